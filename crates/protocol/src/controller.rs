@@ -1,0 +1,333 @@
+//! Controllers: finite tables that say what an agent does on each event.
+//!
+//! A controller describes one agent's part in the life of *one line*.
+//! Remotes and hand-written homes come from the text as rows;
+//! constructed homes come from [`crate::construct`] in the same form.
+//! The checker explores controllers, the simulator executes them, and the
+//! hardware's table is printed from them. Nothing else knows what a protocol does.
+//!
+//! ## Semantics
+//!
+//! A controller has one current [`State`] and values for its variables.
+//! On an event the rules for that state and event are tried in order; the first
+//! whose guard holds is taken. Its effect is atomic: statements run in order,
+//! reading the values left by the statements before them.
+//! No rule for a *message* means the message must never arrive in that state:
+//! that is an error of the protocol ("unexpected message").
+//! No rule for an *access* or local operation means the agent does not start it there,
+//! with two exceptions: in a state whose right allows it, a load or a store is
+//! performed in place (a hit) without any row.
+//!
+//! ## The line's data
+//!
+//! A remote has an implicit line buffer, which exists in states with
+//! [`State::holds_line`]. Taking a message that carries the line fills it if the
+//! next state holds the line; sending a message that carries the line copies it
+//! from the buffer as it was before the rule (or as the taken message filled it).
+//! A store that hits writes the buffer. `Statement::Done` performs the pending
+//! access with the bytes of the message being taken.
+//!
+//! A hand-written home has memory that acts at once: sending a message that carries
+//! the line reads memory, [`Statement::WriteMemory`] puts the taken message's line there.
+//! A constructed home has asynchronous memory with one operation in flight per line:
+//! [`Statement::StartRead`], [`Statement::StartWrite`] and [`Statement::StartStore`] begin it,
+//! and [`Event::MemoryData`] or [`Event::MemoryDone`] comes later.
+
+use crate::protocol::{MessageId, Right, StateId, Type, VariableId};
+use crate::text::Span;
+
+/// A finite controller.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    /// Name of the agent kind.
+    pub name: String,
+    /// States; the first is the initial one.
+    pub states: Vec<State>,
+    /// Variables, all initially 0, `none`, empty or false.
+    pub variables: Vec<Variable>,
+    /// Constant tables, for constructed controllers; see [`Expression::Table`].
+    pub tables: Vec<Table>,
+    /// Rules, in the order they are tried.
+    pub rules: Vec<Rule>,
+    /// The local operations this home accepts, in the order of the text.
+    pub locals: Vec<Local>,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// A state of a controller.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Name in the text, or the name the construction gave it.
+    pub name: String,
+    /// What an agent may do with the line in this state.
+    pub right: Right,
+    /// Whether the line buffer must not be dropped (it may differ from memory).
+    pub dirty: bool,
+    /// Whether the agent keeps the line's bytes; true wherever `right` is not `None`,
+    /// and in states declared `holds`.
+    pub holds_line: bool,
+    /// Messages this state waits for; empty in a stable state.
+    pub waits: Vec<MessageId>,
+    /// The name in the text.
+    pub span: Span,
+}
+
+impl State {
+    /// Whether the state waits for nothing.
+    pub fn stable(&self) -> bool {
+        self.waits.is_empty()
+    }
+}
+
+/// A variable of a controller, one instance per agent and line.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Name in the text.
+    pub name: String,
+    /// Its values.
+    pub ty: Type,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// A constant table from small numbers to small numbers.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What the table says, as an identifier.
+    pub name: String,
+    /// The value for each index.
+    pub values: Vec<u16>,
+}
+
+/// A local operation of the device behind the home.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form
+    /// where the text offers both.
+    pub name: String,
+    /// The highest right any remote has once it is acknowledged.
+    pub ensures: Right,
+    /// Whether acknowledging it takes the lock.
+    pub locks: bool,
+}
+
+/// One row: in `state`, on `event`, if `guard` holds.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// State this rule applies in.
+    pub state: StateId,
+    /// What happens.
+    pub event: Event,
+    /// Further condition; `None` is true.
+    pub guard: Option<Expression>,
+    /// What the agent does.
+    pub effect: Effect,
+    /// The row in the text; for constructed rules, the part of the policy they come from.
+    pub span: Span,
+}
+
+/// What makes a controller act.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Event {
+    /// The core behind a remote, or the cache's own replacement, wants this.
+    Access(Access),
+    /// This message has arrived.
+    Message(MessageId),
+    /// The device asks for a local operation: index into [`Controller::locals`].
+    Local(u8),
+    /// The device gives its lock back.
+    Unlock,
+    /// The memory's answer to [`Statement::StartRead`]. Where the home may choose
+    /// between grants, each choice is one alternative (numbered from 0).
+    MemoryData(u8),
+    /// The memory has performed [`Statement::StartWrite`] or [`Statement::StartStore`].
+    MemoryDone,
+}
+
+/// What a core or cache does by itself. All are spontaneous: nothing may rely on them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Access {
+    /// Read through the cache.
+    Load,
+    /// Write through the cache.
+    Store,
+    /// Replacement gives the line up.
+    Evict,
+    /// Give up the right to write, keep the right to read.
+    Demote,
+    /// Write back, keep the right (cache maintenance).
+    Clean,
+    /// Read without caching.
+    ReadOnce,
+    /// Write the whole line without caching.
+    WriteLine,
+    /// Write a part of the line without caching.
+    WritePartial,
+}
+
+impl Access {
+    /// All accesses with their names in protocol texts.
+    pub const ALL: [(Access, &'static str); 8] = [
+        (Access::Load, "load"),
+        (Access::Store, "store"),
+        (Access::Evict, "evict"),
+        (Access::Demote, "demote"),
+        (Access::Clean, "clean"),
+        (Access::ReadOnce, "read_once"),
+        (Access::WriteLine, "write_line"),
+        (Access::WritePartial, "write_partial"),
+    ];
+    /// The name in protocol texts.
+    pub fn name(self) -> &'static str {
+        Access::ALL[self as usize].1
+    }
+}
+
+/// What a rule does with its event.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Take the event, run the statements, go to the next state.
+    Take {
+        /// Run in order.
+        body: Vec<Statement>,
+        /// `None` stays.
+        next: Option<StateId>,
+    },
+    /// Leave the message in its channel (stall). In an ordered channel it blocks what
+    /// follows it. A local operation waits at its port.
+    Leave,
+    /// Take a local operation or unlock away and report it as refused.
+    Refuse,
+    /// Declared impossible: reaching it is an "unexpected message" error, as for no rule at all.
+    Never,
+}
+
+/// A statement of a rule's body.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Statement {
+    /// Send a message to one agent.
+    Send {
+        /// Which message.
+        message: MessageId,
+        /// To whom.
+        to: Target,
+        /// Values of its fields, in the order of the message's declaration.
+        fields: Vec<Expression>,
+    },
+    /// Set a variable (not one per remote).
+    Assign(VariableId, Expression),
+    /// Set one remote's element of a [`Type::PerRemote`] variable:
+    /// `(variable, remote, value)`.
+    AssignElement(VariableId, Expression, Expression),
+    /// Run the statements for each remote for which the condition holds, with
+    /// [`Expression::Each`] bound to it, in index order. The condition of a remote is
+    /// evaluated just before its turn.
+    ForEach {
+        /// Selects remotes.
+        condition: Expression,
+        /// Run for each; no `ForEach` inside.
+        body: Vec<Statement>,
+    },
+    /// Choose by a condition.
+    If {
+        /// Evaluated once.
+        condition: Expression,
+        /// Run if it holds.
+        then: Vec<Statement>,
+        /// Run if not.
+        otherwise: Vec<Statement>,
+    },
+    /// Put the line of the taken message into memory at once (hand-written homes).
+    WriteMemory,
+    /// Perform the pending access with the bytes of the taken message (remotes).
+    Done,
+    /// Read memory; [`Event::MemoryData`] comes later (constructed homes).
+    StartRead,
+    /// Write the taken message's line to memory; [`Event::MemoryDone`] comes later.
+    StartWrite,
+    /// Write to memory the bytes of the stored request in hand ([`Carries::Store`] whole line,
+    /// [`Carries::PartialStore`] part of it); [`Event::MemoryDone`] comes later.
+    /// The home keeps the bytes from taking the request until then.
+    ///
+    /// [`Carries::Store`]: crate::protocol::Carries::Store
+    /// [`Carries::PartialStore`]: crate::protocol::Carries::PartialStore
+    StartStore {
+        /// Whether the bytes cover the whole line.
+        whole: bool,
+    },
+    /// Tell the device that its local operation is done; if it locks, the lock is taken.
+    Acknowledge(u8),
+    /// Tell the device that its unlock is done. The lock is given back.
+    Unlocked,
+}
+
+/// Where a message goes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Target {
+    /// The home agent of the line.
+    Home,
+    /// The remote that the expression names (type [`Type::Remote`], must not be `none`).
+    Remote(Expression),
+    /// Each remote in the set that the expression names (type [`Type::RemoteSet`]).
+    Each(Expression),
+}
+
+/// An expression over an agent's variables and the event at hand.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expression {
+    /// A number (or truth value 0 and 1).
+    Constant(u16),
+    /// No remote.
+    None,
+    /// The empty set.
+    Empty,
+    /// This remote itself (in a remote's rules).
+    Own,
+    /// The remote that sent the message at hand. If the home sent it, `none`.
+    Sender,
+    /// The remote a [`Statement::ForEach`] or quantifier is at.
+    Each,
+    /// Index of the current state.
+    State,
+    /// A variable of simple type.
+    Variable(VariableId),
+    /// One remote's element of a [`Type::PerRemote`] variable.
+    Element(VariableId, Box<Expression>),
+    /// A field of the message at hand, by position.
+    Field(u8),
+    /// Entry of [`Controller::tables`] at an index.
+    Table(u16, Box<Expression>),
+    /// The set holding one remote.
+    Singleton(Box<Expression>),
+    /// Number of remotes in a set.
+    Count(Box<Expression>),
+    /// Whether the remote (first) is in the set (second).
+    In(Box<Expression>, Box<Expression>),
+    /// Whether a condition holds for all remotes, each bound to [`Expression::Each`].
+    All(Box<Expression>),
+    /// Whether it holds for some remote.
+    Any(Box<Expression>),
+    /// Not.
+    Not(Box<Expression>),
+    /// A binary operator.
+    Binary(Operator, Box<Expression>, Box<Expression>),
+}
+
+/// Binary operators of expressions. `Add` and `Subtract` on sets are union and difference;
+/// on numbers a result outside `0 .. 65535` or, when stored, outside the variable's type is an error
+/// of the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}

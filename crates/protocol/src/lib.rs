@@ -1,0 +1,6 @@
+//! The protocol language, controllers, and the construction of homes from policies.
+
+pub mod controller;
+pub mod policy;
+pub mod protocol;
+pub mod text;

@@ -1,0 +1,316 @@
+//! What a protocol text means, after names and types are resolved.
+//!
+//! A [`Protocol`] has two kinds of agent: one *remote* kind (a caching agent,
+//! of which a system has one or more) and one *home* kind.
+//! The remote is always a [`Controller`].
+//! The home is either a controller written by hand or a [`Policy`]
+//! from which [`crate::construct`] builds a controller.
+
+use crate::controller::Controller;
+use crate::policy::Policy;
+use crate::text::Span;
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub u16);
+        impl $name {
+            /// The position in the list this index belongs to.
+            pub fn index(self) -> usize { self.0 as usize }
+        }
+    };
+}
+index!(
+    /// Index into [`Protocol::channels`].
+    ChannelId
+);
+index!(
+    /// Index into [`Protocol::messages`].
+    MessageId
+);
+index!(
+    /// Index into [`Controller::states`].
+    StateId
+);
+index!(
+    /// Index into [`Controller::variables`].
+    VariableId
+);
+
+/// One protocol text, resolved.
+#[derive(Clone, Debug)]
+pub struct Protocol {
+    /// Name after the keyword `protocol`.
+    pub name: String,
+    /// The quoted title, or empty.
+    pub title: String,
+    /// Size of a cache line in bytes.
+    pub line_bytes: u32,
+    /// Virtual channels.
+    pub channels: Vec<Channel>,
+    /// Sets of channels whose messages share one first-in first-out order per
+    /// (sender, receiver) pair. A channel stands in at most one; a channel in
+    /// none is unordered. A single ordered channel is a group of one.
+    pub orders: Vec<Vec<ChannelId>>,
+    /// Message kinds.
+    pub messages: Vec<Message>,
+    /// The caching agent.
+    pub remote: Controller,
+    /// The home agent.
+    pub home: Home,
+    /// Assumed limits on messages in flight; part of every verdict.
+    pub bounds: Bounds,
+    /// Systems to check.
+    pub systems: Vec<System>,
+    /// Invariants written in the text, besides those that come for free.
+    pub invariants: Vec<Invariant>,
+}
+
+/// The home agent of a protocol text.
+#[derive(Clone, Debug)]
+pub enum Home {
+    /// A controller written out by hand.
+    Controller(Controller),
+    /// Goals; the controller is constructed.
+    Policy(Policy),
+}
+
+/// Which agents a channel may start or end at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// A remote agent.
+    Remote,
+    /// The home agent.
+    Home,
+    /// Either.
+    Any,
+}
+
+/// What the messages of a channel are for. A home policy needs to know.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// Asks the home for a right or an access; the only class a home may stall.
+    Request,
+    /// Gives a right up unasked.
+    Victim,
+    /// Answers a forward.
+    Answer,
+    /// The home asks a remote to give up a right.
+    Forward,
+    /// The home answers a request.
+    Grant,
+    /// The remote confirms that a grant has arrived.
+    Acknowledgement,
+}
+
+/// A virtual channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// Name in the text.
+    pub name: String,
+    /// Sender.
+    pub from: End,
+    /// Receiver.
+    pub to: End,
+    /// Written `as request`, or implied when the channel is named after its class.
+    /// `None` only where the home is written by hand.
+    pub class: Option<Class>,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// A message kind.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Name in the text.
+    pub name: String,
+    /// The channel it travels on.
+    pub channel: ChannelId,
+    /// What bytes it carries.
+    pub carries: Carries,
+    /// Further fields, for controllers written by hand.
+    pub fields: Vec<Field>,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// What bytes a message carries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Carries {
+    /// None.
+    Nothing,
+    /// A copy of the line; written `(line)`.
+    Line,
+    /// A copy of the line that must replace the memory's; written `(line, dirty)`.
+    DirtyLine,
+    /// New bytes for the whole line, from a non-caching write; written `(store)`.
+    Store,
+    /// New bytes for a part of the line, from a non-caching write; written `(partial store)`.
+    PartialStore,
+}
+
+impl Carries {
+    /// Whether the message carries a copy of the line as its sender held it.
+    pub fn line(self) -> bool {
+        matches!(self, Carries::Line | Carries::DirtyLine)
+    }
+    /// Whether the message carries new bytes that a home must write on its sender's behalf.
+    pub fn store(self) -> bool {
+        matches!(self, Carries::Store | Carries::PartialStore)
+    }
+}
+
+/// A field of a message.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Name in the text.
+    pub name: String,
+    /// Its values.
+    pub ty: Type,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// Types of variables and fields.
+///
+/// Every type is finite once the number of remotes is known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Type {
+    /// `0 .. max` inclusive.
+    Range {
+        /// Largest value.
+        max: u16,
+    },
+    /// `0 .. number of remotes`, written `count`.
+    Count,
+    /// `false` or `true`.
+    Bool,
+    /// A remote or `none`, written `remote`.
+    Remote,
+    /// A set of remotes, written `set of remote`.
+    RemoteSet,
+    /// One value `0 .. max` per remote. Only constructed homes have it.
+    PerRemote {
+        /// Largest value.
+        max: u16,
+    },
+}
+
+/// The access right a state gives its agent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Right {
+    /// May neither read nor write.
+    None,
+    /// May read.
+    Read,
+    /// May read and write, alone.
+    Write,
+}
+
+/// Limits on messages in flight that the text assumes.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    /// Most messages in flight per remote and line in total, if the text states it.
+    pub in_flight: Option<Bound>,
+    /// Most messages of one kind in flight per remote and line; sending another waits.
+    /// Only for messages of class victim.
+    pub per_message: Vec<(MessageId, Bound)>,
+}
+
+/// One stated bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// The largest number allowed.
+    pub limit: u16,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A system to check: how many agents and lines.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Name after the keyword `system`.
+    pub name: String,
+    /// Number of caching agents, 1 to 8.
+    pub remotes: u8,
+    /// Number of lines, 1 to 4.
+    pub lines: u8,
+    /// The name in the text.
+    pub span: Span,
+}
+
+/// An invariant written in the text: `invariant NAME: EXPRESSION`.
+#[derive(Clone, Debug)]
+pub struct Invariant {
+    /// Its name.
+    pub name: String,
+    /// What must hold in every reachable state, for every line.
+    pub holds: Claim,
+    /// The whole invariant in the text.
+    pub span: Span,
+}
+
+/// A statement about one line in one global state.
+#[derive(Clone, Debug)]
+pub enum Claim {
+    /// Comparison of two amounts.
+    Compare(Amount, Comparison, Amount),
+    /// Both hold.
+    And(Box<Claim>, Box<Claim>),
+    /// One holds.
+    Or(Box<Claim>, Box<Claim>),
+    /// It does not hold.
+    Not(Box<Claim>),
+    /// If the first holds, so does the second.
+    Implies(Box<Claim>, Box<Claim>),
+    /// The device holds the line under a lock.
+    Locked,
+}
+
+/// A number that a claim speaks of.
+#[derive(Clone, Debug)]
+pub enum Amount {
+    /// A constant.
+    Constant(u16),
+    /// How many remotes are in one of these states: `count(M E)`.
+    RemotesIn(Vec<StateId>),
+    /// How many messages of these kinds are in flight: `in_flight(Inv Data)`.
+    InFlight(Vec<MessageId>),
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Protocol {
+    /// The message with this index.
+    pub fn message(&self, id: MessageId) -> &Message {
+        &self.messages[id.index()]
+    }
+    /// The channel a message travels on.
+    pub fn channel_of(&self, id: MessageId) -> &Channel {
+        &self.channels[self.message(id).channel.index()]
+    }
+    /// The class of a message, where its channel states one.
+    pub fn class(&self, id: MessageId) -> Option<Class> {
+        self.channel_of(id).class
+    }
+    /// The order group a channel stands in, as an index into [`Protocol::orders`];
+    /// `None` if it is unordered.
+    pub fn order_of(&self, channel: ChannelId) -> Option<usize> {
+        self.orders.iter().position(|group| group.contains(&channel))
+    }
+    /// All message indices, in the order of the text.
+    pub fn message_ids(&self) -> impl Iterator<Item = MessageId> {
+        (0..self.messages.len() as u16).map(MessageId)
+    }
+}
