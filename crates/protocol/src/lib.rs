@@ -3,4 +3,5 @@
 pub mod controller;
 pub mod policy;
 pub mod protocol;
+pub mod sequence;
 pub mod text;
