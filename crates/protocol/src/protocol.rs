@@ -307,7 +307,9 @@ impl Protocol {
     /// The order group a channel stands in, as an index into [`Protocol::orders`];
     /// `None` if it is unordered.
     pub fn order_of(&self, channel: ChannelId) -> Option<usize> {
-        self.orders.iter().position(|group| group.contains(&channel))
+        self.orders
+            .iter()
+            .position(|group| group.contains(&channel))
     }
     /// All message indices, in the order of the text.
     pub fn message_ids(&self) -> impl Iterator<Item = MessageId> {

@@ -1,0 +1,37 @@
+# Every target does the set-up it needs; `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench soak lint clean
+
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done
+
+setup: .venv/installed ## make .venv with the cohkit command in it; install system packages
+
+# The development profile is the tests' profile too, so nothing is built twice.
+.venv/installed: tools/setup $(SOURCES)
+	@tools/setup
+	@touch $@
+
+demo: setup ## show what Cohkit does
+	@.venv/bin/cohkit --help
+
+test: setup ## run every test; this is what continuous integration runs
+	cargo test --workspace --locked
+
+bench: ## measure speed
+	cargo bench --workspace --locked
+
+soak: ## run the long once-only figures and append them to records/
+	tools/soak
+
+lint: ## check formatting, and that clippy has nothing to say
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+clean: ## remove what these targets made
+	cargo clean
+	rm -rf .venv out

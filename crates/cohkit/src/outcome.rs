@@ -1,0 +1,40 @@
+//! How a command ends: its exit code.
+
+use std::process::ExitCode;
+
+/// How a command ended. The order is that of badness: in a batch the worst wins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Outcome {
+    /// The answer is yes: everything asked for holds, or was done.
+    Yes,
+    /// The answer is no: a property is violated.
+    No,
+    /// Some input is wrong: the command line, a missing file, a protocol text.
+    BadInput,
+    /// A limit was reached before the answer was known.
+    Undecided,
+    /// The machine would not let us: no permission, disk full.
+    CouldNotRun,
+    /// Stopped by Ctrl-C.
+    Interrupted,
+}
+
+impl Outcome {
+    /// The process exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Outcome::Yes => 0,
+            Outcome::No => 1,
+            Outcome::BadInput => 2,
+            Outcome::Undecided => 3,
+            Outcome::CouldNotRun => 4,
+            Outcome::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        ExitCode::from(outcome.code())
+    }
+}

@@ -1,0 +1,126 @@
+//! What the markdown files say is true: their commands print what they show, their links lead somewhere.
+//!
+//! `UPDATE_EXPECT=1` rewrites the shown outputs, except those with a `...` line.
+
+use crate::{files, root};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// All markdown files of the repository, in a fixed order.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&root(), &mut found);
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    assert!(found.iter().any(|path| path.ends_with("README.md")));
+    found
+}
+
+/// Runs one command line at the root with `cohkit` in the path.
+/// Gives what it prints on both streams, and whether it succeeded.
+fn shell(command: &str) -> (String, bool) {
+    let binary = Path::new(env!("CARGO_BIN_EXE_cohkit"));
+    let folder = binary.parent().expect("the binary lies in a folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("bash")
+        .arg("-c")
+        .arg(format!("exec 2>&1; {command}"))
+        .current_dir(root())
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("COLUMNS", "100")
+        .output()
+        .expect("bash runs");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (printed, output.status.success())
+}
+
+/// Whether the lines match the pattern, in which `...` stands for any number of lines.
+fn matches(pattern: &[&str], lines: &[&str]) -> bool {
+    match pattern.split_first() {
+        None => lines.is_empty(),
+        Some((&"...", rest)) => (0..=lines.len()).any(|skip| matches(rest, &lines[skip..])),
+        Some((first, rest)) => lines.first() == Some(first) && matches(rest, &lines[1..]),
+    }
+}
+
+#[test]
+fn shown_commands_print_what_is_shown() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let mut wrong = String::new();
+    let mut commands = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).expect("the document can be read");
+        let mut rewritten = String::new();
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            rewritten += line;
+            rewritten.push('\n');
+            if line != "```console" {
+                continue;
+            }
+            while let Some(line) = lines.next_if(|line| *line != "```") {
+                let command = line.strip_prefix("$ ").unwrap_or_else(|| {
+                    panic!("{}: not a command: {line}", path.display());
+                });
+                let mut shown = Vec::new();
+                while let Some(line) =
+                    lines.next_if(|line| *line != "```" && !line.starts_with("$ "))
+                {
+                    shown.push(line);
+                }
+                commands += 1;
+                let (printed, success) = shell(command);
+                // Trailing space would be invisible in the document.
+                let printed: Vec<_> = printed.lines().map(str::trim_end).collect();
+                if !success || !matches(&shown, &printed) {
+                    let _ = writeln!(
+                        wrong,
+                        "{}: $ {command}\nshown:\n{}\nprinted{}:\n{}\n",
+                        path.display(),
+                        shown.join("\n"),
+                        if success { "" } else { ", and failed" },
+                        printed.join("\n"),
+                    );
+                }
+                let _ = writeln!(rewritten, "{line}");
+                let keep = shown.contains(&"...");
+                for line in if keep { shown } else { printed } {
+                    let _ = writeln!(rewritten, "{line}");
+                }
+            }
+        }
+        if update && rewritten != text {
+            std::fs::write(&path, rewritten).expect("the document can be written");
+        }
+    }
+    assert!(commands > 0, "no document shows a command");
+    assert!(update || wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn relative_links_resolve() {
+    let mut links = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).expect("the document can be read");
+        let mut code = false;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                code = !code;
+            }
+            if code {
+                continue;
+            }
+            for part in line.split("](").skip(1) {
+                let link = part.split([')', ' ']).next().unwrap_or_default();
+                let file = link.split('#').next().unwrap_or_default();
+                if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                    continue;
+                }
+                links += 1;
+                let target = path.parent().expect("a folder").join(file);
+                assert!(target.exists(), "{}: {link}", path.display());
+            }
+        }
+    }
+    assert!(links > 0, "no document has a relative link");
+}
