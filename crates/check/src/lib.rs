@@ -1,0 +1,5 @@
+//! Finite models: a small language of guarded commands and exhaustive search over it.
+
+pub mod build;
+pub mod model;
+mod validate;
