@@ -1,0 +1,59 @@
+//! Message sequence charts: a [`Sequence`] as text for a terminal, as SVG, and as JSON.
+//!
+//! A chart has one lifeline per agent, named, and time runs downwards.
+//! A message that is taken before anything else happens is one arrow.
+//! A message that others pass while it is in flight leaves its sender in one row
+//! and reaches its receiver in a later one, with a line between.
+//! What the home cannot see is drawn with a dot.
+//!
+//! The crate knows nothing of protocols: names and states are text to it.
+//! It does not decide whether colours or Unicode suit the terminal; the caller does.
+//!
+//! ```
+//! use cohkit_chart::{text, Text};
+//! use cohkit_protocol::sequence::{Action, Sequence, Step};
+//!
+//! let step = |agent, visible, action| Step { agent, action, line: None, visible };
+//! let message = || "ReadShared".to_string();
+//! let sequence = Sequence {
+//!     agents: vec!["cpu".to_string(), "home".to_string()],
+//!     steps: vec![
+//!         step(0, false, Action::Does { what: "load".to_string() }),
+//!         step(0, false, Action::Send { message: message(), to: 1, flight: 0 }),
+//!         step(1, true, Action::Receive { message: message(), from: 0, flight: 0 }),
+//!     ],
+//! };
+//! let chart = "
+//! cpu             home
+//!  │               │
+//!  • load          │
+//!  •─ ReadShared ─▶│
+//!  │               │
+//! ";
+//! assert_eq!(text(&sequence, &Text::default()), chart.trim_start_matches('\n'));
+//! ```
+
+mod layout;
+mod svg;
+mod text;
+
+use cohkit_protocol::sequence::Sequence;
+
+pub use svg::svg;
+pub use text::{text, Text};
+
+/// The sequence as a JSON object.
+///
+/// - `agents`: names of the agents, in the order of their lifelines;
+/// - `steps`: what happens, in time order, each an object with
+///   - `agent`: index into `agents` of the one that acts;
+///   - `action`: an object whose `kind` is one of
+///     - `send` with `message`, `to` (index of the receiver) and `flight`;
+///     - `receive` with `message`, `from` (index of the sender) and the `flight` of the sending step;
+///     - `does` with `what`, in the words of the protocol text;
+///     - `becomes` with `state`;
+///   - `line`: the cache line, where there are several; otherwise absent;
+///   - `visible`: whether the home can see the step.
+pub fn json(sequence: &Sequence) -> serde_json::Value {
+    serde_json::to_value(sequence).expect("a sequence has only string keys")
+}

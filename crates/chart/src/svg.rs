@@ -1,0 +1,300 @@
+//! Charts as SVG.
+
+use crate::layout::{End, Item, Layout};
+use cohkit_protocol::sequence::Sequence;
+use std::fmt::Write;
+
+/// Height of a row, and everything else, in pixels.
+const ROW: f64 = 28.0;
+const HEAD: f64 = 64.0;
+const MARGIN: f64 = 24.0;
+/// Mean width of a character of the font; a little wide, so that labels stay clear of each other.
+const CHARACTER: f64 = 7.4;
+
+const STYLE: &str = "\
+text{font:12px ui-sans-serif,system-ui,'DejaVu Sans',sans-serif;fill:#1f2933}\
+.name{font-weight:600;font-size:13px}\
+.head{fill:#e8eef7;stroke:#5b7aa6}\
+.life{stroke:#9aa9bc;stroke-width:1}\
+.wire{stroke:#23527c;stroke-width:1.5;fill:none}\
+.tip{fill:#23527c}\
+.label{fill:#123a5e;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
+.note{fill:#52606d;font-style:italic;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
+.line{fill:#7b8794;font-size:11px}\
+.state{fill:#fff7e0;stroke:#c08a1e}\
+.unseen{fill:#fff;stroke:#c08a1e;stroke-dasharray:3 2}\
+.act{fill:#23527c}\
+.dot{fill:#8792a2}\
+.lost{stroke-dasharray:5 4}";
+
+/// Draws the sequence as one self-contained SVG document with this title.
+pub fn svg(sequence: &Sequence, title: &str) -> String {
+    let layout = Layout::new(sequence);
+    let left = MARGIN + if layout.has_lines { 48.0 } else { 0.0 };
+    let (life, right) = lifelines(&layout, left);
+    let height = HEAD + ROW * (layout.rows.len() as f64 + 1.0);
+    let mut page = Page {
+        life,
+        out: String::new(),
+        layout: &layout,
+        bottom: height,
+    };
+    let height = height + MARGIN;
+    let title = escape(title);
+    let _ = writeln!(
+        page.out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{right:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {right:.0} {height:.0}\" role=\"img\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
+    );
+    page.lifelines();
+    // Wires first, so that labels and states lie over them.
+    for row in 0..layout.rows.len() {
+        page.wires(row);
+    }
+    for row in 0..layout.rows.len() {
+        page.labels(row);
+    }
+    page.out += "</svg>\n";
+    page.out
+}
+
+/// The lifelines' places and the width of the picture.
+fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
+    let agents = layout.names.len();
+    let wide = |text: &str| text.chars().count() as f64 * CHARACTER;
+    let mut half: Vec<f64> = layout
+        .names
+        .iter()
+        .map(|name| wide(name) / 2.0 + 16.0)
+        .collect();
+    let mut notes = vec![0.0_f64; agents];
+    let mut spans = Vec::new();
+    for row in &layout.rows {
+        match &row.item {
+            Item::Arrow { from, to, message } => {
+                spans.push((from.agent, to.agent, wide(message) + 36.0))
+            }
+            Item::Departure(flight) => {
+                let flight = &layout.flights[*flight];
+                // The label stands beside the sender while the wire slopes away.
+                spans.push((
+                    flight.from.agent,
+                    flight.to.agent,
+                    wide(&flight.label(&layout.names)) + 60.0,
+                ));
+            }
+            Item::Arrival(_) => {}
+            Item::Stray { to, message, .. } => {
+                notes[to.agent] = notes[to.agent].max(wide(message) + 40.0)
+            }
+            Item::Note { at, what } => notes[at.agent] = notes[at.agent].max(wide(what) + 24.0),
+            Item::States(states) => {
+                for (at, state) in states {
+                    half[at.agent] = half[at.agent].max(wide(state) / 2.0 + 14.0);
+                }
+            }
+        }
+    }
+    let mut gaps: Vec<f64> = (1..agents)
+        .map(|right| {
+            notes[right - 1]
+                .max(half[right - 1] + half[right])
+                .max(110.0)
+        })
+        .collect();
+    spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
+    for (from, to, need) in spans {
+        let span = &mut gaps[from.min(to)..from.max(to)];
+        let missing = (need - span.iter().sum::<f64>()).max(0.0) / span.len() as f64;
+        span.iter_mut().for_each(|gap| *gap += missing);
+    }
+    let mut x = left + half.first().unwrap_or(&0.0);
+    let mut life = Vec::new();
+    for (agent, half) in half.iter().enumerate() {
+        life.push(x);
+        x += match gaps.get(agent) {
+            Some(gap) => *gap,
+            None => half.max(notes[agent]),
+        };
+    }
+    (life, x + MARGIN)
+}
+
+struct Page<'a> {
+    layout: &'a Layout,
+    life: Vec<f64>,
+    bottom: f64,
+    out: String,
+}
+
+/// The middle of a row.
+fn middle(row: usize) -> f64 {
+    HEAD + ROW * (row as f64 + 0.5)
+}
+
+impl Page<'_> {
+    fn lifelines(&mut self) {
+        for (name, x) in self.layout.names.iter().zip(&self.life) {
+            let half = name.chars().count() as f64 * CHARACTER / 2.0 + 10.0;
+            let (box_x, box_w, bottom) = (x - half, 2.0 * half, self.bottom);
+            let _ = writeln!(
+                self.out,
+                "<path class=\"life\" d=\"M{x:.1} 48V{bottom:.1}\"/>\n\
+                 <rect class=\"head\" x=\"{box_x:.1}\" y=\"22\" width=\"{box_w:.1}\" height=\"26\" rx=\"4\"/>\n\
+                 <text class=\"name\" x=\"{x:.1}\" y=\"39.5\" text-anchor=\"middle\">{}</text>",
+                escape(name)
+            );
+        }
+    }
+
+    fn wires(&mut self, row: usize) {
+        let y = middle(row);
+        match &self.layout.rows[row].item {
+            Item::Arrow { from, to, .. } => {
+                self.wire((self.x(from), y), (self.x(to), y), to.visible, "");
+            }
+            Item::Departure(index) => {
+                let flight = &self.layout.flights[*index];
+                let (start, end) = (self.x(&flight.from), self.x(&flight.to));
+                match flight.received {
+                    Some(received) => {
+                        self.wire((start, y), (end, middle(received)), flight.to.visible, "");
+                    }
+                    // What never arrives ends in the open, clear of every lifeline.
+                    None => {
+                        let open = start + 40.0 * (end - start).signum();
+                        self.wire((start, y), (open, y + 0.7 * ROW), true, " lost");
+                    }
+                }
+            }
+            Item::Stray { to, left, .. } => {
+                let end = self.x(to);
+                let start = if *left { end - 26.0 } else { end + 26.0 };
+                self.wire((start, y), (end, y), to.visible, " lost");
+            }
+            Item::Arrival(_) | Item::Note { .. } | Item::States(_) => {}
+        }
+    }
+
+    fn labels(&mut self, row: usize) {
+        let y = middle(row);
+        if let Some(line) = self.layout.line_name(row) {
+            self.text("line", "start", (MARGIN, y + 4.0), &line);
+        }
+        let layout = self.layout;
+        match &layout.rows[row].item {
+            Item::Arrow { from, to, message } => {
+                let middle = (self.x(from) + self.x(to)) / 2.0;
+                self.text("label", "middle", (middle, y - 5.0), message);
+                self.dot(from, y);
+                self.dot(to, y);
+            }
+            Item::Departure(index) => {
+                let flight = &layout.flights[*index];
+                let start = self.x(&flight.from);
+                let label = flight.label(&layout.names);
+                if start < self.x(&flight.to) {
+                    self.text("label", "start", (start + 10.0, y - 4.0), &label);
+                } else {
+                    self.text("label", "end", (start - 10.0, y - 4.0), &label);
+                }
+                self.dot(&flight.from, y);
+            }
+            Item::Arrival(index) => self.dot(&layout.flights[*index].to, y),
+            Item::Stray { to, left, message } => {
+                let x = self.x(to) + if *left { 10.0 } else { 32.0 };
+                self.text("label", "start", (x, y + 4.0), message);
+                self.dot(to, y);
+            }
+            Item::Note { at, what } => {
+                let x = self.x(at);
+                if at.visible {
+                    let _ = writeln!(
+                        self.out,
+                        "<rect class=\"act\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
+                        x - 3.5,
+                        y - 3.5
+                    );
+                }
+                self.dot(at, y);
+                self.text("note", "start", (x + 10.0, y + 4.0), what);
+            }
+            Item::States(states) => {
+                for (at, state) in states {
+                    let half = state.chars().count() as f64 * CHARACTER / 2.0 + 8.0;
+                    let x = self.x(at);
+                    let _ = writeln!(
+                        self.out,
+                        "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>",
+                        if at.visible { "state" } else { "unseen" },
+                        x - half,
+                        y - 10.0,
+                        2.0 * half
+                    );
+                    self.text("value", "middle", (x, y + 4.0), state);
+                }
+            }
+        }
+    }
+
+    /// The place of a lifeline.
+    fn x(&self, end: &End) -> f64 {
+        self.life[end.agent]
+    }
+
+    /// A line with an arrowhead at its end, which stays clear of the dot there if there is one.
+    fn wire(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), visible: bool, class: &str) {
+        let length = (x1 - x0).hypot(y1 - y0).max(1.0);
+        let (dx, dy) = ((x1 - x0) / length, (y1 - y0) / length);
+        let clear = if visible { 0.0 } else { 3.5 };
+        let (x1, y1) = (x1 - clear * dx, y1 - clear * dy);
+        let (back_x, back_y) = (x1 - 9.0 * dx, y1 - 9.0 * dy);
+        let _ = writeln!(
+            self.out,
+            "<path class=\"wire{class}\" d=\"M{x0:.1} {y0:.1}L{back_x:.1} {back_y:.1}\"/>\n\
+             <path class=\"tip\" d=\"M{x1:.1} {y1:.1}L{:.1} {:.1}L{:.1} {:.1}Z\"/>",
+            back_x - 4.0 * dy,
+            back_y + 4.0 * dx,
+            back_x + 4.0 * dy,
+            back_y - 4.0 * dx
+        );
+    }
+
+    /// The dot on what the home cannot see.
+    fn dot(&mut self, end: &End, y: f64) {
+        if !end.visible {
+            let x = self.x(end);
+            let _ = writeln!(
+                self.out,
+                "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
+            );
+        }
+    }
+
+    fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
+        let _ = writeln!(
+            self.out,
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escape(text)
+        );
+    }
+}
+
+/// The text as XML character data; what XML cannot hold becomes a replacement character.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c if c.is_control() => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,609 @@
+//! Charts for a terminal.
+
+use crate::layout::{End, Item, Layout};
+use cohkit_protocol::sequence::Sequence;
+
+/// How a chart is written as text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Text {
+    /// Columns to stay within if that is possible. Names that do not fit are shortened
+    /// and listed in full below the chart. `None`: as wide as the names need.
+    pub width: Option<usize>,
+    /// Only ASCII characters.
+    pub ascii: bool,
+}
+
+/// Widest note that may push lifelines apart; longer ones are wrapped.
+const NOTE: usize = 24;
+/// Charts with more rows than this name the agents again below.
+const SCREEN: usize = 24;
+
+/// Draws the sequence as text, each row ended by a newline.
+///
+/// An empty sequence of no agents is the empty text.
+pub fn text(sequence: &Sequence, options: &Text) -> String {
+    let layout = Layout::new(sequence);
+    if layout.names.is_empty() {
+        return String::new();
+    }
+    let glyphs = if options.ascii { &ASCII } else { &UNICODE };
+    let columns = Columns::new(&layout, options.width);
+    Page {
+        layout: &layout,
+        columns,
+        glyphs,
+        lines: Vec::new(),
+        shortened: Vec::new(),
+    }
+    .draw()
+}
+
+/// The characters of a drawing.
+struct Glyphs {
+    life: char,
+    flight: char,
+    wire: char,
+    cross: char,
+    right: char,
+    left: char,
+    leaves_right: char,
+    leaves_left: char,
+    /// A wire that turns down, coming from the left and from the right.
+    down: [char; 2],
+    /// A wire that turns into the receiver, going right and going left.
+    turn: [char; 2],
+    act: char,
+    hidden: char,
+    ellipsis: char,
+    ascii: bool,
+}
+
+const UNICODE: Glyphs = Glyphs {
+    life: '│',
+    flight: '╎',
+    wire: '─',
+    cross: '┼',
+    right: '▶',
+    left: '◀',
+    leaves_right: '├',
+    leaves_left: '┤',
+    down: ['┐', '┌'],
+    turn: ['└', '┘'],
+    act: '■',
+    hidden: '•',
+    ellipsis: '…',
+    ascii: false,
+};
+
+const ASCII: Glyphs = Glyphs {
+    life: '|',
+    flight: ':',
+    wire: '-',
+    cross: '+',
+    right: '>',
+    left: '<',
+    leaves_right: '+',
+    leaves_left: '+',
+    down: ['.', '.'],
+    turn: ['\'', '\''],
+    act: '#',
+    hidden: '*',
+    ellipsis: '~',
+    ascii: true,
+};
+
+/// Where everything stands, in columns from the left.
+struct Columns {
+    /// The lifelines.
+    life: Vec<usize>,
+    /// The vertical part of each flight.
+    lane: Vec<usize>,
+    /// Room for notes to the right of the last lifeline.
+    right: usize,
+    /// Width of the column that names the cache line.
+    gutter: usize,
+    /// Half the width of what is centred on each lifeline.
+    half: Vec<usize>,
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+impl Columns {
+    fn new(layout: &Layout, limit: Option<usize>) -> Columns {
+        let agents = layout.names.len();
+        let (lanes, beside) = lanes(layout);
+        let clear = clear(layout);
+        // What the flights to the agents on both sides of a gap take of it.
+        let busy: Vec<usize> = (0..agents - 1)
+            .map(|gap| {
+                let taken = |lanes: usize, clear: usize| (2 * lanes + clear - 3) * lanes.min(1);
+                taken(beside[gap].1, clear[gap].1) + taken(beside[gap + 1].0, clear[gap + 1].0)
+            })
+            .collect();
+
+        // How much each gap must hold, for labels that span one gap first.
+        let mut gaps = vec![0; agents - 1];
+        let least: Vec<usize> = busy.iter().map(|busy| 6 + busy).collect();
+        let mut right = 2 * beside[agents - 1].1;
+        let mut half: Vec<usize> = layout
+            .names
+            .iter()
+            .map(|name| width(name).div_ceil(2))
+            .collect();
+        let mut spans = Vec::new();
+        let mut notes = vec![0; agents];
+        for row in &layout.rows {
+            match &row.item {
+                Item::Arrow { from, to, message } => {
+                    spans.push((from.agent, to.agent, width(message)));
+                }
+                Item::Departure(flight) => {
+                    let flight = &layout.flights[*flight];
+                    spans.push((flight.from.agent, flight.to.agent, width(&flight.message)));
+                }
+                Item::Arrival(flight) => {
+                    let flight = &layout.flights[*flight];
+                    let note = &mut notes[flight.to.agent];
+                    *note = (*note).max(width(&flight.message));
+                }
+                Item::Stray { to, message, .. } => {
+                    notes[to.agent] = notes[to.agent].max(width(message) + 4);
+                }
+                Item::Note { at, what } => {
+                    notes[at.agent] = notes[at.agent].max(width(what).min(NOTE));
+                }
+                Item::States(states) => {
+                    for (end, state) in states {
+                        half[end.agent] = half[end.agent].max(width(state).div_ceil(2) + 1);
+                    }
+                }
+            }
+        }
+        for gap in 0..agents - 1 {
+            gaps[gap] = least[gap]
+                .max(half[gap] + half[gap + 1] + 3)
+                .max(notes[gap] + 4 + busy[gap]);
+        }
+        right += half[agents - 1].max(notes[agents - 1] + 2);
+        spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
+        for (from, to, label) in spans {
+            let span = from.min(to)..from.max(to);
+            let all: usize = gaps[span.clone()].iter().sum();
+            let busy: usize = busy[span.clone()].iter().sum();
+            let missing = (label + 6 + busy).saturating_sub(all);
+            let share = missing.div_ceil(span.len());
+            for gap in &mut gaps[span] {
+                *gap += share;
+            }
+        }
+
+        // The column for the cache line's name.
+        let names = (0..layout.rows.len()).filter_map(|row| layout.line_name(row));
+        let gutter = names.map(|name| width(&name) + 2).max().unwrap_or(0);
+        let mut start = half[0];
+        if let Some(limit) = limit {
+            let total = gutter + start + gaps.iter().sum::<usize>() + 1 + right;
+            let smallest_right = right.min(12);
+            let smallest_start = start.min(3);
+            let fixed = gutter + smallest_start + least.iter().sum::<usize>() + 1 + smallest_right;
+            if total > limit {
+                let keep = limit.saturating_sub(fixed);
+                let excess = (total - fixed).max(1);
+                let shrink =
+                    |wide: usize, small: usize| small + (wide - small) * keep.min(excess) / excess;
+                for (gap, least) in gaps.iter_mut().zip(&least) {
+                    *gap = shrink(*gap, *least);
+                }
+                right = shrink(right, smallest_right);
+                start = shrink(start, smallest_start);
+            }
+        }
+
+        let mut life = vec![gutter + start];
+        for gap in &gaps {
+            life.push(life[life.len() - 1] + gap);
+        }
+        let lane = layout
+            .flights
+            .iter()
+            .zip(&lanes)
+            .map(|(flight, lane)| {
+                let to = life[flight.to.agent];
+                let (left, right) = clear[flight.to.agent];
+                if flight.from.agent < flight.to.agent {
+                    to - left - 2 * lane
+                } else {
+                    to + right + 2 * lane
+                }
+            })
+            .collect();
+        Columns {
+            life,
+            lane,
+            right,
+            gutter,
+            half,
+        }
+    }
+}
+
+/// For each flight its lane, counted from the receiver's lifeline;
+/// and for each lifeline how many lanes lie to its left and to its right.
+fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
+    let mut lanes: Vec<usize> = Vec::new();
+    let mut beside = vec![(0, 0); layout.names.len()];
+    for (index, flight) in layout.flights.iter().enumerate() {
+        let from_left = flight.from.agent < flight.to.agent;
+        let taken: Vec<usize> = (0..index)
+            .filter(|&earlier| {
+                let other = &layout.flights[earlier];
+                other.to.agent == flight.to.agent
+                    && (other.from.agent < other.to.agent) == from_left
+                    && other.received.is_none_or(|row| row >= flight.sent)
+            })
+            .map(|earlier| lanes[earlier])
+            .collect();
+        let lane = (0..).find(|lane| !taken.contains(lane)).unwrap_or(0);
+        let (left, right) = &mut beside[flight.to.agent];
+        let side = if from_left { left } else { right };
+        *side = (*side).max(lane + 1);
+        lanes.push(lane);
+    }
+    (lanes, beside)
+}
+
+/// For each lifeline how far to its left and right flights come down,
+/// so that they are clear of the states that are shown meanwhile.
+fn clear(layout: &Layout) -> Vec<(usize, usize)> {
+    // Beyond this a flight passes behind the state.
+    const FAR: usize = 10;
+    let mut clear = vec![(3, 3); layout.names.len()];
+    for flight in &layout.flights {
+        let end = flight.received.unwrap_or(layout.rows.len());
+        for row in &layout.rows[flight.sent..end] {
+            let Item::States(states) = &row.item else {
+                continue;
+            };
+            for (_, state) in states.iter().filter(|(at, _)| at.agent == flight.to.agent) {
+                let (left, right) = &mut clear[flight.to.agent];
+                let half = width(state).div_ceil(2);
+                *left = (*left).max(half + 2).min(FAR);
+                *right = (*right).max(half + 3).min(FAR);
+            }
+        }
+    }
+    clear
+}
+
+/// The chart as it is written.
+struct Page<'a> {
+    layout: &'a Layout,
+    columns: Columns,
+    glyphs: &'a Glyphs,
+    lines: Vec<Vec<char>>,
+    /// Shortened names with the full ones.
+    shortened: Vec<(String, String)>,
+}
+
+impl Page<'_> {
+    fn draw(mut self) -> String {
+        self.names();
+        self.blank(0);
+        for row in 0..self.layout.rows.len() {
+            self.row(row);
+        }
+        let end = self.layout.rows.len();
+        if end > 0 {
+            self.blank(end);
+        }
+        if end > SCREEN {
+            self.names();
+        }
+        let indent = |line: &Vec<char>| line.iter().take_while(|&&c| c == ' ').count();
+        let margin = self.lines.iter().map(indent).min().unwrap_or(0);
+        let mut text = String::new();
+        for line in &self.lines {
+            let line: String = line[margin..].iter().collect();
+            text += line.trim_end();
+            text.push('\n');
+        }
+        let flights = self.layout.flights.iter();
+        let lost: Vec<_> = flights.filter(|flight| flight.received.is_none()).collect();
+        if !lost.is_empty() {
+            text += "\nstill in flight:";
+            for (index, flight) in lost.iter().enumerate() {
+                let names = &self.layout.names;
+                text += if index > 0 { ", " } else { " " };
+                let (from, to) = (&names[flight.from.agent], &names[flight.to.agent]);
+                text += &format!("{} from {from} to {to}", flight.message);
+            }
+            text.push('\n');
+        }
+        if !self.shortened.is_empty() {
+            text += "\nshortened:\n";
+            for (short, full) in &self.shortened {
+                text += &format!("  {short} is {full}\n");
+            }
+        }
+        if self.glyphs.ascii {
+            text = text
+                .chars()
+                .map(|c| if c.is_ascii() { c } else { '?' })
+                .collect();
+        }
+        text
+    }
+
+    /// The line of the agents' names.
+    fn names(&mut self) {
+        let mut line = Vec::new();
+        for agent in 0..self.layout.names.len() {
+            let name = self.fit(&self.layout.names[agent], self.room_around(agent));
+            put(&mut line, centred(self.columns.life[agent], &name), &name);
+        }
+        self.lines.push(line);
+    }
+
+    /// How wide something centred on a lifeline may be.
+    fn room_around(&self, agent: usize) -> usize {
+        let Columns {
+            life,
+            half,
+            right,
+            gutter,
+            ..
+        } = &self.columns;
+        // Neighbours share the gap between them; who needs less leaves the rest.
+        let beside = |other: usize| {
+            let gap = life[agent].abs_diff(life[other]).saturating_sub(3);
+            gap - half[other].min(gap / 2)
+        };
+        let left = if agent == 0 {
+            life[0] - gutter
+        } else {
+            beside(agent - 1)
+        };
+        let right = if agent + 1 == life.len() {
+            *right
+        } else {
+            beside(agent + 1)
+        };
+        2 * left.min(right) + 1
+    }
+
+    /// A line with nothing but lifelines and what is in flight at that row.
+    fn blank(&mut self, row: usize) {
+        let mut line = Vec::new();
+        for (flight, &lane) in self.layout.flights.iter().zip(&self.columns.lane) {
+            if flight.sent < row && flight.received.is_none_or(|received| received >= row) {
+                put(&mut line, lane, &self.glyphs.flight.to_string());
+            }
+        }
+        for &life in &self.columns.life {
+            put(&mut line, life, &self.glyphs.life.to_string());
+        }
+        self.lines.push(line);
+    }
+
+    fn row(&mut self, row: usize) {
+        self.blank(row);
+        let (layout, glyphs) = (self.layout, self.glyphs);
+        if let Some(name) = layout.line_name(row) {
+            self.write(0, &name);
+        }
+        match &layout.rows[row].item {
+            Item::Arrow { from, to, message } => {
+                let (start, end) = (self.life(from), self.life(to));
+                self.wire(start, end, message);
+                self.leave(start, end, from);
+                self.reach(start, end, to);
+            }
+            Item::Departure(index) => {
+                let flight = &layout.flights[*index];
+                let (start, end) = (self.life(&flight.from), self.columns.lane[*index]);
+                self.wire(start, end, &flight.message);
+                self.leave(start, end, &flight.from);
+                self.write_char(end, glyphs.down[usize::from(start > end)]);
+            }
+            Item::Arrival(index) => {
+                let flight = &layout.flights[*index];
+                let (start, end) = (self.columns.lane[*index], self.life(&flight.to));
+                self.wire(start, end, "");
+                self.write_char(start, glyphs.turn[usize::from(start > end)]);
+                self.reach(start, end, &flight.to);
+                self.note(row, &flight.to, &flight.message);
+            }
+            Item::Stray { to, left, message } => {
+                let end = self.life(to);
+                let start = if *left {
+                    end.saturating_sub(3)
+                } else {
+                    end + 3
+                };
+                self.wire(start, end, "");
+                self.write_char(start, '?');
+                self.reach(start, end, to);
+                self.note(row, to, message);
+            }
+            Item::Note { at, what } => {
+                let mark = if at.visible {
+                    glyphs.act
+                } else {
+                    glyphs.hidden
+                };
+                self.write_char(self.life(at), mark);
+                self.note(row, at, what);
+            }
+            Item::States(states) => {
+                for (at, state) in states {
+                    let room = self.room_around(at.agent).saturating_sub(3);
+                    let state = format!("[{}]", self.fit(state, room));
+                    let column = centred(self.life(at), &state);
+                    self.write(column, &state);
+                    if !at.visible {
+                        self.write_char(column + width(&state), glyphs.hidden);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The column of a lifeline.
+    fn life(&self, end: &End) -> usize {
+        self.columns.life[end.agent]
+    }
+
+    /// The line being written.
+    fn line(&mut self) -> &mut Vec<char> {
+        if self.lines.is_empty() {
+            self.lines.push(Vec::new());
+        }
+        let last = self.lines.len() - 1;
+        &mut self.lines[last]
+    }
+
+    fn write(&mut self, column: usize, text: &str) {
+        put(self.line(), column, text);
+    }
+
+    fn write_char(&mut self, column: usize, glyph: char) {
+        put(self.line(), column, glyph.encode_utf8(&mut [0; 4]));
+    }
+
+    /// A horizontal line between two columns, which keep what they have, with a label on it.
+    fn wire(&mut self, start: usize, end: usize, label: &str) {
+        let (left, right) = (start.min(end) + 1, start.max(end));
+        let glyphs = self.glyphs;
+        for column in left..right {
+            let crossed = self.line().get(column).is_some_and(|&there| there != ' ');
+            self.write_char(column, if crossed { glyphs.cross } else { glyphs.wire });
+        }
+        if label.is_empty() {
+            return;
+        }
+        // The label stands clear of the lifelines between, in the first gap that is wide enough;
+        // only if there is none does it cover them.
+        let mut gaps: Vec<(usize, usize)> = Vec::new();
+        let mut from = left;
+        for &life in self
+            .columns
+            .life
+            .iter()
+            .filter(|life| (left..right).contains(life))
+        {
+            gaps.push((from, life));
+            from = life + 1;
+        }
+        gaps.push((from, right));
+        if start > end {
+            gaps.reverse();
+        }
+        let fits = |&(from, to): &(usize, usize)| to - from >= width(label) + 4;
+        let (from, to) = gaps.into_iter().find(fits).unwrap_or((left, right));
+        let label = self.fit(label, (to - from).saturating_sub(3));
+        let label = format!(" {label} ");
+        self.write(from + (to - from).saturating_sub(width(&label)) / 2, &label);
+    }
+
+    /// The mark where a message leaves a lifeline.
+    fn leave(&mut self, start: usize, end: usize, at: &End) {
+        let mark = match (at.visible, start < end) {
+            (false, _) => self.glyphs.hidden,
+            (true, true) => self.glyphs.leaves_right,
+            (true, false) => self.glyphs.leaves_left,
+        };
+        self.write_char(start, mark);
+    }
+
+    /// The arrowhead before a lifeline, and the dot on it if the home cannot see the arrival.
+    fn reach(&mut self, start: usize, end: usize, at: &End) {
+        if start < end {
+            self.write_char(end - 1, self.glyphs.right);
+        } else {
+            self.write_char(end + 1, self.glyphs.left);
+        }
+        if !at.visible {
+            self.write_char(end, self.glyphs.hidden);
+        }
+    }
+
+    /// Words to the right of a lifeline, wrapped where they do not fit.
+    fn note(&mut self, row: usize, at: &End, words: &str) {
+        let life = self.life(at);
+        let next = match self.columns.life.get(at.agent + 1) {
+            Some(next) => *next,
+            None => life + self.columns.right + 1,
+        };
+        // Flights that come down beside the lifeline stay visible.
+        let flights = self.layout.flights.iter().zip(&self.columns.lane);
+        let start = flights
+            .filter(|(flight, &lane)| {
+                flight.sent <= row
+                    && flight.received.is_none_or(|received| received >= row)
+                    && lane > life
+                    && flight.to.agent == at.agent
+            })
+            .map(|(_, &lane)| lane + 2)
+            .chain(self.stray_end(row, life))
+            .fold(life + 2, usize::max);
+        let room = next.saturating_sub(start + 1).max(4);
+        for (index, part) in wrap(words, room).iter().enumerate() {
+            if index > 0 {
+                self.blank(row + 1);
+            }
+            let part = self.fit(part, room);
+            self.write(start, &part);
+        }
+    }
+
+    /// Where a note begins beside a message that comes from nowhere on its right.
+    fn stray_end(&self, row: usize, life: usize) -> Option<usize> {
+        matches!(self.layout.rows[row].item, Item::Stray { left: false, .. }).then_some(life + 5)
+    }
+
+    /// The name, shortened to fit; what it was is listed below the chart.
+    fn fit(&mut self, name: &str, room: usize) -> String {
+        if width(name) <= room {
+            return name.to_string();
+        }
+        let mut short: String = name.chars().take(room.saturating_sub(1)).collect();
+        short.push(self.glyphs.ellipsis);
+        let entry = (short.clone(), name.to_string());
+        if !self.shortened.contains(&entry) {
+            self.shortened.push(entry);
+        }
+        short
+    }
+}
+
+/// The column in which a text begins that is centred on a lifeline.
+fn centred(life: usize, text: &str) -> usize {
+    life.saturating_sub((width(text) - usize::from(width(text) > 0)) / 2)
+}
+
+/// Writes over a line from a column on.
+fn put(line: &mut Vec<char>, column: usize, text: &str) {
+    for (column, c) in (column..).zip(text.chars()) {
+        if line.len() <= column {
+            line.resize(column + 1, ' ');
+        }
+        line[column] = c;
+    }
+}
+
+/// Words in lines of at most `room` characters, where no word is longer.
+fn wrap(words: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
