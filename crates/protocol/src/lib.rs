@@ -1,6 +1,8 @@
 //! The protocol language, controllers, and the construction of homes from policies.
 
+pub mod construct;
 pub mod controller;
+pub mod execute;
 pub mod policy;
 pub mod protocol;
 pub mod sequence;

@@ -1,0 +1,392 @@
+//! The drain check: from every state, with no new spontaneous act, quiescence is reachable.
+//!
+//! It explores the product of a constructed home, its remotes and a device that asks for local
+//! operations, without data. This is stronger than "some quiescent state is reachable by any moves":
+//! a wait for a victim that the remote need not send counts as stuck. The device is assumed to unlock.
+//! It does not check the data, which the checker's model does on the same controllers.
+
+use super::environment::{Environment, Move, SettingId};
+use super::explain::Drawing;
+use super::explore::{Cell, HomeGraph, Input};
+use super::fault::{Fault, FaultKind, Note};
+use super::program::{HAND, LOCAL, LOCKED, MEMORY};
+use crate::controller::Event;
+use crate::execute::{Act, Receiver};
+use crate::protocol::{Class, MessageId};
+use crate::sequence::{Action, Sequence};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What the drain check found.
+#[derive(Debug)]
+pub struct Drain {
+    /// States of the product.
+    pub states: usize,
+    /// States from which quiescence cannot be reached.
+    pub stuck: usize,
+    /// Most messages in flight between one remote and the home.
+    pub in_flight: usize,
+    /// Transitions of the home that never happen, as (state, position in its cells).
+    pub unexercised: Vec<(u32, u32)>,
+    /// Transitions of the home that send a forward again in a loop that only fairness ends,
+    /// as (state, position in its cells).
+    pub resends: Vec<(u32, u32)>,
+    /// The fault, if a state is stuck.
+    pub fault: Option<Box<Fault>>,
+    /// The loop as an assumption, if there is one.
+    pub note: Option<Note>,
+}
+
+/// A state of the product.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Whole {
+    home: u32,
+    settings: Vec<SettingId>,
+    /// The local operation the device asks for, plus 1.
+    asked: u8,
+}
+
+/// What led from one state to another.
+#[derive(Clone)]
+enum Label {
+    Silent(u8, SettingId, Move),
+    Home(u32, u32),
+    Asks(u8),
+}
+
+impl Label {
+    fn spontaneous(&self) -> bool {
+        match self {
+            Label::Silent(_, _, step) => matches!(step.event, Event::Access(_)),
+            Label::Home(..) => false,
+            Label::Asks(_) => true,
+        }
+    }
+}
+
+struct Product<'p, 'a> {
+    environment: &'p mut Environment<'a>,
+    graph: &'p HomeGraph,
+    cells: FxHashMap<(u32, Input), u32>,
+    to_home: Vec<MessageId>,
+}
+
+/// Runs the drain check on a home.
+pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
+    let mut cells = FxHashMap::default();
+    for (state, row) in graph.cells.iter().enumerate() {
+        for (position, (input, _)) in row.iter().enumerate() {
+            cells.insert((state as u32, *input), position as u32);
+        }
+    }
+    let to_home = environment.protocol.message_ids().filter(|&message| environment.to_home(message)).collect();
+    let mut product = Product { environment, graph, cells, to_home };
+    let settings = vec![product.environment.initial(); graph.remotes as usize];
+    let initial = Whole { home: 0, settings, asked: 0 };
+    let mut ids = FxHashMap::default();
+    ids.insert(initial.clone(), 0u32);
+    let mut states = vec![initial];
+    let mut parents: Vec<u32> = vec![0];
+    let mut edges: Vec<Vec<(u32, Label)>> = Vec::new();
+    let mut exercised = FxHashSet::default();
+    let mut in_flight = 0;
+    while edges.len() < states.len() {
+        let from = edges.len();
+        let whole = states[from].clone();
+        for &setting in &whole.settings {
+            in_flight = in_flight.max(product.environment.setting(setting).messages().count());
+        }
+        let mut row = Vec::new();
+        for (next, label) in product.successors(&whole) {
+            if let Label::Home(state, position) = label {
+                exercised.insert((state, position));
+            }
+            let new = states.len() as u32;
+            let to = *ids.entry(next.clone()).or_insert(new);
+            if to == new {
+                states.push(next);
+                parents.push(from as u32);
+            }
+            row.push((to, label));
+        }
+        edges.push(row);
+    }
+    let drains = product.drains(&states, &edges);
+    let stuck = drains.iter().filter(|&&drains| !drains).count();
+    let fault = (stuck > 0).then(|| {
+        let still = |&state: &usize| !drains[state] && edges[state].iter().all(|(_, label)| label.spontaneous());
+        let dead_end = (0..states.len()).find(still);
+        let at = dead_end.unwrap_or_else(|| drains.iter().position(|&drains| !drains).unwrap_or(0));
+        product.stuck(&states, &parents, &edges, at, dead_end.is_some(), stuck)
+    });
+    let (resends, cycle) = product.resends(&edges);
+    let note = cycle.map(|cycle| {
+        let sequence = product.draw(&states[cycle[0].0 as usize], cycle.iter().map(|(_, label)| label));
+        Note {
+            text: format!(
+                "{} transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever",
+                resends.len()
+            ),
+            sequence: Some(sequence),
+        }
+    });
+    let takes = |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
+    let unexercised = (0..graph.states.len())
+        .flat_map(|state| (0..graph.cells[state].len()).map(move |position| (state, position)))
+        .filter(|&(state, position)| takes(state, position))
+        .map(|(state, position)| (state as u32, position as u32))
+        .filter(|place| !exercised.contains(place))
+        .collect();
+    Drain { states: states.len(), stuck, in_flight, unexercised, resends, fault, note }
+}
+
+impl Product<'_, '_> {
+    fn successors(&mut self, whole: &Whole) -> Vec<(Whole, Label)> {
+        let mut next = Vec::new();
+        for remote in 0..whole.settings.len() {
+            let setting = whole.settings[remote];
+            let moves = self.environment.moves(setting);
+            for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
+                let mut after = whole.clone();
+                after.settings[remote] = step.to;
+                next.push((after, Label::Silent(remote as u8, setting, step.clone())));
+            }
+            for index in 0..self.to_home.len() {
+                let message = self.to_home[index];
+                let Some(after) = self.environment.receive(setting, message) else { continue };
+                let mut taken = whole.clone();
+                taken.settings[remote] = after;
+                self.home(&mut next, taken, (Event::Message(message), Some(remote as u8)));
+            }
+        }
+        for local in 0..self.environment.policy().locals.len() as u8 {
+            if whole.asked == 0 {
+                next.push((Whole { asked: local + 1, ..whole.clone() }, Label::Asks(local)));
+            } else if whole.asked == local + 1 {
+                self.home(&mut next, Whole { asked: 0, ..whole.clone() }, (Event::Local(local), None));
+            }
+        }
+        for event in [Event::Unlock, Event::MemoryData(0), Event::MemoryData(1), Event::MemoryDone] {
+            self.home(&mut next, whole.clone(), (event, None));
+        }
+        next
+    }
+
+    /// The home reacts to an input that has been taken out of its surroundings.
+    fn home(&mut self, next: &mut Vec<(Whole, Label)>, mut after: Whole, input: Input) {
+        let Some(&position) = self.cells.get(&(after.home, input)) else { return };
+        let label = Label::Home(after.home, position);
+        match &self.graph.cells[after.home as usize][position as usize].1 {
+            Cell::Leave => return,
+            // Only a local operation is gone when refused; a refused unlock changes nothing.
+            Cell::Refuse if input.0 == Event::Unlock => return,
+            Cell::Refuse => {}
+            Cell::Take { acts, to } => {
+                after.home = *to;
+                for act in acts {
+                    if let Act::Send { message, to: Receiver::Remote(remote), .. } = act {
+                        let setting = &mut after.settings[*remote as usize];
+                        *setting = self.environment.send(*setting, *message);
+                    }
+                }
+            }
+        }
+        next.push((after, label));
+    }
+
+    fn quiescent(&self, whole: &Whole) -> bool {
+        let slots = &self.graph.states[whole.home as usize].slots;
+        let remotes = self.graph.remotes as usize;
+        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
+        [HAND, LOCAL, MEMORY, LOCKED].iter().all(|&variable| slot(variable) == 0)
+            && whole.asked == 0
+            && whole.settings.iter().all(|&setting| {
+                let setting = self.environment.setting(setting);
+                setting.messages().next().is_none()
+                    && self.environment.protocol.remote.states[setting.state.index()].stable()
+            })
+    }
+
+    /// For each state whether quiescence is reachable without spontaneous acts.
+    fn drains(&self, states: &[Whole], edges: &[Vec<(u32, Label)>]) -> Vec<bool> {
+        let mut before = vec![Vec::new(); states.len()];
+        for (from, row) in edges.iter().enumerate() {
+            for (to, label) in row {
+                if !label.spontaneous() {
+                    before[*to as usize].push(from as u32);
+                }
+            }
+        }
+        let mut drains: Vec<bool> = states.iter().map(|whole| self.quiescent(whole)).collect();
+        let mut work: Vec<usize> = (0..states.len()).filter(|&state| drains[state]).collect();
+        while let Some(state) = work.pop() {
+            for &from in &before[state] {
+                if !std::mem::replace(&mut drains[from as usize], true) {
+                    work.push(from as usize);
+                }
+            }
+        }
+        drains
+    }
+
+    fn stuck(
+        &mut self,
+        states: &[Whole],
+        parents: &[u32],
+        edges: &[Vec<(u32, Label)>],
+        at: usize,
+        dead_end: bool,
+        stuck: usize,
+    ) -> Box<Fault> {
+        let mut path = Vec::new();
+        let mut to = at;
+        while to != 0 {
+            let from = parents[to] as usize;
+            path.extend(edges[from].iter().find(|(next, _)| *next as usize == to).map(|(_, label)| label));
+            to = from;
+        }
+        let sequence = self.draw(&states[0], path.into_iter().rev());
+        let settings: Vec<String> =
+            states[at].settings.iter().map(|&setting| self.environment.show(setting)).collect();
+        let what = if dead_end { "nothing moves any more" } else { "messages go round without end" };
+        Box::new(Fault {
+            kind: if dead_end { FaultKind::DeadEnd } else { FaultKind::Livelock },
+            text: format!(
+                "{what} with {}; {stuck} of {} states cannot come to rest",
+                settings.join(" and "),
+                states.len()
+            ),
+            remedy: Some("see in the chart what the home or the remote waits for: that message does not exist".into()),
+            span: self.environment.policy().span,
+            explanations: vec![sequence],
+        })
+    }
+
+    fn draw<'l>(&mut self, start: &Whole, labels: impl Iterator<Item = &'l Label>) -> Sequence {
+        let locals = &self.environment.policy().locals;
+        let mut drawing = Drawing::new(self.environment, self.graph.remotes);
+        let device = drawing.home_agent() + 1;
+        let _ = start;
+        for label in labels {
+            match label {
+                Label::Silent(remote, before, step) => drawing.silent(*remote, &[(*before, step.clone())]),
+                Label::Home(state, position) => {
+                    let (input, cell) = &self.graph.cells[*state as usize][*position as usize];
+                    match cell {
+                        Cell::Take { acts, .. } => drawing.home(*input, acts),
+                        _ => drawing.push(device, Action::Does { what: "is refused".into() }, true),
+                    }
+                }
+                Label::Asks(local) => {
+                    let what = format!("wants {}", locals[*local as usize].name);
+                    drawing.push(device, Action::Does { what }, true);
+                }
+            }
+        }
+        drawing.sequence
+    }
+
+    /// Home transitions that send a forward inside a loop of moves that are not spontaneous,
+    /// and one such loop.
+    #[allow(clippy::type_complexity)]
+    fn resends(&self, edges: &[Vec<(u32, Label)>]) -> (Vec<(u32, u32)>, Option<Vec<(u32, Label)>>) {
+        let component = components(edges);
+        let inside = |from: usize, to: u32| component[from] == component[to as usize];
+        let mut resends = FxHashSet::default();
+        let mut first = None;
+        for (from, row) in edges.iter().enumerate() {
+            for (to, label) in row {
+                let Label::Home(state, position) = *label else { continue };
+                let Cell::Take { acts, .. } = &self.graph.cells[state as usize][position as usize].1 else { continue };
+                let forwards = acts.iter().any(|act| {
+                    matches!(act, Act::Send { message, .. } if self.environment.class(*message) == Class::Forward)
+                });
+                if forwards && inside(from, *to) {
+                    resends.insert((state, position));
+                    first.get_or_insert((from as u32, *to, label.clone()));
+                }
+            }
+        }
+        let mut resends: Vec<_> = resends.into_iter().collect();
+        resends.sort_unstable();
+        let cycle = first.map(|(from, to, label)| {
+            // Back from `to` to `from` by a shortest way inside the component.
+            let mut parents: FxHashMap<u32, (u32, Label)> = FxHashMap::default();
+            let mut queue = std::collections::VecDeque::from([to]);
+            while let Some(at) = queue.pop_front() {
+                if at == from {
+                    break;
+                }
+                for (next, label) in &edges[at as usize] {
+                    let fresh = *next != to && !parents.contains_key(next);
+                    if fresh && !label.spontaneous() && inside(at as usize, *next) {
+                        parents.insert(*next, (at, label.clone()));
+                        queue.push_back(*next);
+                    }
+                }
+            }
+            let mut back = Vec::new();
+            let mut at = from;
+            while at != to {
+                let Some((before, label)) = parents.get(&at) else { break };
+                back.push((*before, label.clone()));
+                at = *before;
+            }
+            back.push((from, label));
+            back.rotate_right(1);
+            back[1..].reverse();
+            back
+        });
+        (resends, cycle)
+    }
+}
+
+/// Strongly connected components of the moves that are not spontaneous (Tarjan, without recursion).
+fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
+    const UNSEEN: u32 = u32::MAX;
+    let count = edges.len();
+    let (mut index, mut low, mut component) = (vec![UNSEEN; count], vec![0; count], vec![UNSEEN; count]);
+    let (mut next_index, mut next_component) = (0, 0);
+    let mut stack = Vec::new();
+    for root in 0..count {
+        if index[root] != UNSEEN {
+            continue;
+        }
+        let mut calls = vec![(root, 0)];
+        while let Some((at, position)) = calls.last_mut() {
+            let at = *at;
+            if *position == 0 && index[at] == UNSEEN {
+                index[at] = next_index;
+                low[at] = next_index;
+                next_index += 1;
+                stack.push(at);
+            }
+            if let Some((to, label)) = edges[at].get(*position) {
+                *position += 1;
+                let to = *to as usize;
+                if label.spontaneous() {
+                    continue;
+                }
+                if index[to] == UNSEEN {
+                    calls.push((to, 0));
+                } else if component[to] == UNSEEN {
+                    low[at] = low[at].min(index[to]);
+                }
+                continue;
+            }
+            if low[at] == index[at] {
+                while let Some(member) = stack.pop() {
+                    component[member] = next_component;
+                    if member == at {
+                        break;
+                    }
+                }
+                next_component += 1;
+            }
+            calls.pop();
+            if let Some(&(parent, _)) = calls.last() {
+                low[parent] = low[parent].min(low[at]);
+            }
+        }
+    }
+    component
+}

@@ -1,0 +1,362 @@
+//! What a remote does by itself, as seen from a home that sees only messages.
+//!
+//! A [`Setting`] is one remote's state and the messages between it and the home, for one line.
+//! Everything the remote does spontaneously and every delivery to it is silent to the home.
+
+use super::fault::Refusal;
+use crate::controller::{Access, Effect, Event, Statement};
+use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Messages in flight per remote and line above which a set is taken to grow without bound,
+/// unless the text states a limit of its own. Every protocol in the literature stays below half of it.
+const DEFAULT_IN_FLIGHT: u16 = 10;
+
+/// Index of an interned [`Setting`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SettingId(pub u32);
+
+/// One remote's state and the messages in flight between it and the home.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Setting {
+    /// The remote's state.
+    pub state: StateId,
+    /// Queue 0 holds all unordered messages, sorted; every further queue is first-in first-out.
+    pub queues: Vec<Vec<MessageId>>,
+}
+
+impl Setting {
+    /// All messages in flight.
+    pub fn messages(&self) -> impl Iterator<Item = MessageId> + '_ {
+        self.queues.iter().flatten().copied()
+    }
+}
+
+/// A silent move of the remote.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// What set it off: an access of its own, or a delivery.
+    pub event: Event,
+    /// What it sent.
+    pub sends: Vec<MessageId>,
+    /// Where it leads.
+    pub to: SettingId,
+}
+
+/// Why the silent moves of a setting cannot be told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// This message is delivered in a state that has no rule for it.
+    Unexpected(MessageId),
+    /// This move puts one more message in flight than the bound allows.
+    TooMany(Move),
+}
+
+/// Silent moves of one setting, or what is wrong with it.
+type Moves = Rc<Result<Vec<Move>, Trouble>>;
+
+/// The remote's rules and the channels, as an automaton over settings.
+pub struct Environment<'a> {
+    /// The protocol.
+    pub protocol: &'a Protocol,
+    /// Queue of each message.
+    queue_of: Vec<usize>,
+    queues: usize,
+    classes: Vec<Class>,
+    in_flight: u16,
+    per_message: Vec<Option<u16>>,
+    settings: Vec<Rc<Setting>>,
+    ids: FxHashMap<Rc<Setting>, SettingId>,
+    moves: FxHashMap<SettingId, Moves>,
+}
+
+impl<'a> Environment<'a> {
+    /// Prepares the environment of a policy home.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the remote is of a kind whose knowledge does not factor:
+    /// with variables, guards, message fields, or messages among remotes.
+    pub fn new(protocol: &'a Protocol) -> Result<Self, Refusal> {
+        let remote = &protocol.remote;
+        if let Some(variable) = remote.variables.first() {
+            return Err(Refusal { what: format!("the remote has a variable, `{}`", variable.name), span: variable.span });
+        }
+        if let Some(rule) = remote.rules.iter().find(|rule| rule.guard.is_some()) {
+            return Err(Refusal { what: "a rule of the remote has a guard".into(), span: rule.span });
+        }
+        if let Some(message) = protocol.messages.iter().find(|message| !message.fields.is_empty()) {
+            return Err(Refusal { what: format!("message `{}` has fields", message.name), span: message.span });
+        }
+        let mut classes = Vec::new();
+        for message in &protocol.messages {
+            let channel = &protocol.channels[message.channel.index()];
+            match channel.class {
+                Some(class) if channel.from != End::Any && channel.to != End::Any && channel.from != channel.to => {
+                    classes.push(class);
+                }
+                _ => {
+                    return Err(Refusal {
+                        what: format!("channel `{}` does not run between a remote and the home with a stated class", channel.name),
+                        span: channel.span,
+                    });
+                }
+            }
+        }
+        let direction = |message: MessageId| protocol.channel_of(message).from == End::Home;
+        let queue_of = protocol
+            .message_ids()
+            .map(|message| match protocol.order_of(protocol.message(message).channel) {
+                None => 0,
+                Some(group) => 1 + 2 * group + usize::from(direction(message)),
+            })
+            .collect();
+        let mut per_message = vec![None; protocol.messages.len()];
+        for (message, bound) in &protocol.bounds.per_message {
+            per_message[message.index()] = Some(bound.limit);
+        }
+        Ok(Environment {
+            protocol,
+            queue_of,
+            queues: 1 + 2 * protocol.orders.len(),
+            classes,
+            in_flight: protocol.bounds.in_flight.map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
+            per_message,
+            settings: Vec::new(),
+            ids: FxHashMap::default(),
+            moves: FxHashMap::default(),
+        })
+    }
+
+    /// The class of a message.
+    pub fn class(&self, message: MessageId) -> Class {
+        self.classes[message.index()]
+    }
+
+    /// Whether the message travels from a remote to the home.
+    pub fn to_home(&self, message: MessageId) -> bool {
+        !matches!(self.class(message), Class::Forward | Class::Grant)
+    }
+
+    /// The right a remote has in a state.
+    pub fn right(&self, state: StateId) -> Right {
+        self.protocol.remote.states[state.index()].right
+    }
+
+    /// The first-in first-out queue a message travels in, if it is ordered.
+    pub fn ordered_queue(&self, message: MessageId) -> Option<usize> {
+        Some(self.queue_of[message.index()]).filter(|&queue| queue != 0)
+    }
+
+    /// The largest number of messages in flight that is not yet taken for growth without bound.
+    pub fn in_flight_limit(&self) -> u16 {
+        self.in_flight
+    }
+
+    /// The highest right a grant gives.
+    pub fn granted(&self, grant: MessageId) -> Right {
+        let takes = self.protocol.remote.rules.iter().filter(|rule| rule.event == Event::Message(grant));
+        takes
+            .filter_map(|rule| match &rule.effect {
+                Effect::Take { next, .. } => Some(self.right(next.unwrap_or(rule.state))),
+                _ => None,
+            })
+            .max()
+            .unwrap_or(Right::None)
+    }
+
+    /// The setting at power-up: initial state, nothing in flight.
+    pub fn initial(&mut self) -> SettingId {
+        let empty = Setting { state: StateId(0), queues: vec![Vec::new(); self.queues] };
+        self.intern(empty)
+    }
+
+    /// The setting with this index.
+    pub fn setting(&self, id: SettingId) -> &Rc<Setting> {
+        &self.settings[id.0 as usize]
+    }
+
+    fn intern(&mut self, setting: Setting) -> SettingId {
+        if let Some(&id) = self.ids.get(&setting) {
+            return id;
+        }
+        let setting = Rc::new(setting);
+        let id = SettingId(self.settings.len() as u32);
+        self.settings.push(setting.clone());
+        self.ids.insert(setting, id);
+        id
+    }
+
+    fn put(&self, setting: &mut Setting, message: MessageId) {
+        let queue = self.queue_of[message.index()];
+        let messages = &mut setting.queues[queue];
+        if queue == 0 {
+            let at = messages.partition_point(|&other| other <= message);
+            messages.insert(at, message);
+        } else {
+            messages.push(message);
+        }
+    }
+
+    /// Messages of a queue that may be delivered next: any of the unordered ones, the head of an ordered one.
+    fn heads(setting: &Setting, queue: usize) -> Vec<MessageId> {
+        let messages = &setting.queues[queue];
+        if queue == 0 {
+            let mut heads = messages.clone();
+            heads.dedup();
+            heads
+        } else {
+            messages.first().copied().into_iter().collect()
+        }
+    }
+
+    fn take(setting: &mut Setting, queue: usize, message: MessageId) {
+        let messages = &mut setting.queues[queue];
+        let at = messages.iter().position(|&other| other == message).expect("a head is in its queue");
+        messages.remove(at);
+    }
+
+    /// The setting after the home has sent a message.
+    pub fn send(&mut self, id: SettingId, message: MessageId) -> SettingId {
+        let mut setting = (**self.setting(id)).clone();
+        self.put(&mut setting, message);
+        self.intern(setting)
+    }
+
+    /// The setting after the home has taken a message, if that message can arrive in it.
+    pub fn receive(&mut self, id: SettingId, message: MessageId) -> Option<SettingId> {
+        let queue = self.queue_of[message.index()];
+        let mut setting = (**self.setting(id)).clone();
+        if !Self::heads(&setting, queue).contains(&message) {
+            return None;
+        }
+        Self::take(&mut setting, queue, message);
+        Some(self.intern(setting))
+    }
+
+    /// The rule of the remote for an event in a state: what it sends, and the next state.
+    /// `None` if there is no rule; `Some(None)` if the message is left where it is.
+    #[allow(clippy::type_complexity)]
+    fn rule(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
+        let rule = self.protocol.remote.rules.iter().find(|rule| rule.state == state && rule.event == event)?;
+        match &rule.effect {
+            Effect::Never => None,
+            Effect::Leave | Effect::Refuse => Some(None),
+            Effect::Take { body, next } => {
+                let sends = body.iter().filter_map(|statement| match statement {
+                    Statement::Send { message, .. } => Some(*message),
+                    _ => None,
+                });
+                Some(Some((sends.collect(), next.unwrap_or(state))))
+            }
+        }
+    }
+
+    /// Everything the remote can do by itself or on deliveries in this setting.
+    pub fn moves(&mut self, id: SettingId) -> Moves {
+        if let Some(moves) = self.moves.get(&id) {
+            return moves.clone();
+        }
+        let moves = Rc::new(self.find_moves(id));
+        self.moves.insert(id, moves.clone());
+        moves
+    }
+
+    fn find_moves(&mut self, id: SettingId) -> Result<Vec<Move>, Trouble> {
+        let setting = self.setting(id).clone();
+        let mut moves = Vec::new();
+        for (access, _) in Access::ALL {
+            let event = Event::Access(access);
+            let Some(Some((sends, next))) = self.rule(setting.state, event) else { continue };
+            let full = |message: &MessageId| {
+                self.per_message[message.index()].is_some_and(|limit| {
+                    setting.messages().filter(|other| other == message).count() >= limit as usize
+                })
+            };
+            if (sends.is_empty() && next == setting.state) || sends.iter().any(full) {
+                continue;
+            }
+            let after = Setting { state: next, queues: setting.queues.clone() };
+            moves.push(self.moved(after, event, sends)?);
+        }
+        for queue in 0..self.queues {
+            for message in Self::heads(&setting, queue) {
+                if self.to_home(message) {
+                    continue;
+                }
+                let event = Event::Message(message);
+                match self.rule(setting.state, event) {
+                    None => return Err(Trouble::Unexpected(message)),
+                    Some(None) => {}
+                    Some(Some((sends, next))) => {
+                        let mut after = Setting { state: next, queues: setting.queues.clone() };
+                        Self::take(&mut after, queue, message);
+                        moves.push(self.moved(after, event, sends)?);
+                    }
+                }
+            }
+        }
+        Ok(moves)
+    }
+
+    fn moved(&mut self, mut after: Setting, event: Event, sends: Vec<MessageId>) -> Result<Move, Trouble> {
+        for &message in &sends {
+            self.put(&mut after, message);
+        }
+        let crowded = after.messages().count() > self.in_flight as usize;
+        let to = self.intern(after);
+        let step = Move { event, sends, to };
+        if crowded {
+            return Err(Trouble::TooMany(step));
+        }
+        Ok(step)
+    }
+
+    /// Whether some message other than a request is sure to reach the home from this setting, by
+    /// deliveries alone. Messages behind a request stalled in the queue `blocked` do not count.
+    pub fn must_answer(&mut self, id: SettingId, blocked: Option<usize>) -> bool {
+        let setting = self.setting(id).clone();
+        for queue in 0..self.queues {
+            if Some(queue) == blocked {
+                continue;
+            }
+            let mut heads = Self::heads(&setting, queue).into_iter();
+            if heads.any(|message| self.to_home(message) && self.class(message) != Class::Request) {
+                return true;
+            }
+        }
+        for queue in 0..self.queues {
+            for message in Self::heads(&setting, queue) {
+                if self.to_home(message) {
+                    continue;
+                }
+                let Some(Some((sends, next))) = self.rule(setting.state, Event::Message(message)) else { continue };
+                let mut after = Setting { state: next, queues: setting.queues.clone() };
+                Self::take(&mut after, queue, message);
+                for &sent in &sends {
+                    self.put(&mut after, sent);
+                }
+                let after = self.intern(after);
+                if self.must_answer(after, blocked) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// A setting as people write it: `IS{ReadShared, VictimShared}`.
+    pub fn show(&self, id: SettingId) -> String {
+        let setting = self.setting(id);
+        let names: Vec<&str> = setting.messages().map(|message| self.protocol.message(message).name.as_str()).collect();
+        format!("{}{{{}}}", self.protocol.remote.states[setting.state.index()].name, names.join(", "))
+    }
+
+    /// The policy this environment is for.
+    pub fn policy(&self) -> &'a crate::policy::Policy {
+        match &self.protocol.home {
+            Home::Policy(policy) => policy,
+            Home::Controller(_) => unreachable!("a construction starts from a policy"),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Runs that explain what a home has seen.
+//!
+//! A home sees a sequence of inputs and its own acts. Several runs of the remotes may lie behind it.
+//! [`explain`] finds a shortest one that ends with a given remote in a given setting.
+
+use super::environment::{Environment, Move, SettingId, Trouble};
+use super::explore::Input;
+use crate::controller::Event;
+use crate::execute::{Act, Receiver};
+use crate::protocol::MessageId;
+use crate::sequence::{Action, Sequence, Step};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// One input of the home and what it did on it.
+#[derive(Clone, Debug)]
+pub struct ViewStep {
+    /// What happened.
+    pub input: Input,
+    /// What the home did, in order.
+    pub acts: Vec<Act>,
+}
+
+/// What a home has seen and done, in order.
+pub type View = Vec<ViewStep>;
+
+/// What one step of the view means to one remote's channels.
+#[derive(Clone, Copy)]
+enum Operation {
+    /// The home took this message from it.
+    Taken(MessageId),
+    /// The home sent it this message.
+    Sent(MessageId),
+}
+
+/// One remote's silent moves before each of its operations, and after the last.
+type Run = Vec<Vec<(SettingId, Move)>>;
+
+/// Draws a run that looks to the home like `view` and ends with `remote` in `setting`.
+/// If `delivered` is given, that message then reaches the remote, which has no rule for it.
+pub fn explain(
+    environment: &mut Environment,
+    view: &[ViewStep],
+    remotes: u8,
+    remote: u8,
+    setting: SettingId,
+    delivered: Option<MessageId>,
+) -> Sequence {
+    let runs: Vec<Run> = (0..remotes)
+        .map(|other| {
+            let operations = operations(view, other);
+            let target = (other == remote).then_some(setting);
+            find(environment, &operations, target).unwrap_or_else(|| vec![Vec::new(); operations.len() + 1])
+        })
+        .collect();
+    let mut drawing = Drawing::new(environment, remotes);
+    let mut position = vec![0; remotes as usize];
+    for step in view {
+        for other in 0..remotes {
+            if !operations(std::slice::from_ref(step), other).is_empty() {
+                drawing.silent(other, &runs[other as usize][position[other as usize]]);
+                position[other as usize] += operations(std::slice::from_ref(step), other).len();
+            }
+        }
+        drawing.home(step.input, &step.acts);
+    }
+    for other in 0..remotes {
+        let last = runs[other as usize].len() - 1;
+        if position[other as usize] == last {
+            drawing.silent(other, &runs[other as usize][last]);
+        }
+    }
+    if let Some(message) = delivered {
+        drawing.receive(remote as usize, message, drawing.home_agent(), false);
+        drawing.push(remote as usize, Action::Does { what: "has no rule for it".into() }, false);
+    }
+    drawing.sequence
+}
+
+fn operations(view: &[ViewStep], remote: u8) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for step in view {
+        if let (Event::Message(message), Some(sender)) = step.input {
+            if sender == remote {
+                operations.push(Operation::Taken(message));
+            }
+        }
+        operations.extend(step.acts.iter().filter_map(|act| match act {
+            Act::Send { message, to: Receiver::Remote(to), .. } if *to == remote => Some(Operation::Sent(*message)),
+            _ => None,
+        }));
+    }
+    operations
+}
+
+/// A shortest run through all operations, to the target setting if one is given.
+fn find(environment: &mut Environment, operations: &[Operation], target: Option<SettingId>) -> Option<Run> {
+    type Place = (usize, SettingId);
+    let start: Place = (0, environment.initial());
+    let mut parents: FxHashMap<Place, Option<(Place, Option<Move>)>> = FxHashMap::default();
+    parents.insert(start, None);
+    let mut queue = VecDeque::from([start]);
+    while let Some(place) = queue.pop_front() {
+        let (position, setting) = place;
+        if position == operations.len() && target.is_none_or(|target| target == setting) {
+            let mut run = vec![Vec::new(); operations.len() + 1];
+            let mut at = place;
+            while let Some((before, step)) = &parents[&at] {
+                if let Some(step) = step {
+                    run[before.0].push((before.1, step.clone()));
+                }
+                at = *before;
+            }
+            run.iter_mut().for_each(|moves| moves.reverse());
+            return Some(run);
+        }
+        let mut reach = |next: Place, step: Option<Move>| {
+            parents.entry(next).or_insert_with(|| {
+                queue.push_back(next);
+                Some((place, step))
+            });
+        };
+        if let Some(operation) = operations.get(position) {
+            let after = match *operation {
+                Operation::Taken(message) => environment.receive(setting, message),
+                Operation::Sent(message) => Some(environment.send(setting, message)),
+            };
+            if let Some(after) = after {
+                reach((position + 1, after), None);
+            }
+        }
+        match &*environment.moves(setting) {
+            Ok(moves) => {
+                for step in moves {
+                    reach((position, step.to), Some(step.clone()));
+                }
+            }
+            Err(Trouble::TooMany(step)) if Some(step.to) == target => reach((position, step.to), Some(step.clone())),
+            Err(_) => {}
+        }
+    }
+    None
+}
+
+/// A sequence being drawn: lifelines of the remotes, the home and the device.
+pub struct Drawing<'e, 'a> {
+    environment: &'e Environment<'a>,
+    remotes: usize,
+    /// What is drawn so far.
+    pub sequence: Sequence,
+    /// Messages sent and not yet received: sender, receiver, message, flight.
+    flying: Vec<(usize, usize, MessageId, u32)>,
+    flights: u32,
+}
+
+impl<'e, 'a> Drawing<'e, 'a> {
+    /// An empty sequence.
+    pub fn new(environment: &'e Environment<'a>, remotes: u8) -> Self {
+        let name = &environment.protocol.remote.name;
+        let mut agents: Vec<String> = match remotes {
+            1 => vec![name.clone()],
+            _ => (0..remotes).map(|remote| format!("{name} {remote}")).collect(),
+        };
+        agents.push("home".into());
+        if !environment.policy().locals.is_empty() {
+            agents.push("device".into());
+        }
+        Drawing {
+            environment,
+            remotes: remotes as usize,
+            sequence: Sequence { agents, steps: Vec::new() },
+            flying: Vec::new(),
+            flights: 0,
+        }
+    }
+
+    /// Index of the home's lifeline.
+    pub fn home_agent(&self) -> usize {
+        self.remotes
+    }
+
+    /// Adds a step.
+    pub fn push(&mut self, agent: usize, action: Action, visible: bool) {
+        self.sequence.steps.push(Step { agent, action, line: None, visible });
+    }
+
+    fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
+        let flight = self.flights;
+        self.flights += 1;
+        self.flying.push((from, to, message, flight));
+        let message = self.environment.protocol.message(message).name.clone();
+        self.push(from, Action::Send { message, to, flight }, visible);
+    }
+
+    /// Adds the arrival of a message.
+    pub fn receive(&mut self, agent: usize, message: MessageId, from: usize, visible: bool) {
+        let at = self.flying.iter().position(|&(sender, receiver, other, _)| {
+            (sender, receiver, other) == (from, agent, message)
+        });
+        let flight = match at {
+            Some(at) => self.flying.remove(at).3,
+            None => {
+                self.flights += 1;
+                self.flights - 1
+            }
+        };
+        let message = self.environment.protocol.message(message).name.clone();
+        self.push(agent, Action::Receive { message, from, flight }, visible);
+    }
+
+    /// Adds silent moves of a remote, each with the setting it starts from.
+    pub fn silent(&mut self, remote: u8, moves: &[(SettingId, Move)]) {
+        for (before, step) in moves {
+            let agent = remote as usize;
+            match step.event {
+                Event::Message(message) => self.receive(agent, message, self.remotes, false),
+                Event::Access(access) => self.push(agent, Action::Does { what: access.name().into() }, false),
+                _ => {}
+            }
+            for &message in &step.sends {
+                self.send(agent, self.remotes, message, false);
+            }
+            let (from, to) = (self.environment.setting(*before).state, self.environment.setting(step.to).state);
+            if from != to {
+                let state = self.environment.protocol.remote.states[to.index()].name.clone();
+                self.push(agent, Action::Becomes { state }, false);
+            }
+        }
+    }
+
+    /// Adds one step of the home.
+    pub fn home(&mut self, input: Input, acts: &[Act]) {
+        let home = self.remotes;
+        let device = home + 1;
+        let does = |what: String| Action::Does { what };
+        let locals = &self.environment.policy().locals;
+        match input {
+            (Event::Message(message), Some(sender)) => self.receive(home, message, sender as usize, true),
+            (Event::Local(local), _) => self.push(device, does(format!("asks {}", locals[local as usize].name)), true),
+            (Event::Unlock, _) => self.push(device, does("unlocks".into()), true),
+            (Event::MemoryData(_), _) => self.push(home, does("memory has been read".into()), true),
+            (Event::MemoryDone, _) => self.push(home, does("memory has been written".into()), true),
+            _ => {}
+        }
+        for act in acts {
+            match act {
+                Act::Send { message, to: Receiver::Remote(to), .. } => self.send(home, *to as usize, *message, true),
+                Act::Send { .. } | Act::WriteMemory | Act::Done | Act::Unlocked => {}
+                Act::StartRead => self.push(home, does("reads memory".into()), true),
+                Act::StartWrite => self.push(home, does("writes memory".into()), true),
+                Act::StartStore { .. } => self.push(home, does("writes the bytes to memory".into()), true),
+                Act::Acknowledge(local) => {
+                    self.push(home, does(format!("acknowledges {}", locals[*local as usize].name)), true);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Finds every state a home can reach, by running its program on everything that may happen to it.
+
+use super::explain::{explain, View, ViewStep};
+use super::fault::{Fault, FaultKind, Note};
+use super::knowledge::{Knowledge, KnowledgeId, Stop};
+use super::environment::{SettingId, Trouble};
+use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
+use crate::controller::{Controller, Event};
+use crate::execute::{Act, Configuration, Machine, Occasion, Outcome};
+use crate::policy::{Policy, Stall, When};
+use crate::protocol::{Class, MessageId, Right};
+use rustc_hash::FxHashMap;
+
+/// Home states above which a construction gives up; three remotes of ECI stay far below.
+const MOST_STATES: usize = 400_000;
+
+/// An event at the home, and the remote it comes from if it is a message.
+pub type Input = (Event, Option<u8>);
+
+/// What a home does on an input in a state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// The input waits.
+    Leave,
+    /// The operation is refused.
+    Refuse,
+    /// The input is taken.
+    Take {
+        /// What is done, in order.
+        acts: Vec<Act>,
+        /// Index of the next state.
+        to: u32,
+    },
+}
+
+/// All reachable states of a home with a number of remotes.
+pub struct HomeGraph {
+    /// Number of remotes.
+    pub remotes: u8,
+    /// States in breadth-first order; the first is the initial one.
+    pub states: Vec<Configuration>,
+    /// For each state what happens on each possible input, in the order of [`inputs`].
+    pub cells: Vec<Vec<(Input, Cell)>>,
+    /// For each state but the first: its predecessor and the position in the predecessor's cells.
+    pub parents: Vec<(u32, u32)>,
+    /// Remarks on requests served while something may still be in flight.
+    pub notes: Vec<Note>,
+}
+
+impl HomeGraph {
+    /// Transitions: inputs that are taken.
+    pub fn transitions(&self) -> usize {
+        let taken = |cells: &Vec<(Input, Cell)>| cells.iter().filter(|cell| matches!(cell.1, Cell::Take { .. })).count();
+        self.cells.iter().map(taken).sum()
+    }
+
+    /// What the home has seen and done on the shortest way to a state.
+    pub fn view(&self, state: u32) -> View {
+        let mut view = Vec::new();
+        let mut at = state;
+        while at != 0 {
+            let (before, position) = self.parents[at as usize];
+            let (input, cell) = &self.cells[before as usize][position as usize];
+            let Cell::Take { acts, .. } = cell else { unreachable!("only taken inputs lead on") };
+            view.push(ViewStep { input: *input, acts: acts.clone() });
+            at = before;
+        }
+        view.reverse();
+        view
+    }
+
+    /// What is known of a remote in a state.
+    pub fn known(&self, state: u32, remote: u8) -> KnowledgeId {
+        KnowledgeId(self.states[state as usize].slots[KNOWN.index() + remote as usize])
+    }
+}
+
+/// Everything that may happen to the home of a policy, in a fixed order.
+pub fn inputs(knowledge: &Knowledge, remotes: u8) -> Vec<Input> {
+    let environment = &knowledge.environment;
+    let policy = environment.policy();
+    let mut inputs = Vec::new();
+    for remote in 0..remotes {
+        for class in [Class::Request, Class::Victim, Class::Answer, Class::Acknowledgement] {
+            let of_class = environment.protocol.message_ids().filter(|&message| environment.class(message) == class);
+            inputs.extend(of_class.map(|message| (Event::Message(message), Some(remote))));
+        }
+    }
+    inputs.extend((0..policy.locals.len()).map(|index| (Event::Local(index as u8), None)));
+    if policy.locals.iter().any(|local| local.lock) {
+        inputs.push((Event::Unlock, None));
+    }
+    let chosen = policy.requests.iter().flat_map(|request| &request.grants).any(|grant| grant.when == When::Chosen);
+    inputs.extend((0..=u8::from(chosen)).map(|choice| (Event::MemoryData(choice), None)));
+    inputs.push((Event::MemoryDone, None));
+    inputs
+}
+
+/// The state of the search.
+struct Explorer<'e, 'a> {
+    knowledge: &'e mut Knowledge<'a>,
+    machine: Machine<'e>,
+    entries: &'e [Entry],
+    policy: &'a Policy,
+    graph: HomeGraph,
+    ids: FxHashMap<Configuration, u32>,
+    noted: Vec<MessageId>,
+}
+
+/// Explores the home for this many remotes.
+///
+/// # Errors
+/// The first fault found, breadth first.
+pub fn explore(
+    knowledge: &mut Knowledge,
+    controller: &Controller,
+    entries: &[Entry],
+    remotes: u8,
+) -> Result<HomeGraph, Box<Fault>> {
+    let policy = knowledge.environment.policy();
+    let machine = Machine::new(controller, remotes);
+    let graph = HomeGraph { remotes, states: Vec::new(), cells: Vec::new(), parents: Vec::new(), notes: Vec::new() };
+    let mut explorer =
+        Explorer { knowledge, machine, entries, policy, graph, ids: FxHashMap::default(), noted: Vec::new() };
+    if let Err(stop) = explorer.knowledge.initial() {
+        let step = ViewStep { input: (Event::Unlock, None), acts: Vec::new() };
+        return Err(explorer.stopped(stop, Vec::new(), 0, &step));
+    }
+    let initial = explorer.machine.initial();
+    explorer.ids.insert(initial.clone(), 0);
+    explorer.graph.states.push(initial);
+    explorer.graph.parents.push((0, 0));
+    let inputs = inputs(explorer.knowledge, remotes);
+    let mut next = 0;
+    while next < explorer.graph.states.len() {
+        explorer.graph.cells.push(Vec::new());
+        for &input in &inputs {
+            explorer.react(next as u32, input)?;
+        }
+        next += 1;
+        if explorer.graph.states.len() > MOST_STATES {
+            return Err(Box::new(Fault {
+                kind: FaultKind::TooLarge,
+                text: format!("the home has more than {MOST_STATES} states with {remotes} remotes"),
+                remedy: Some("ask for systems with fewer remotes".into()),
+                span: policy.span,
+                explanations: Vec::new(),
+            }));
+        }
+    }
+    Ok(explorer.graph)
+}
+
+impl Explorer<'_, '_> {
+    fn react(&mut self, state: u32, input: Input) -> Result<(), Box<Fault>> {
+        let (event, sender) = input;
+        if let (Event::Message(message), Some(sender)) = input {
+            let known = self.graph.known(state, sender);
+            match self.knowledge.receive(known, message) {
+                Ok(None) => return Ok(()),
+                Ok(Some(after)) => self.check_expectation(state, input, after)?,
+                Err(stop) => {
+                    let step = ViewStep { input, acts: Vec::new() };
+                    return Err(self.stopped(stop, self.graph.view(state), sender, &step));
+                }
+            }
+        }
+        let mut after = self.graph.states[state as usize].clone();
+        let occasion = Occasion { event, sender, own: None, fields: &[] };
+        let mut lazy = Lazy { knowledge: self.knowledge, entries: self.entries, stop: None };
+        let outcome = self.machine.step(&mut after, occasion, &mut lazy);
+        let stop = lazy.stop.take();
+        let cell = match outcome {
+            Err(fault) => {
+                let stop = stop.unwrap_or_else(|| panic!("the home program faults: {fault:?}"));
+                return Err(self.stopped_sending(stop, state, input));
+            }
+            Ok(Outcome::Unexpected) => match event {
+                Event::Message(message) => return Err(self.stuck(state, input, message)),
+                _ => return Ok(()),
+            },
+            Ok(Outcome::Leave) => {
+                self.note_doubtful_wait(state, input);
+                Cell::Leave
+            }
+            Ok(Outcome::Refuse) => Cell::Refuse,
+            Ok(Outcome::Taken { acts, .. }) => {
+                let position = self.graph.cells[state as usize].len() as u32;
+                self.note_early_service(state, input);
+                let new = self.graph.states.len() as u32;
+                let to = *self.ids.entry(after.clone()).or_insert(new);
+                self.graph.cells[state as usize].push((input, Cell::Take { acts, to }));
+                if to == new {
+                    self.graph.states.push(after);
+                    self.graph.parents.push((state, position));
+                    self.check_wait(new)?;
+                }
+                return Ok(());
+            }
+        };
+        self.graph.cells[state as usize].push((input, cell));
+        Ok(())
+    }
+
+    fn name(&self, message: MessageId) -> &str {
+        &self.knowledge.environment.protocol.message(message).name
+    }
+
+    fn slot(&self, state: u32, variable: crate::protocol::VariableId) -> u16 {
+        self.graph.states[state as usize].slots[self.machine.slot(variable.0)]
+    }
+
+    /// A run of what the home has seen, ending with the given remote in the given setting.
+    fn run(&mut self, view: &View, remote: u8, setting: SettingId) -> crate::sequence::Sequence {
+        let remotes = self.graph.remotes;
+        explain(&mut self.knowledge.environment, view, remotes, remote, setting, None)
+    }
+
+    /// The fault behind a knowledge set that could not be built while `step` was under way.
+    fn stopped(&mut self, stop: Stop, mut view: View, remote: u8, step: &ViewStep) -> Box<Fault> {
+        let begun = !matches!(step.input.0, Event::Unlock);
+        if begun {
+            view.push(step.clone());
+        }
+        let protocol = self.knowledge.environment.protocol;
+        let remotes = self.graph.remotes;
+        let agent = &protocol.remote.name;
+        match stop {
+            Stop::Trouble(setting, Trouble::Unexpected(message)) => {
+                let state = self.knowledge.environment.setting(setting).state;
+                let state = &protocol.remote.states[state.index()].name;
+                let name = self.name(message).to_string();
+                let text = format!("`{name}` can reach `{agent}` in state `{state}`, which has no rule for it");
+                let sequence =
+                    explain(&mut self.knowledge.environment, &view, remotes, remote, setting, Some(message));
+                Box::new(Fault {
+                    kind: FaultKind::UnexpectedMessage,
+                    text,
+                    remedy: Some(format!("give `{state}` a row for it, or keep `{name}` from being overtaken (`ordered`, `await`)")),
+                    span: protocol.message(message).span,
+                    explanations: vec![sequence],
+                })
+            }
+            Stop::Trouble(_, Trouble::TooMany(step)) => {
+                let setting = step.to;
+                let limit = self.knowledge.environment.in_flight_limit();
+                let shown = self.knowledge.environment.show(setting);
+                let sequence = self.run(&view, remote, setting);
+                Box::new(Fault {
+                    kind: FaultKind::Unbounded,
+                    text: format!("more than {limit} messages can be in flight: {shown}"),
+                    remedy: Some("let requests wait for the victims that precede them, or state a bound that the link enforces (`bounds`)".into()),
+                    span: self.policy.span,
+                    explanations: vec![sequence],
+                })
+            }
+            Stop::LostCount(with, without) => {
+                let text = format!(
+                    "the home no longer knows whether a forward is unanswered: {} and {} agree with all it has seen",
+                    self.knowledge.environment.show(with),
+                    self.knowledge.environment.show(without)
+                );
+                let explanations = vec![self.run(&view, remote, with), self.run(&view, remote, without)];
+                Box::new(Fault {
+                    kind: FaultKind::LostCount,
+                    text,
+                    remedy: Some("answer every forward, once, with a message of class answer".into()),
+                    span: self.policy.span,
+                    explanations,
+                })
+            }
+        }
+    }
+
+    /// As [`Self::stopped`], where the step was sending something: replays it to see what it had done.
+    fn stopped_sending(&mut self, stop: Stop, state: u32, input: Input) -> Box<Fault> {
+        // A send fails for the first remote whose knowledge cannot take it.
+        // What was known before tells which message and which remote that is.
+        let view = self.graph.view(state);
+        let protocol = self.knowledge.environment.protocol;
+        let mut candidates = Vec::new();
+        for remote in 0..self.graph.remotes {
+            let mut known = self.graph.known(state, remote);
+            if let (Event::Message(message), Some(sender)) = input {
+                if sender == remote {
+                    if let Ok(Some(after)) = self.knowledge.receive(known, message) {
+                        known = after;
+                    }
+                }
+            }
+            for message in protocol.message_ids() {
+                if self.knowledge.environment.to_home(message) {
+                    continue;
+                }
+                if self.knowledge.send(known, message).as_ref() == Err(&stop) {
+                    candidates.push((remote, message));
+                }
+            }
+        }
+        let requester = self.slot(state, REQUESTER);
+        let &(remote, message) = candidates
+            .iter()
+            .find(|(remote, _)| u16::from(*remote) + 1 == requester)
+            .or(candidates.first())
+            .unwrap_or(&(0, MessageId(0)));
+        let act = Act::Send { message, to: crate::execute::Receiver::Remote(remote), fields: Vec::new() };
+        self.stopped(stop, view, remote, &ViewStep { input, acts: vec![act] })
+    }
+
+    /// A message arrived that the program declares impossible.
+    fn stuck(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
+        let remote = input.1.unwrap_or(0);
+        let known = self.graph.known(state, remote);
+        let after = self.knowledge.receive(known, message).ok().flatten().expect("the message can arrive");
+        let name = self.name(message).to_string();
+        let mut view = self.graph.view(state);
+        view.push(ViewStep { input, acts: Vec::new() });
+        if self.knowledge.environment.class(message) != Class::Request {
+            let settings = self.knowledge.settings(after)[0];
+            let sequence = self.run(&view, remote, settings);
+            return Box::new(Fault {
+                kind: FaultKind::SlotBusy,
+                text: format!("`{name}` brings dirty data while the memory slot of the line is busy"),
+                remedy: Some("let requests wait for the victims that precede them".into()),
+                span: self.knowledge.environment.protocol.message(message).span,
+                explanations: vec![sequence],
+            });
+        }
+        let blocked = self.knowledge.blockings[self.knowledge.blocking(message)];
+        let (owing, free) = self.split(after, blocked);
+        let explanations = [owing, free].into_iter().flatten().map(|setting| self.run(&view, remote, setting)).collect();
+        Box::new(Fault {
+            kind: FaultKind::NeitherServedNorStalled,
+            text: format!(
+                "`{name}` can be neither served (an earlier message may have to come first) nor safely stalled (that message may not exist)"
+            ),
+            remedy: Some("give the remote different answers for the cases that the charts show".into()),
+            span: self.policy.requests.iter().find(|request| request.message == message).map_or(self.policy.span, |request| request.span),
+            explanations,
+        })
+    }
+
+    /// Two settings of a set, if there are such: one that is sure to bring a message, one that is not.
+    fn split(&mut self, known: KnowledgeId, blocked: Option<usize>) -> (Option<SettingId>, Option<SettingId>) {
+        let settings = self.knowledge.settings(known).to_vec();
+        let (owing, free): (Vec<_>, Vec<_>) =
+            settings.into_iter().partition(|&setting| self.knowledge.environment.must_answer(setting, blocked));
+        (owing.first().copied(), free.first().copied())
+    }
+
+    /// Goals wait for dirty victims only where these are sure to come.
+    fn check_wait(&mut self, state: u32) -> Result<(), Box<Fault>> {
+        if self.policy.stall == Stall::Possible || self.slot(state, MEMORY) != Slot::Free as u16 {
+            return Ok(());
+        }
+        let (hand, local) = (self.slot(state, HAND), self.slot(state, LOCAL));
+        let (ensure, span) = match (hand, local) {
+            (0, 0) => return Ok(()),
+            (0, local) => {
+                let local = &self.policy.locals[local as usize - 1];
+                (local.ensure, local.span)
+            }
+            (hand, _) => {
+                let request = &self.policy.requests[hand as usize - 1];
+                (request.ensure, request.span)
+            }
+        };
+        let requester = self.slot(state, REQUESTER);
+        for remote in (0..self.graph.remotes).filter(|&remote| u16::from(remote) + 1 != requester) {
+            let known = self.graph.known(state, remote);
+            let facts = self.knowledge.facts(known);
+            let waits = !facts.forward && facts.rights <= ensure && facts.dirty;
+            if waits && !facts.must_answer[0] {
+                let view = self.graph.view(state);
+                let (owing, free) = self.split(known, None);
+                let explanations =
+                    [owing, free].into_iter().flatten().map(|setting| self.run(&view, remote, setting)).collect();
+                return Err(Box::new(Fault {
+                    kind: FaultKind::MayNotExist,
+                    text: "the home waits for dirty data that need not exist".into(),
+                    remedy: Some("give the remote different answers for the cases that the charts show".into()),
+                    span,
+                    explanations,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// An answer tells what the author expects of it.
+    fn check_expectation(&mut self, state: u32, input: Input, after: KnowledgeId) -> Result<(), Box<Fault>> {
+        let (Event::Message(message), Some(remote)) = input else { return Ok(()) };
+        for expectation in self.policy.expectations.iter().filter(|expectation| expectation.answer == message) {
+            let right = |explorer: &Self, setting| {
+                explorer.knowledge.environment.right(explorer.knowledge.environment.setting(setting).state)
+            };
+            let settings = self.knowledge.settings(after).to_vec();
+            let Some(&wrong) = settings.iter().find(|&&setting| right(self, setting) > expectation.right) else { continue };
+            let as_expected = settings.iter().find(|&&setting| right(self, setting) <= expectation.right).copied();
+            let mut view = self.graph.view(state);
+            view.push(ViewStep { input, acts: Vec::new() });
+            let shown = self.knowledge.environment.show(wrong);
+            let explanations =
+                as_expected.into_iter().chain([wrong]).map(|setting| self.run(&view, remote, setting)).collect();
+            return Err(Box::new(Fault {
+                kind: FaultKind::WrongExpectation,
+                text: format!(
+                    "`{}` does not tell the home that the remote has {}: it may be {shown}",
+                    self.name(message),
+                    match expectation.right {
+                        Right::None => "no right",
+                        Right::Read => "at most the right to read",
+                        Right::Write => "any particular right",
+                    }
+                ),
+                remedy: None,
+                span: expectation.span,
+                explanations,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Remarks, once per request, that it may be served before an earlier message has arrived.
+    fn note_early_service(&mut self, state: u32, input: Input) {
+        let (Event::Message(message), Some(remote)) = input else { return };
+        if self.knowledge.environment.class(message) != Class::Request || self.noted.contains(&message) {
+            return;
+        }
+        let Ok(Some(after)) = self.knowledge.receive(self.graph.known(state, remote), message) else { return };
+        let facts = self.knowledge.facts(after);
+        if facts.victims || facts.acknowledgements || facts.forward {
+            self.noted.push(message);
+            let what = if facts.forward { "a forward is unanswered" } else { "an earlier victim may be in flight" };
+            let text = format!("`{}` may be served while {what}", self.name(message));
+            self.graph.notes.push(Note { text, sequence: None });
+        }
+    }
+
+    /// Remarks, once per request, that it may wait for a message that need not exist
+    /// (`stall possible`; the drain check decides whether that strands it).
+    fn note_doubtful_wait(&mut self, state: u32, input: Input) {
+        let (Event::Message(message), Some(remote)) = input else { return };
+        let idle = [MEMORY, HAND, LOCAL].iter().all(|&variable| self.slot(state, variable) == 0);
+        if self.policy.stall == Stall::Proven || !idle || self.noted.contains(&message) {
+            return;
+        }
+        let locked = self.slot(state, super::program::LOCKED) != 0;
+        let Ok(Some(after)) = self.knowledge.receive(self.graph.known(state, remote), message) else { return };
+        let blocking = self.knowledge.blocking(message);
+        if locked || self.knowledge.facts(after).must_answer[blocking] {
+            return;
+        }
+        self.noted.push(message);
+        let blocked = self.knowledge.blockings[blocking];
+        let (_, free) = self.split(after, blocked);
+        let mut view = self.graph.view(state);
+        view.push(ViewStep { input, acts: Vec::new() });
+        let sequence = free.map(|setting| self.run(&view, remote, setting));
+        let text = format!("`{}` may wait for a victim that need not exist", self.name(message));
+        self.graph.notes.push(Note { text, sequence });
+    }
+}

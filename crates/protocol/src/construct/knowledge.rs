@@ -1,0 +1,216 @@
+//! Knowledge sets: all settings of one remote that agree with everything the home has seen.
+
+use super::environment::{Environment, SettingId, Trouble};
+use crate::protocol::{Class, MessageId, Right};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+/// Index of an interned knowledge set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KnowledgeId(pub u16);
+
+/// What a policy may read of a knowledge set.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Facts {
+    /// The highest right the remote has, or will have by a grant in flight, in any setting.
+    pub rights: Right,
+    /// In some setting a message that must replace memory is in flight.
+    pub dirty: bool,
+    /// In some setting a victim is in flight that requests wait for.
+    pub victims: bool,
+    /// A forward is unanswered.
+    pub forward: bool,
+    /// In every setting the remote holds a copy.
+    pub held: bool,
+    /// In some setting a grant that must be acknowledged, or its acknowledgement, is in flight.
+    pub unacknowledged: bool,
+    /// In some setting an acknowledgement is in flight.
+    pub acknowledgements: bool,
+    /// For each entry of [`Knowledge::blockings`]: every setting is sure to bring the home a message
+    /// that is not a request, not counting what is behind a request stalled in that queue.
+    pub must_answer: Vec<bool>,
+}
+
+/// Why a knowledge set cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The remote has trouble in this setting.
+    Trouble(SettingId, Trouble),
+    /// In the first setting a forward is unanswered, in the second none is.
+    LostCount(SettingId, SettingId),
+}
+
+/// The sets found so far, their facts, and how they follow each other.
+pub struct Knowledge<'a> {
+    /// What the remote does.
+    pub environment: Environment<'a>,
+    /// The queues a stalled request may block: none, then each ordered queue that carries requests.
+    pub blockings: Vec<Option<usize>>,
+    sets: Vec<Vec<SettingId>>,
+    facts: Vec<Facts>,
+    ids: FxHashMap<Vec<SettingId>, KnowledgeId>,
+    received: FxHashMap<(KnowledgeId, MessageId), Option<KnowledgeId>>,
+    sent: FxHashMap<(KnowledgeId, MessageId), KnowledgeId>,
+}
+
+impl<'a> Knowledge<'a> {
+    /// No knowledge sets yet.
+    pub fn new(environment: Environment<'a>) -> Self {
+        let mut blockings = vec![None];
+        for message in environment.protocol.message_ids() {
+            let queue = environment.ordered_queue(message);
+            if environment.class(message) == Class::Request && !blockings.contains(&queue) {
+                blockings.push(queue);
+            }
+        }
+        Knowledge {
+            environment,
+            blockings,
+            sets: Vec::new(),
+            facts: Vec::new(),
+            ids: FxHashMap::default(),
+            received: FxHashMap::default(),
+            sent: FxHashMap::default(),
+        }
+    }
+
+    /// Number of sets found so far.
+    pub fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The settings of a set, in index order.
+    pub fn settings(&self, id: KnowledgeId) -> &[SettingId] {
+        &self.sets[id.0 as usize]
+    }
+
+    /// The facts of a set.
+    pub fn facts(&self, id: KnowledgeId) -> &Facts {
+        &self.facts[id.0 as usize]
+    }
+
+    /// Which entry of [`Facts::must_answer`] speaks of a stalled request.
+    pub fn blocking(&self, request: MessageId) -> usize {
+        let queue = self.environment.ordered_queue(request);
+        self.blockings.iter().position(|&other| other == queue).expect("every request's queue is listed")
+    }
+
+    /// What the home knows at power-up.
+    pub fn initial(&mut self) -> Result<KnowledgeId, Stop> {
+        let setting = self.environment.initial();
+        self.close(vec![setting])
+    }
+
+    /// What it knows after taking a message; `None` if the message cannot arrive.
+    pub fn receive(&mut self, id: KnowledgeId, message: MessageId) -> Result<Option<KnowledgeId>, Stop> {
+        if let Some(&known) = self.received.get(&(id, message)) {
+            return Ok(known);
+        }
+        let before = self.sets[id.0 as usize].clone();
+        let after: Vec<_> =
+            before.iter().filter_map(|&setting| self.environment.receive(setting, message)).collect();
+        let known = if after.is_empty() { None } else { Some(self.close(after)?) };
+        self.received.insert((id, message), known);
+        Ok(known)
+    }
+
+    /// What it knows after sending a message.
+    pub fn send(&mut self, id: KnowledgeId, message: MessageId) -> Result<KnowledgeId, Stop> {
+        if let Some(&known) = self.sent.get(&(id, message)) {
+            return Ok(known);
+        }
+        let before = self.sets[id.0 as usize].clone();
+        let after = before.iter().map(|&setting| self.environment.send(setting, message)).collect();
+        let known = self.close(after)?;
+        self.sent.insert((id, message), known);
+        Ok(known)
+    }
+
+    /// A receive that has been computed: `None` if it never was, `Some(None)` if it is impossible.
+    pub fn known_receive(&self, id: KnowledgeId, message: MessageId) -> Option<Option<KnowledgeId>> {
+        self.received.get(&(id, message)).copied()
+    }
+
+    /// A send that has been computed.
+    pub fn known_send(&self, id: KnowledgeId, message: MessageId) -> Option<KnowledgeId> {
+        self.sent.get(&(id, message)).copied()
+    }
+
+    /// Closes a set under the remote's silent moves and interns it.
+    fn close(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, Stop> {
+        let mut seen: FxHashSet<SettingId> = base.iter().copied().collect();
+        let mut queue: VecDeque<SettingId> = seen.iter().copied().collect();
+        queue.make_contiguous().sort_unstable();
+        while let Some(setting) = queue.pop_front() {
+            match &*self.environment.moves(setting) {
+                Err(trouble) => return Err(Stop::Trouble(setting, trouble.clone())),
+                Ok(moves) => {
+                    for step in moves {
+                        if seen.insert(step.to) {
+                            queue.push_back(step.to);
+                        }
+                    }
+                }
+            }
+        }
+        let mut set: Vec<_> = seen.into_iter().collect();
+        set.sort_unstable();
+        if let Some(&id) = self.ids.get(&set) {
+            return Ok(id);
+        }
+        let facts = self.find_facts(&set)?;
+        let id = KnowledgeId(self.sets.len() as u16);
+        self.facts.push(facts);
+        self.ids.insert(set.clone(), id);
+        self.sets.push(set);
+        Ok(id)
+    }
+
+    fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, Stop> {
+        let policy = self.environment.policy();
+        let awaited = |message: &MessageId| policy.awaits.iter().any(|rule| rule.grants.contains(message));
+        let mut facts = Facts {
+            rights: Right::None,
+            dirty: false,
+            victims: false,
+            forward: false,
+            held: true,
+            unacknowledged: false,
+            acknowledgements: false,
+            must_answer: vec![true; self.blockings.len()],
+        };
+        let (mut with, mut without) = (None, None);
+        for &id in set {
+            let setting = self.environment.setting(id).clone();
+            let state = &self.environment.protocol.remote.states[setting.state.index()];
+            facts.rights = facts.rights.max(state.right);
+            facts.held &= state.holds_line;
+            let mut forward = false;
+            for message in setting.messages() {
+                let carries = self.environment.protocol.message(message).carries;
+                facts.unacknowledged |= awaited(&message);
+                match self.environment.class(message) {
+                    Class::Request => {}
+                    Class::Victim => facts.victims |= !policy.serve_past.contains(&message),
+                    Class::Answer | Class::Forward => forward = true,
+                    Class::Grant => facts.rights = facts.rights.max(self.environment.granted(message)),
+                    Class::Acknowledgement => {
+                        facts.acknowledgements = true;
+                        facts.unacknowledged = true;
+                    }
+                }
+                facts.dirty |= self.environment.to_home(message) && carries == crate::protocol::Carries::DirtyLine;
+            }
+            *(if forward { &mut with } else { &mut without }) = Some(id);
+            for index in 0..self.blockings.len() {
+                let blocked = self.blockings[index];
+                facts.must_answer[index] = facts.must_answer[index] && self.environment.must_answer(id, blocked);
+            }
+        }
+        if let (Some(with), Some(without)) = (with, without) {
+            return Err(Stop::LostCount(with, without));
+        }
+        facts.forward = with.is_some();
+        Ok(facts)
+    }
+}

@@ -1,0 +1,190 @@
+//! The home construction: from a policy to a controller, through what the home can know.
+//!
+//! A home sees messages, not a remote's cache. What it can know about a remote is the *set* of
+//! (remote state, messages in flight) that agree with all it has seen. The construction builds
+//! exactly these sets and lets the policy pursue its goals over them:
+//!
+//! 1. [`environment`]: the remote's rules and the channels as an automaton, silent to the home;
+//! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts a policy reads;
+//! 3. [`program`]: the policy as a controller that reads these facts through tables;
+//! 4. [`explore`]: every state the home can reach, with the faults found on the way;
+//! 5. [`table`] and [`names`]: states no future can tell apart are merged and named;
+//! 6. [`drain`]: from every state, without new spontaneous acts, quiescence is reachable;
+//! 7. [`explain`]: for every fault, the message sequences that show it.
+//!
+//! Knowledge factors per remote, because remotes touch each other only through the home.
+//! So the constructed home of any number of remotes is one table per remote *kind* plus the
+//! transaction in hand; the product is never written out.
+
+pub mod drain;
+pub mod environment;
+pub mod explain;
+pub mod explore;
+pub mod fault;
+pub mod knowledge;
+pub mod names;
+pub mod program;
+pub mod table;
+
+use crate::controller::Controller;
+use crate::policy::{Policy, When};
+use crate::protocol::{Home, Protocol};
+use drain::Drain;
+use environment::Environment;
+use explore::{explore, HomeGraph};
+use fault::{Fault, FaultKind, Refusal};
+use knowledge::{Knowledge, KnowledgeId};
+use program::{freeze, Entry, Writer};
+use table::{refine, HomeTable};
+
+/// Remotes up to which home states are multiplied out to find every knowledge set.
+/// No protocol tried has shown a set with three remotes that two do not reach.
+const MOST_REMOTES: u8 = 3;
+/// Remotes up to which the drain check multiplies settings out; the checker covers the rest.
+const MOST_DRAINED: u8 = 2;
+
+/// Why there is no home.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ConstructionError {
+    /// The construction does not apply to this form of protocol.
+    Refused(Refusal),
+    /// The protocol is wrong; the sequences show how.
+    Fault(Box<Fault>),
+}
+
+/// A constructed home.
+pub struct Construction<'a> {
+    /// The knowledge sets.
+    pub knowledge: Knowledge<'a>,
+    /// For each knowledge set the class of sets that no future can tell apart.
+    pub class_of: Vec<u32>,
+    /// The home for one remote, multiplied out.
+    pub graph: HomeGraph,
+    /// The home for as many remotes as the text's largest system has (three at most), if more than one.
+    pub joint: Option<HomeGraph>,
+    /// The drain check of one remote, and of two where a system has several.
+    pub drains: Vec<Drain>,
+    entries: Vec<Entry>,
+    program: Controller,
+}
+
+/// Constructs the home of a protocol whose home is a policy.
+///
+/// The drain check is part of the result ([`Construction::fault`]), since the table is worth
+/// looking at even where it fails.
+///
+/// # Errors
+/// [`ConstructionError`], with the message sequences that show a fault.
+///
+/// # Panics
+/// If the protocol's home is a controller written by hand.
+pub fn construct(protocol: &Protocol) -> Result<Construction<'_>, ConstructionError> {
+    let Home::Policy(policy) = &protocol.home else { panic!("the home of this protocol is written by hand") };
+    let environment = Environment::new(protocol).map_err(ConstructionError::Refused)?;
+    check_grants(&environment, policy).map_err(ConstructionError::Fault)?;
+    let mut knowledge = Knowledge::new(environment);
+    let (program, entries) = Writer::write(protocol, policy, |request| knowledge.blocking(request));
+    let mut explore = |remotes| explore(&mut knowledge, &program, &entries, remotes).map_err(ConstructionError::Fault);
+    let graph = explore(1)?;
+    let remotes = protocol.systems.iter().map(|system| system.remotes).max().unwrap_or(1).min(MOST_REMOTES);
+    let joint = (remotes > 1).then(|| explore(remotes)).transpose()?;
+    let mut drains = vec![drain::drain(&mut knowledge.environment, &graph)];
+    if remotes > 1 {
+        let drained = remotes.min(MOST_DRAINED);
+        if drained == remotes {
+            drains.extend(joint.iter().map(|joint| drain::drain(&mut knowledge.environment, joint)));
+        } else {
+            let smaller = explore_again(&mut knowledge, &program, &entries, drained)?;
+            drains.push(drain::drain(&mut knowledge.environment, &smaller));
+        }
+    }
+    let class_of = classes(&knowledge, &entries);
+    Ok(Construction { knowledge, class_of, graph, joint, drains, entries, program })
+}
+
+fn explore_again(
+    knowledge: &mut Knowledge,
+    program: &Controller,
+    entries: &[Entry],
+    remotes: u8,
+) -> Result<HomeGraph, ConstructionError> {
+    explore(knowledge, program, entries, remotes).map_err(ConstructionError::Fault)
+}
+
+/// Classes of knowledge sets with equal facts and equivalent futures.
+fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
+    refine(knowledge.len(), |set, class| {
+        let id = KnowledgeId(set as u16);
+        let class_of = |next: Option<KnowledgeId>| next.map(|next| class[next.0 as usize]);
+        let value = |entry: &Entry| match *entry {
+            Entry::Receive(message) => (0, class_of(knowledge.known_receive(id, message).flatten())),
+            Entry::Send(message) => (0, class_of(knowledge.known_send(id, message))),
+            fact => (fact.of(knowledge.facts(id)).unwrap_or(0), None),
+        };
+        entries.iter().map(value).collect::<Vec<_>>()
+    })
+}
+
+/// Grants give the rights the text says.
+fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
+    for grant in policy.requests.iter().flat_map(|request| &request.grants) {
+        let gives = environment.granted(grant.message);
+        let chosen_without_data =
+            grant.when == When::Chosen && !environment.protocol.message(grant.message).carries.line();
+        if gives == grant.right && !chosen_without_data {
+            continue;
+        }
+        let name = &environment.protocol.message(grant.message).name;
+        let text = if chosen_without_data {
+            format!("`{name}` carries no line: a grant can be a free choice only when memory has been read for it")
+        } else {
+            format!("`{name}` gives the right {gives:?}, not {:?}, by the remote's rules", grant.right)
+        };
+        return Err(Box::new(Fault {
+            kind: FaultKind::WrongGrant,
+            text,
+            remedy: None,
+            span: grant.span,
+            explanations: Vec::new(),
+        }));
+    }
+    Ok(())
+}
+
+impl Construction<'_> {
+    /// The home for one remote as a table; with `merge`, states no future can tell apart are one.
+    pub fn table(&self, merge: bool) -> HomeTable {
+        HomeTable::new(&self.knowledge, &self.graph, merge)
+    }
+
+    /// The home for one remote as a controller of plain rows.
+    pub fn flat(&self, merge: bool) -> Controller {
+        self.table(merge).controller(&self.knowledge, &self.graph)
+    }
+
+    /// The home for any number of remotes: one knowledge index per remote and the transaction in hand.
+    pub fn factored(&self, merge: bool) -> Controller {
+        let mut controller = self.program.clone();
+        let count = self.knowledge.len();
+        let class_of: Vec<u16> = (0..count).map(|set| if merge { self.class_of[set] as u16 } else { set as u16 }).collect();
+        let mut representatives = Vec::new();
+        for (set, &class) in class_of.iter().enumerate() {
+            if class as usize == representatives.len() {
+                representatives.push(KnowledgeId(set as u16));
+            }
+        }
+        freeze(&mut controller, &self.entries, &self.knowledge, &representatives, &class_of);
+        controller
+    }
+
+    /// The first fault of the drain checks.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.drains.iter().find_map(|drain| drain.fault.as_deref())
+    }
+
+    /// What is worth knowing besides: requests served early, doubtful waits, fairness assumptions.
+    pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
+        let graphs = std::iter::once(&self.graph).chain(&self.joint);
+        graphs.flat_map(|graph| &graph.notes).chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))
+    }
+}

@@ -1,0 +1,257 @@
+//! Names of constructed home states, read off their knowledge sets.
+//!
+//! `right [> where a grant may not have landed] [_f forward] [_w victims owed] [: or + request known]`,
+//! then `.` status. `right` is the highest the remote may have, written as the remote state that stands for it;
+//! `I>S` is "from I, S granted, perhaps not landed"; `_fS` and `_fI` are an unanswered forward that reaches
+//! S or I, with `u` where the remote may answer as one that was upgrading and `x` where another answer of a
+//! higher right is possible; `_wSI|MI` are victims owed in every setting; `:R` means the remote surely waits for the
+//! answer to request R, `+R` that its request R is coming and it holds no copy, `+R?` that this is possible.
+
+use super::environment::{Environment, SettingId};
+use super::explore::HomeGraph;
+use super::knowledge::{Knowledge, KnowledgeId};
+use super::program::{Slot, HAND, LOCAL, LOCKED, MEMORY};
+use crate::controller::{Effect, Event, Statement};
+use crate::protocol::{Class, MessageId, Protocol, Right, StateId};
+use std::collections::BTreeSet;
+
+/// Knows the short words of a protocol.
+pub struct Namer<'e, 'a> {
+    environment: &'e Environment<'a>,
+    /// The state that stands for each right.
+    letters: [String; 3],
+    /// Requests that may have led to each transient state.
+    pending: Vec<BTreeSet<MessageId>>,
+    /// For each answer: the lowest right of a state that gives it, and whether only transient states with a right do.
+    answers: Vec<(Right, bool)>,
+    /// For each victim: the states before and after, as one word.
+    victims: Vec<String>,
+}
+
+impl<'e, 'a> Namer<'e, 'a> {
+    /// Reads the words off the remote's rules.
+    pub fn new(environment: &'e Environment<'a>) -> Self {
+        let protocol = environment.protocol;
+        let letter = |right| {
+            let states = &protocol.remote.states;
+            states.iter().find(|state| state.right == right && state.stable()).map_or(String::new(), |state| state.name.clone())
+        };
+        let mut answers = vec![(Right::Write, true); protocol.messages.len()];
+        let mut victims = vec![String::new(); protocol.messages.len()];
+        for rule in &protocol.remote.rules {
+            let Effect::Take { body, next } = &rule.effect else { continue };
+            let state = &protocol.remote.states[rule.state.index()];
+            for message in sends(body) {
+                let answer = &mut answers[message.index()];
+                answer.0 = answer.0.min(state.right);
+                answer.1 &= !state.stable() && state.right > Right::None;
+                let word = &mut victims[message.index()];
+                if word.is_empty() {
+                    let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
+                    *word = format!("{}{}", state.name, next.name);
+                }
+            }
+        }
+        Namer {
+            environment,
+            letters: [letter(Right::None), letter(Right::Read), letter(Right::Write)],
+            pending: pending(protocol),
+            answers,
+            victims,
+        }
+    }
+
+    /// One name per class of states of a graph with one remote: the shortest name of a member.
+    /// Names that would be equal get a, b, c, ... in order.
+    pub fn names(&self, knowledge: &Knowledge, graph: &HomeGraph, members: &[Vec<u32>]) -> Vec<String> {
+        let name = |&state: &u32| {
+            let base = self.set(knowledge, graph.known(state, 0));
+            format!("{base}{}", self.status(&graph.states[state as usize].slots))
+        };
+        let mut names: Vec<String> = members
+            .iter()
+            .map(|members| {
+                members.iter().map(name).min_by_key(|name| (name.len(), name.clone())).unwrap_or_default()
+            })
+            .collect();
+        for first in 0..names.len() {
+            let name = names[first].clone();
+            let same: Vec<usize> = (first..names.len()).filter(|&other| names[other] == name).collect();
+            if same.len() > 1 {
+                for (count, &index) in same.iter().enumerate() {
+                    names[index] = format!("{name}~{}", suffix(count));
+                }
+            }
+        }
+        names
+    }
+
+    /// The part after the dot: memory slot, local operation, lock.
+    fn status(&self, slots: &[u16]) -> String {
+        let policy = self.environment.policy();
+        let protocol = self.environment.protocol;
+        let request = |hand: u16| {
+            let request = &policy.requests[hand as usize - 1];
+            protocol.message(request.message).name.clone()
+        };
+        let mut status = String::new();
+        if slots[MEMORY.index()] == Slot::Write as u16 {
+            status.push_str(".wr");
+        }
+        if slots[HAND.index()] != 0 {
+            status.push('.');
+            status.push_str(&request(slots[HAND.index()]));
+        }
+        if slots[LOCAL.index()] != 0 {
+            status.push('.');
+            status.push_str(&policy.locals[slots[LOCAL.index()] as usize - 1].name);
+        }
+        if slots[LOCKED.index()] != 0 {
+            status.push_str(".lock");
+        }
+        status
+    }
+
+    /// The part before the dot: what is known of the remote.
+    fn set(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
+        let environment = self.environment;
+        let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
+            .settings(id)
+            .iter()
+            .map(|&setting: &SettingId| {
+                let setting = environment.setting(setting);
+                (setting.state, setting.messages().collect())
+            })
+            .collect();
+        let of = |class: Class| move |message: &&MessageId| environment.class(**message) == class;
+        let top = settings.iter().map(|(state, _)| environment.right(*state)).max().unwrap_or(Right::None);
+        let mut name = self.letters[top as usize].clone();
+
+        let granted: BTreeSet<Right> = settings
+            .iter()
+            .filter(|(_, messages)| messages.iter().any(|message| of(Class::Grant)(&message)))
+            .map(|(state, _)| environment.right(*state).min(Right::Read))
+            .collect();
+        if !granted.is_empty() {
+            let from: String = granted.iter().rev().map(|&right| self.letters[right as usize].as_str()).collect();
+            name = format!("{from}>{name}");
+        }
+
+        if knowledge.facts(id).forward {
+            name.push_str("_f");
+            let in_flight: BTreeSet<MessageId> = settings.iter().flat_map(|(_, messages)| messages).copied().collect();
+            let mut any = false;
+            for reach in &environment.policy().reach {
+                if in_flight.contains(&reach.forward) {
+                    name.push_str(&self.letters[reach.right as usize]);
+                    any = true;
+                }
+            }
+            if !any {
+                name.push('!');
+            }
+            let answers: Vec<_> = in_flight.iter().filter(of(Class::Answer)).map(|answer| self.answers[answer.index()]).collect();
+            if answers.iter().any(|&(_, upgrading)| upgrading) {
+                name.push('u');
+            }
+            if answers.iter().any(|&(from, upgrading)| !upgrading && from > top) {
+                name.push('x');
+            }
+        }
+
+        let owed: BTreeSet<BTreeSet<&str>> = settings
+            .iter()
+            .map(|(_, messages)| {
+                messages.iter().filter(of(Class::Victim)).map(|victim| self.victims[victim.index()].as_str()).collect()
+            })
+            .collect();
+        let least: Vec<_> = owed.iter().filter(|set| !owed.iter().any(|other| other != *set && other.is_subset(set))).collect();
+        if !least.iter().any(|set| set.is_empty()) {
+            let words: Vec<String> = least.iter().map(|set| set.iter().copied().collect::<Vec<_>>().join("+")).collect();
+            name.push_str("_w");
+            name.push_str(&words.join("|"));
+        }
+        name.push_str(&self.request(&settings, top, granted.is_empty()));
+        name
+    }
+
+    /// What is known of the remote's request.
+    fn request(&self, settings: &[(StateId, Vec<MessageId>)], top: Right, no_grant: bool) -> String {
+        let environment = self.environment;
+        let request_name = |message: &MessageId| environment.protocol.message(*message).name.clone();
+        let waiting = |(state, messages): &(StateId, Vec<MessageId>)| {
+            !self.pending[state.index()].is_empty()
+                && !messages.iter().any(|&message| matches!(environment.class(message), Class::Grant | Class::Request))
+        };
+        if settings.iter().all(waiting) {
+            let requests: BTreeSet<MessageId> =
+                settings.iter().flat_map(|(state, _)| &self.pending[state.index()]).copied().collect();
+            return format!(":{}", requests.iter().map(request_name).collect::<Vec<_>>().join("/"));
+        }
+        let lost = |state: StateId, request: MessageId| {
+            // A transient state without a right, for a request that starts from a state with one.
+            environment.right(state) == Right::None && self.pending[state.index()].contains(&request)
+        };
+        for request in environment.protocol.message_ids() {
+            if environment.class(request) != Class::Request || !self.upgrades(request) {
+                continue;
+            }
+            if settings.iter().all(|(state, messages)| messages.contains(&request) || lost(*state, request)) {
+                return format!("+{}", request_name(&request));
+            }
+            if top == Right::None && no_grant && settings.iter().any(|(state, _)| lost(*state, request)) {
+                return format!("+{}?", request_name(&request));
+            }
+        }
+        String::new()
+    }
+
+    /// Whether a request is made only where the remote already has a right.
+    fn upgrades(&self, request: MessageId) -> bool {
+        self.answers[request.index()].0 > Right::None
+    }
+}
+
+fn sends(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
+    body.iter().filter_map(|statement| match statement {
+        Statement::Send { message, .. } => Some(*message),
+        _ => None,
+    })
+}
+
+/// For each state of the remote, the requests whose answer it may be waiting for.
+fn pending(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
+    let mut pending = vec![BTreeSet::new(); protocol.remote.states.len()];
+    loop {
+        let before: usize = pending.iter().map(BTreeSet::len).sum();
+        for rule in &protocol.remote.rules {
+            let Effect::Take { body, next: Some(next) } = &rule.effect else { continue };
+            if protocol.remote.states[next.index()].stable() {
+                continue;
+            }
+            let mut requests = pending[rule.state.index()].clone();
+            if matches!(rule.event, Event::Access(_)) {
+                requests.extend(sends(body).filter(|&message| protocol.class(message) == Some(Class::Request)));
+            }
+            pending[next.index()].extend(requests);
+        }
+        if pending.iter().map(BTreeSet::len).sum::<usize>() == before {
+            return pending;
+        }
+    }
+}
+
+/// a, b, ..., z, aa, ab, ...
+fn suffix(mut count: usize) -> String {
+    let mut letters = Vec::new();
+    loop {
+        letters.push(b'a' + (count % 26) as u8);
+        count /= 26;
+        if count == 0 {
+            break;
+        }
+        count -= 1;
+    }
+    letters.reverse();
+    String::from_utf8_lossy(&letters).into_owned()
+}

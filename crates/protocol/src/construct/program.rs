@@ -1,0 +1,507 @@
+//! The policy as a controller over knowledge: rules that read facts of knowledge sets through tables.
+//!
+//! One program serves any number of remotes; knowledge is one index per remote.
+//! While the construction explores, tables are computed as they are asked for ([`Lazy`]);
+//! afterwards they are frozen into constants.
+
+use super::knowledge::{Facts, Knowledge, KnowledgeId, Stop};
+use crate::controller::{
+    Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target, Variable,
+};
+use crate::execute::{Fault, Tables};
+use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
+use crate::protocol::{Carries, Class, MessageId, Protocol, Right, StateId, Type, VariableId};
+use crate::text::Span;
+use Expression as E;
+use Statement as S;
+
+/// Per remote: index of what is known of it.
+pub const KNOWN: VariableId = VariableId(0);
+/// The request in hand, as its position in the policy plus 1; 0 for none.
+pub const HAND: VariableId = VariableId(1);
+/// The remote whose request is in hand.
+pub const REQUESTER: VariableId = VariableId(2);
+/// The local operation in hand, as its index plus 1; 0 for none.
+pub const LOCAL: VariableId = VariableId(3);
+/// The memory slot: see [`Slot`].
+pub const MEMORY: VariableId = VariableId(4);
+/// Whether the device holds the line.
+pub const LOCKED: VariableId = VariableId(5);
+
+/// What the memory slot of a line is used for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Slot {
+    /// Nothing.
+    Free = 0,
+    /// Reading for the request in hand.
+    Read = 1,
+    /// Writing back a line.
+    Write = 2,
+    /// Writing the bytes of the request in hand.
+    Store = 3,
+}
+
+/// What a table of the program says of a knowledge set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// [`Facts::rights`] as 0, 1, 2.
+    Rights,
+    /// [`Facts::dirty`].
+    Dirty,
+    /// [`Facts::forward`].
+    Forward,
+    /// [`Facts::held`].
+    Held,
+    /// [`Facts::unacknowledged`].
+    Unacknowledged,
+    /// [`Facts::victims`] or [`Facts::acknowledgements`].
+    Unsettled,
+    /// [`Facts::must_answer`] for this blocking.
+    MustAnswer(usize),
+    /// The set after taking the message, plus 1; 0 if it cannot arrive.
+    Receive(MessageId),
+    /// The set after sending the message, plus 1; 0 if it is never sent there.
+    Send(MessageId),
+}
+
+impl Entry {
+    fn name(self, protocol: &Protocol) -> String {
+        match self {
+            Entry::Rights => "rights".into(),
+            Entry::Dirty => "dirty".into(),
+            Entry::Forward => "forward".into(),
+            Entry::Held => "held".into(),
+            Entry::Unacknowledged => "unacknowledged".into(),
+            Entry::Unsettled => "unsettled".into(),
+            Entry::MustAnswer(0) => "must_answer".into(),
+            Entry::MustAnswer(blocking) => format!("must_answer_{blocking}"),
+            Entry::Receive(message) => format!("after_{}", protocol.message(message).name),
+            Entry::Send(message) => format!("sending_{}", protocol.message(message).name),
+        }
+    }
+
+    /// The value a fact has in a table.
+    pub fn of(self, facts: &Facts) -> Option<u16> {
+        Some(match self {
+            Entry::Rights => facts.rights as u16,
+            Entry::Dirty => facts.dirty.into(),
+            Entry::Forward => facts.forward.into(),
+            Entry::Held => facts.held.into(),
+            Entry::Unacknowledged => facts.unacknowledged.into(),
+            Entry::Unsettled => (facts.victims || facts.acknowledgements).into(),
+            Entry::MustAnswer(blocking) => facts.must_answer[blocking].into(),
+            Entry::Receive(_) | Entry::Send(_) => return None,
+        })
+    }
+}
+
+/// Computes tables from knowledge while a construction explores.
+pub struct Lazy<'k, 'a> {
+    /// The knowledge found so far.
+    pub knowledge: &'k mut Knowledge<'a>,
+    /// What each table says.
+    pub entries: &'k [Entry],
+    /// Why the last look-up failed.
+    pub stop: Option<Stop>,
+}
+
+impl Tables for Lazy<'_, '_> {
+    fn get(&mut self, table: u16, index: u16) -> Result<u16, Fault> {
+        let id = KnowledgeId(index);
+        let entry = self.entries[table as usize];
+        if let Some(value) = entry.of(self.knowledge.facts(id)) {
+            return Ok(value);
+        }
+        let next = match entry {
+            Entry::Receive(message) => self.knowledge.receive(id, message),
+            Entry::Send(message) => self.knowledge.send(id, message).map(Some),
+            _ => unreachable!("facts are tables of their own"),
+        };
+        next.map(|next| next.map_or(0, |next| next.0 + 1)).map_err(|stop| {
+            self.stop = Some(stop);
+            Fault::Table(table)
+        })
+    }
+}
+
+/// Writes the program.
+pub struct Writer<'a> {
+    protocol: &'a Protocol,
+    policy: &'a Policy,
+    /// What each table says; index is the table's number.
+    pub entries: Vec<Entry>,
+    rules: Vec<Rule>,
+}
+
+fn known(remote: Expression) -> Expression {
+    E::Element(KNOWN, Box::new(remote))
+}
+
+fn binary(operator: Operator, left: Expression, right: Expression) -> Expression {
+    E::Binary(operator, Box::new(left), Box::new(right))
+}
+
+fn is(variable: VariableId, value: u16) -> Expression {
+    binary(Operator::Equal, E::Variable(variable), E::Constant(value))
+}
+
+fn is_not(variable: VariableId, value: u16) -> Expression {
+    binary(Operator::NotEqual, E::Variable(variable), E::Constant(value))
+}
+
+fn and(left: Expression, right: Expression) -> Expression {
+    binary(Operator::And, left, right)
+}
+
+fn or(left: Expression, right: Expression) -> Expression {
+    binary(Operator::Or, left, right)
+}
+
+fn not(operand: Expression) -> Expression {
+    E::Not(Box::new(operand))
+}
+
+fn when(condition: Expression, then: Vec<Statement>, otherwise: Vec<Statement>) -> Statement {
+    S::If { condition, then, otherwise }
+}
+
+fn set(variable: VariableId, value: u16) -> Statement {
+    S::Assign(variable, E::Constant(value))
+}
+
+impl<'a> Writer<'a> {
+    /// Writes the controller of a policy, with empty tables.
+    /// `blocking` tells for each request which must-answer table speaks of it.
+    pub fn write(
+        protocol: &'a Protocol,
+        policy: &'a Policy,
+        blocking: impl Fn(MessageId) -> usize,
+    ) -> (Controller, Vec<Entry>) {
+        let mut writer = Writer { protocol, policy, entries: Vec::new(), rules: Vec::new() };
+        for (position, request) in policy.requests.iter().enumerate() {
+            writer.request(position, request, blocking(request.message));
+        }
+        for message in protocol.message_ids() {
+            if matches!(protocol.class(message), Some(Class::Victim | Class::Answer | Class::Acknowledgement)) {
+                writer.response(message);
+            }
+        }
+        writer.locals();
+        writer.memory();
+        let variable = |name: &str, ty| Variable { name: name.into(), ty, span: policy.span };
+        let controller = Controller {
+            name: "home".into(),
+            states: vec![State {
+                name: "home".into(),
+                right: Right::None,
+                dirty: false,
+                holds_line: false,
+                waits: Vec::new(),
+                span: policy.span,
+            }],
+            variables: vec![
+                variable("known", Type::PerRemote { max: u16::MAX }),
+                variable("hand", Type::Range { max: policy.requests.len() as u16 }),
+                variable("requester", Type::Remote),
+                variable("local", Type::Range { max: policy.locals.len() as u16 }),
+                variable("memory", Type::Range { max: Slot::Store as u16 }),
+                variable("locked", Type::Bool),
+            ],
+            tables: Vec::new(),
+            rules: writer.rules,
+            locals: locals(policy),
+            span: policy.span,
+        };
+        (controller, writer.entries)
+    }
+
+    fn table(&mut self, entry: Entry, known: Expression) -> Expression {
+        let position = self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
+            self.entries.push(entry);
+            self.entries.len() - 1
+        });
+        E::Table(position as u16, Box::new(known))
+    }
+
+    fn after(&mut self, entry: Entry, remote: Expression) -> Expression {
+        let next = self.table(entry, known(remote));
+        binary(Operator::Subtract, next, E::Constant(1))
+    }
+
+    fn rule(&mut self, event: Event, guard: Expression, effect: Effect, span: Span) {
+        self.rules.push(Rule { state: StateId(0), event, guard: Some(guard), effect, span });
+    }
+
+    fn take(&mut self, event: Event, guard: Expression, body: Vec<Statement>, span: Span) {
+        self.rule(event, guard, Effect::Take { body, next: None }, span);
+    }
+
+    fn request(&mut self, position: usize, request: &RequestPolicy, blocking: usize) {
+        let event = Event::Message(request.message);
+        let arrives = Entry::Receive(request.message);
+        let possible = binary(Operator::NotEqual, self.table(arrives, known(E::Sender)), E::Constant(0));
+        let after = self.after(arrives, E::Sender);
+        let fact = |writer: &mut Self, entry| writer.table(entry, after.clone());
+        let busy = or(or(is_not(MEMORY, 0), is_not(HAND, 0)), is(LOCKED, 1));
+        let unsettled = fact(self, Entry::Unsettled);
+        let forward = fact(self, Entry::Forward);
+        let dirty = fact(self, Entry::Dirty);
+        let owed = or(or(unsettled, is_not(LOCAL, 0)), forward.clone());
+        let leave = |writer: &mut Self, condition| {
+            writer.rule(event, and(possible.clone(), condition), Effect::Leave, request.span);
+        };
+        leave(self, busy);
+        match self.policy.stall {
+            Stall::Possible => leave(self, or(owed, dirty)),
+            Stall::Proven => {
+                let proven = fact(self, Entry::MustAnswer(blocking));
+                leave(self, and(owed, proven));
+                // Neither servable, for memory is not good or the operation in hand comes first,
+                // nor sure to be resolved by a message: the construction shows this never happens.
+                let stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
+                self.rule(event, and(possible.clone(), stuck), Effect::Never, request.span);
+            }
+        }
+        let mut body = vec![
+            S::AssignElement(KNOWN, E::Sender, after.clone()),
+            set(HAND, position as u16 + 1),
+            S::Assign(REQUESTER, E::Sender),
+        ];
+        body.extend(self.pursue());
+        self.take(event, possible, body, request.span);
+    }
+
+    fn response(&mut self, message: MessageId) {
+        let event = Event::Message(message);
+        let span = self.protocol.message(message).span;
+        let arrives = Entry::Receive(message);
+        let possible = binary(Operator::NotEqual, self.table(arrives, known(E::Sender)), E::Constant(0));
+        let mut body = vec![S::AssignElement(KNOWN, E::Sender, self.after(arrives, E::Sender))];
+        if self.protocol.message(message).carries == Carries::DirtyLine {
+            self.rule(event, and(possible.clone(), is_not(MEMORY, 0)), Effect::Never, span);
+            body.extend([S::StartWrite, set(MEMORY, Slot::Write as u16)]);
+        } else {
+            body.extend(self.pursue());
+        }
+        self.take(event, possible, body, span);
+    }
+
+    fn locals(&mut self) {
+        for (index, local) in self.policy.locals.iter().enumerate() {
+            let event = Event::Local(index as u8);
+            if self.policy.under_lock == UnderLock::Refuse {
+                self.rule(event, is(LOCKED, 1), Effect::Refuse, local.span);
+            }
+            let free = and(is(LOCAL, 0), is(LOCKED, 0));
+            let accepts = match self.policy.acceptance {
+                Acceptance::Always => free,
+                Acceptance::BetweenRequests => and(free, is(HAND, 0)),
+                Acceptance::WhenIdle => and(free, and(is(HAND, 0), is(MEMORY, 0))),
+            };
+            let mut body = vec![set(LOCAL, index as u16 + 1)];
+            body.extend(self.pursue());
+            self.take(event, accepts, body, local.span);
+            self.rule(event, E::Constant(1), Effect::Leave, local.span);
+        }
+        if self.policy.locals.iter().any(|local| local.lock) {
+            let span = self.policy.span;
+            self.take(Event::Unlock, is(LOCKED, 1), vec![set(LOCKED, 0), S::Unlocked], span);
+            self.rule(Event::Unlock, E::Constant(1), Effect::Refuse, span);
+        }
+    }
+
+    fn memory(&mut self) {
+        let free = set(MEMORY, Slot::Free as u16);
+        for (position, request) in self.policy.requests.iter().enumerate() {
+            let in_hand = is(HAND, position as u16 + 1);
+            if request.write {
+                let mut body = vec![free.clone()];
+                body.extend(self.grant(request, |_| true, 0));
+                body.extend(self.pursue());
+                let guard = and(is(MEMORY, Slot::Store as u16), in_hand);
+                self.take(Event::MemoryDone, guard, body, request.span);
+                continue;
+            }
+            let reads = |message: MessageId| self.protocol.message(message).carries.line();
+            if !request.grants.iter().any(|grant| reads(grant.message)) {
+                continue;
+            }
+            let choices = u8::from(request.grants.iter().any(|grant| grant.when == When::Chosen));
+            for choice in 0..=choices {
+                let mut body = vec![free.clone()];
+                body.extend(self.grant(request, |line| line, choice));
+                body.extend(self.pursue());
+                let guard = and(is(MEMORY, Slot::Read as u16), in_hand.clone());
+                self.take(Event::MemoryData(choice), guard, body, request.span);
+            }
+        }
+        let mut body = vec![free];
+        body.extend(self.pursue());
+        self.take(Event::MemoryDone, is(MEMORY, Slot::Write as u16), body, self.policy.span);
+    }
+
+    /// The first grant of a request that applies, among those whose carrying the line is `eligible`.
+    fn grant(&mut self, request: &RequestPolicy, eligible: impl Fn(bool) -> bool, choice: u8) -> Vec<Statement> {
+        let mut chain = Vec::new();
+        for grant in request.grants.iter().rev() {
+            if !eligible(self.protocol.message(grant.message).carries.line()) {
+                continue;
+            }
+            let condition = match grant.when {
+                When::Chosen if choice == 0 => continue,
+                When::Always | When::Chosen => None,
+                other => Some(self.condition(other)),
+            };
+            let give = self.give(grant.message);
+            chain = match condition {
+                None => give,
+                Some(condition) => vec![when(condition, give, chain)],
+            };
+        }
+        chain
+    }
+
+    fn condition(&mut self, condition: When) -> Expression {
+        match condition {
+            When::Held => self.table(Entry::Held, known(E::Variable(REQUESTER))),
+            _ => {
+                let none = binary(Operator::Equal, self.table(Entry::Rights, known(E::Each)), E::Constant(0));
+                let requester = binary(Operator::Equal, E::Each, E::Variable(REQUESTER));
+                E::All(Box::new(or(requester, none)))
+            }
+        }
+    }
+
+    /// Sends the grant; the request is no longer in hand.
+    fn give(&mut self, grant: MessageId) -> Vec<Statement> {
+        let requester = E::Variable(REQUESTER);
+        let after = self.after(Entry::Send(grant), requester.clone());
+        vec![
+            S::Send { message: grant, to: Target::Remote(requester.clone()), fields: Vec::new() },
+            S::AssignElement(KNOWN, requester, after),
+            set(HAND, 0),
+            S::Assign(REQUESTER, E::None),
+        ]
+    }
+
+    /// What follows every change of knowledge: if the memory slot is free, work toward the goal of
+    /// the request in hand, or else of the local operation in hand.
+    fn pursue(&mut self) -> Vec<Statement> {
+        let policy = self.policy;
+        let mut locals = Vec::new();
+        for (index, local) in policy.locals.iter().enumerate().rev() {
+            let mut done = vec![S::Acknowledge(index as u8), set(LOCAL, 0)];
+            if local.lock {
+                done.push(set(LOCKED, 1));
+            }
+            let goal = self.goal(local.ensure, None, done);
+            locals = vec![when(is(LOCAL, index as u16 + 1), goal, locals)];
+        }
+        let mut requests = locals.clone();
+        for (position, request) in policy.requests.iter().enumerate().rev() {
+            let start = self.start(request, &locals);
+            let goal = self.goal(request.ensure, Some(E::Variable(REQUESTER)), start);
+            requests = vec![when(is(HAND, position as u16 + 1), goal, requests)];
+        }
+        vec![when(is(MEMORY, Slot::Free as u16), requests, Vec::new())]
+    }
+
+    /// What serving a request begins with once its goal is met: a grant without data at once,
+    /// a memory operation otherwise. A local operation that waited behind a request
+    /// answered at once is pursued right away.
+    fn start(&mut self, request: &RequestPolicy, locals: &[Statement]) -> Vec<Statement> {
+        if request.write {
+            let message = self.protocol.message(request.message);
+            let whole = message.carries == Carries::Store;
+            return vec![S::StartStore { whole }, set(MEMORY, Slot::Store as u16)];
+        }
+        let mut chain = Vec::new();
+        for grant in request.grants.iter().rev() {
+            if self.protocol.message(grant.message).carries.line() {
+                chain = vec![S::StartRead, set(MEMORY, Slot::Read as u16)];
+                continue;
+            }
+            let mut give = self.give(grant.message);
+            give.extend_from_slice(locals);
+            chain = match grant.when {
+                When::Always | When::Chosen => give,
+                other => {
+                    let condition = self.condition(other);
+                    vec![when(condition, give, chain)]
+                }
+            };
+        }
+        chain
+    }
+
+    /// Sends the forwards a goal needs; runs `then` if it is met already.
+    fn goal(&mut self, ensure: Right, except: Option<Expression>, then: Vec<Statement>) -> Vec<Statement> {
+        let forward = self.table(Entry::Forward, known(E::Each));
+        let rights = self.table(Entry::Rights, known(E::Each));
+        let dirty = self.table(Entry::Dirty, known(E::Each));
+        let goal = E::Constant(ensure as u16);
+        let mut above = and(not(forward.clone()), binary(Operator::Greater, rights.clone(), goal.clone()));
+        if !self.policy.awaits.is_empty() {
+            let unacknowledged = self.table(Entry::Unacknowledged, known(E::Each));
+            above = and(above, not(unacknowledged));
+        }
+        let mut met = and(and(not(forward), not(dirty)), binary(Operator::LessOrEqual, rights, goal));
+        if let Some(except) = except {
+            above = and(binary(Operator::NotEqual, E::Each, except.clone()), above);
+            met = or(binary(Operator::Equal, E::Each, except), met);
+        }
+        let mut statements = Vec::new();
+        if let Some(message) = forward_for(self.policy, ensure) {
+            let after = self.after(Entry::Send(message), E::Each);
+            let body = vec![
+                S::Send { message, to: Target::Remote(E::Each), fields: Vec::new() },
+                S::AssignElement(KNOWN, E::Each, after),
+            ];
+            statements.push(S::ForEach { condition: above, body });
+        }
+        statements.push(when(E::All(Box::new(met)), then, Vec::new()));
+        statements
+    }
+}
+
+/// The forward that brings a remote down to a right: the one that reaches the highest right not above it.
+pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
+    let helpful = policy.reach.iter().filter(|reach| reach.right <= ensure);
+    helpful.max_by_key(|reach| reach.right).map(|reach| reach.forward)
+}
+
+/// The local operations of a policy as a controller lists them.
+pub fn locals(policy: &Policy) -> Vec<Local> {
+    let local = |local: &crate::policy::LocalPolicy| Local {
+        name: local.name.clone(),
+        ensures: local.ensure,
+        locks: local.lock,
+    };
+    policy.locals.iter().map(local).collect()
+}
+
+/// Freezes the tables for a list of sets, one representative and one class per set.
+pub fn freeze(
+    controller: &mut Controller,
+    entries: &[Entry],
+    knowledge: &Knowledge,
+    representatives: &[KnowledgeId],
+    class_of: &[u16],
+) {
+    controller.variables[KNOWN.index()].ty = Type::PerRemote { max: representatives.len() as u16 - 1 };
+    let class = |next: Option<KnowledgeId>| next.map_or(0, |next| class_of[next.0 as usize] + 1);
+    controller.tables = entries
+        .iter()
+        .map(|&entry| {
+            let value = |&id: &KnowledgeId| match entry {
+                Entry::Receive(message) => class(knowledge.known_receive(id, message).flatten()),
+                Entry::Send(message) => class(knowledge.known_send(id, message)),
+                fact => fact.of(knowledge.facts(id)).unwrap_or(0),
+            };
+            crate::controller::Table {
+                name: entry.name(knowledge.environment.protocol),
+                values: representatives.iter().map(value).collect(),
+            }
+        })
+        .collect();
+}

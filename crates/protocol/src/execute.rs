@@ -1,0 +1,377 @@
+//! Executes controllers, one event at a time.
+//!
+//! This is the reference meaning of [`crate::controller`]: the construction runs it to find a
+//! home's reachable states, tables are flattened with it, and simulators may memoise it.
+//! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
+
+use crate::controller::{
+    Controller, Effect, Event, Expression, Operator, Rule, Statement, Target,
+};
+use crate::protocol::{MessageId, Type};
+
+/// The state of one agent for one line: its state index and one slot per variable
+/// (one per remote for [`Type::PerRemote`]).
+///
+/// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise;
+/// a set of remotes as a bit mask; truth values as 0 and 1.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Configuration {
+    /// Index of the current state.
+    pub state: u16,
+    /// The variables' slots.
+    pub slots: Vec<u16>,
+}
+
+/// An event and what comes with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion<'a> {
+    /// What happens.
+    pub event: Event,
+    /// The remote that sent the message, if one did.
+    pub sender: Option<u8>,
+    /// The remote that executes, if it is not a home.
+    pub own: Option<u8>,
+    /// The message's fields.
+    pub fields: &'a [u16],
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Receiver {
+    /// To the line's home.
+    Home,
+    /// To the remote with this index.
+    Remote(u8),
+}
+
+/// What an agent does to its surroundings.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Act {
+    Send {
+        message: MessageId,
+        to: Receiver,
+        fields: Vec<u16>,
+    },
+    WriteMemory,
+    Done,
+    StartRead,
+    StartWrite,
+    StartStore {
+        whole: bool,
+    },
+    Acknowledge(u8),
+    Unlocked,
+}
+
+/// What became of an event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// No rule applies, or one that says `never`.
+    Unexpected,
+    /// The event waits where it is.
+    Leave,
+    /// A local operation is refused.
+    Refuse,
+    /// The event was taken; the rule's index in [`Controller::rules`] and what it did, in order.
+    Taken {
+        /// Index of the rule.
+        rule: usize,
+        /// What was done, in order.
+        acts: Vec<Act>,
+    },
+}
+
+/// Why a rule could not be executed: an error of the protocol, not of its surroundings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A value does not fit the variable with this index.
+    OutOfRange {
+        /// Index of the variable.
+        variable: u16,
+        /// The value.
+        value: i32,
+    },
+    /// A message is sent to `none`.
+    NoReceiver(MessageId),
+    /// An amount fell below zero or above 65535.
+    Arithmetic,
+    /// A table has no such entry, or could not compute it.
+    Table(u16),
+}
+
+/// Where [`Expression::Table`] looks values up.
+pub trait Tables {
+    /// The entry of a table at an index.
+    ///
+    /// # Errors
+    /// [`Fault::Table`] if there is no such entry.
+    fn get(&mut self, table: u16, index: u16) -> Result<u16, Fault>;
+}
+
+impl Tables for &Controller {
+    fn get(&mut self, table: u16, index: u16) -> Result<u16, Fault> {
+        self.tables[table as usize]
+            .values
+            .get(index as usize)
+            .copied()
+            .ok_or(Fault::Table(table))
+    }
+}
+
+/// A controller laid out for a number of remotes.
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    controller: &'a Controller,
+    remotes: u8,
+    offsets: Vec<u16>,
+    width: usize,
+    /// Rules by state, each list in order.
+    by_state: Vec<Vec<u32>>,
+}
+
+impl<'a> Machine<'a> {
+    /// Lays a controller out for this many remotes.
+    pub fn new(controller: &'a Controller, remotes: u8) -> Self {
+        let mut offsets = Vec::with_capacity(controller.variables.len());
+        let mut width = 0;
+        for variable in &controller.variables {
+            offsets.push(width as u16);
+            width += match variable.ty {
+                Type::PerRemote { .. } => remotes as usize,
+                _ => 1,
+            };
+        }
+        let mut by_state = vec![Vec::new(); controller.states.len()];
+        for (index, rule) in controller.rules.iter().enumerate() {
+            by_state[rule.state.index()].push(index as u32);
+        }
+        Machine { controller, remotes, offsets, width, by_state }
+    }
+
+    /// The initial configuration: first state, all variables 0, `none`, empty or false.
+    pub fn initial(&self) -> Configuration {
+        Configuration { state: 0, slots: vec![0; self.width] }
+    }
+
+    /// The slot of a variable; the first one of a [`Type::PerRemote`].
+    pub fn slot(&self, variable: u16) -> usize {
+        self.offsets[variable as usize] as usize
+    }
+
+    /// Lets the agent react. On [`Outcome::Taken`] the configuration has moved on;
+    /// otherwise, and on a fault, its state is unchanged (its slots may not be, after a fault).
+    ///
+    /// # Errors
+    /// The [`Fault`] that makes the rule impossible to execute.
+    pub fn step(
+        &self,
+        configuration: &mut Configuration,
+        occasion: Occasion,
+        tables: &mut dyn Tables,
+    ) -> Result<Outcome, Fault> {
+        for &index in &self.by_state[configuration.state as usize] {
+            let rule: &Rule = &self.controller.rules[index as usize];
+            if rule.event != occasion.event {
+                continue;
+            }
+            let mut run = Run { machine: self, configuration, occasion, tables, each: 0, acts: Vec::new() };
+            if let Some(guard) = &rule.guard {
+                if run.eval(guard)? == 0 {
+                    continue;
+                }
+            }
+            return Ok(match &rule.effect {
+                Effect::Never => Outcome::Unexpected,
+                Effect::Leave => Outcome::Leave,
+                Effect::Refuse => Outcome::Refuse,
+                Effect::Take { body, next } => {
+                    run.body(body)?;
+                    let acts = std::mem::take(&mut run.acts);
+                    if let Some(next) = next {
+                        configuration.state = next.0;
+                    }
+                    Outcome::Taken { rule: index as usize, acts }
+                }
+            });
+        }
+        Ok(Outcome::Unexpected)
+    }
+}
+
+/// One rule being executed.
+struct Run<'m, 'a> {
+    machine: &'m Machine<'a>,
+    configuration: &'m mut Configuration,
+    occasion: Occasion<'m>,
+    tables: &'m mut dyn Tables,
+    /// The remote a loop or quantifier is at, encoded as a value.
+    each: u16,
+    acts: Vec<Act>,
+}
+
+impl Run<'_, '_> {
+    fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
+        for statement in statements {
+            match statement {
+                Statement::Send { message, to, fields } => self.send(*message, to, fields)?,
+                Statement::Assign(variable, value) => {
+                    let value = self.eval(value)?;
+                    self.store(variable.0, 0, value)?;
+                }
+                Statement::AssignElement(variable, remote, value) => {
+                    let remote = self.eval(remote)?;
+                    let value = self.eval(value)?;
+                    let element = remote.checked_sub(1).ok_or(Fault::Arithmetic)?;
+                    self.store(variable.0, element, value)?;
+                }
+                Statement::ForEach { condition, body } => {
+                    for each in 1..=u16::from(self.machine.remotes) {
+                        self.each = each;
+                        if self.eval(condition)? != 0 {
+                            self.body(body)?;
+                        }
+                    }
+                }
+                Statement::If { condition, then, otherwise } => {
+                    let branch = if self.eval(condition)? != 0 { then } else { otherwise };
+                    self.body(branch)?;
+                }
+                Statement::WriteMemory => self.acts.push(Act::WriteMemory),
+                Statement::Done => self.acts.push(Act::Done),
+                Statement::StartRead => self.acts.push(Act::StartRead),
+                Statement::StartWrite => self.acts.push(Act::StartWrite),
+                Statement::StartStore { whole } => self.acts.push(Act::StartStore { whole: *whole }),
+                Statement::Acknowledge(local) => self.acts.push(Act::Acknowledge(*local)),
+                Statement::Unlocked => self.acts.push(Act::Unlocked),
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: MessageId, to: &Target, fields: &[Expression]) -> Result<(), Fault> {
+        let fields = fields.iter().map(|field| self.eval(field)).collect::<Result<Vec<_>, _>>()?;
+        let mut push = |to| self.acts.push(Act::Send { message, to, fields: fields.clone() });
+        match to {
+            Target::Home => push(Receiver::Home),
+            Target::Remote(remote) => {
+                let remote = self.eval(remote)?.checked_sub(1).ok_or(Fault::NoReceiver(message))?;
+                self.acts.push(Act::Send { message, to: Receiver::Remote(remote as u8), fields });
+            }
+            Target::Each(set) => {
+                let set = self.eval(set)?;
+                for remote in 0..self.machine.remotes {
+                    if set >> remote & 1 != 0 {
+                        self.acts.push(Act::Send {
+                            message,
+                            to: Receiver::Remote(remote),
+                            fields: fields.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, variable: u16, element: u16, value: u16) -> Result<(), Fault> {
+        let max = match self.machine.controller.variables[variable as usize].ty {
+            Type::Range { max } | Type::PerRemote { max } => max,
+            Type::Count | Type::Remote => u16::from(self.machine.remotes),
+            Type::Bool => 1,
+            Type::RemoteSet => (1 << self.machine.remotes) - 1,
+        };
+        if value > max || element >= u16::from(self.machine.remotes).max(1) {
+            return Err(Fault::OutOfRange { variable, value: i32::from(value) });
+        }
+        self.configuration.slots[self.machine.slot(variable) + element as usize] = value;
+        Ok(())
+    }
+
+    fn eval(&mut self, expression: &Expression) -> Result<u16, Fault> {
+        let one_more = |index: Option<u8>| index.map_or(0, |index| u16::from(index) + 1);
+        Ok(match expression {
+            Expression::Constant(value) => *value,
+            Expression::None | Expression::Empty => 0,
+            Expression::Own => one_more(self.occasion.own),
+            Expression::Sender => one_more(self.occasion.sender),
+            Expression::Each => self.each,
+            Expression::State => self.configuration.state,
+            Expression::Variable(variable) => self.configuration.slots[self.machine.slot(variable.0)],
+            Expression::Element(variable, remote) => {
+                let element = self.eval(remote)?.checked_sub(1).ok_or(Fault::Arithmetic)?;
+                self.configuration.slots[self.machine.slot(variable.0) + element as usize]
+            }
+            Expression::Field(field) => {
+                *self.occasion.fields.get(*field as usize).ok_or(Fault::Arithmetic)?
+            }
+            Expression::Table(table, index) => {
+                let index = self.eval(index)?;
+                self.tables.get(*table, index)?
+            }
+            Expression::Singleton(remote) => match self.eval(remote)? {
+                0 => 0,
+                remote => 1 << (remote - 1),
+            },
+            Expression::Count(set) => self.eval(set)?.count_ones() as u16,
+            Expression::In(remote, set) => {
+                let remote = self.eval(remote)?;
+                let set = self.eval(set)?;
+                u16::from(remote != 0 && set >> (remote - 1) & 1 != 0)
+            }
+            Expression::All(condition) => u16::from(self.quantify(condition, false)?),
+            Expression::Any(condition) => u16::from(!self.quantify(condition, true)?),
+            Expression::Not(operand) => u16::from(self.eval(operand)? == 0),
+            Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
+        })
+    }
+
+    /// Whether the truth of the condition differs from `unless` for every remote.
+    fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
+        let outer = self.each;
+        let mut all = true;
+        for each in 1..=u16::from(self.machine.remotes) {
+            self.each = each;
+            if (self.eval(condition)? != 0) == unless {
+                all = false;
+                break;
+            }
+        }
+        self.each = outer;
+        Ok(all)
+    }
+
+    fn binary(&mut self, operator: Operator, left: &Expression, right: &Expression) -> Result<u16, Fault> {
+        let a = self.eval(left)?;
+        match operator {
+            Operator::And if a == 0 => return Ok(0),
+            Operator::Or if a != 0 => return Ok(1),
+            _ => {}
+        }
+        let b = self.eval(right)?;
+        let truth = u16::from;
+        Ok(match operator {
+            Operator::Add if is_set(self.machine.controller, left) => a | b,
+            Operator::Subtract if is_set(self.machine.controller, left) => a & !b,
+            Operator::Add => a.checked_add(b).ok_or(Fault::Arithmetic)?,
+            Operator::Subtract => a.checked_sub(b).ok_or(Fault::Arithmetic)?,
+            Operator::Equal => truth(a == b),
+            Operator::NotEqual => truth(a != b),
+            Operator::Less => truth(a < b),
+            Operator::LessOrEqual => truth(a <= b),
+            Operator::Greater => truth(a > b),
+            Operator::GreaterOrEqual => truth(a >= b),
+            Operator::And | Operator::Or => truth(b != 0),
+        })
+    }
+}
+
+/// Whether an expression denotes a set of remotes.
+pub fn is_set(controller: &Controller, expression: &Expression) -> bool {
+    match expression {
+        Expression::Empty | Expression::Singleton(_) => true,
+        Expression::Variable(variable) => controller.variables[variable.index()].ty == Type::RemoteSet,
+        Expression::Binary(Operator::Add | Operator::Subtract, left, _) => is_set(controller, left),
+        _ => false,
+    }
+}
