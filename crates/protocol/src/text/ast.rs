@@ -1,0 +1,231 @@
+//! The syntax tree: what stands in the text, before names mean anything.
+
+use super::Span;
+use crate::controller::Operator;
+use crate::policy::{Acceptance, Stall, UnderLock};
+use crate::protocol::{Carries, Class, Comparison, End, Type};
+
+/// A name, or another word, at its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name<'a> {
+    pub text: &'a str,
+    pub span: Span,
+}
+
+/// A number at its place. What does not fit is `u32::MAX`, which no range contains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    pub value: u32,
+    pub span: Span,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct File<'a> {
+    pub header: Option<(Name<'a>, &'a str)>,
+    pub items: Vec<Item<'a>>,
+    /// The end of the text, where missing blocks are reported.
+    pub end: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum Item<'a> {
+    Line(Number),
+    Channels(Block<ChannelItem<'a>>),
+    Messages(Block<Group<'a>>),
+    Bounds(Block<(Name<'a>, Number)>),
+    Remote(Agent<'a>),
+    Home(Agent<'a>),
+    System(Name<'a>, Block<(Name<'a>, Number)>),
+    Invariant {
+        name: Name<'a>,
+        claim: Claim<'a>,
+        span: Span,
+    },
+}
+
+/// What stands between braces after a keyword.
+#[derive(Debug)]
+pub(super) struct Block<T> {
+    pub keyword: Span,
+    pub items: Vec<T>,
+    /// Whether it holds an error, so that what it lacks may just not have been understood.
+    pub broken: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum ChannelItem<'a> {
+    Channel {
+        name: Name<'a>,
+        class: Option<Class>,
+        from: End,
+        to: End,
+        span: Span,
+    },
+    Ordered(Vec<Name<'a>>),
+}
+
+/// `CHANNEL: MESSAGE, MESSAGE, ...`.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    pub channel: Name<'a>,
+    pub messages: Vec<MessageItem<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct MessageItem<'a> {
+    pub name: Name<'a>,
+    pub carries: Carries,
+    pub fields: Vec<(Name<'a>, Type)>,
+}
+
+/// A `remote` or `home` block.
+#[derive(Debug)]
+pub(super) struct Agent<'a> {
+    pub name: Option<Name<'a>>,
+    pub body: Block<AgentItem<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) enum AgentItem<'a> {
+    States(Block<StateItem<'a>>),
+    Variables(Block<(Name<'a>, Type)>),
+    Row(Row<'a>),
+    Local(LocalItem<'a>),
+    Unlock(Span),
+    Policy(PolicyItem<'a>, Span),
+}
+
+#[derive(Debug)]
+pub(super) struct StateItem<'a> {
+    pub name: Name<'a>,
+    pub reads: bool,
+    pub writes: bool,
+    pub dirty: bool,
+    pub holds: Option<Span>,
+    pub waits: Vec<Name<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    pub states: Vec<Name<'a>>,
+    pub events: Vec<Name<'a>>,
+    pub guard: Option<Expr<'a>>,
+    pub actions: Vec<Action<'a>>,
+    pub next: Option<Name<'a>>,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub(super) struct Action<'a> {
+    pub kind: ActionKind<'a>,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum ActionKind<'a> {
+    Send {
+        message: Name<'a>,
+        fields: Vec<(Name<'a>, Expr<'a>)>,
+        to: Option<Expr<'a>>,
+    },
+    /// `x := e`; with an operator, `x += e` or `x -= e`.
+    Assign(Name<'a>, Option<Operator>, Expr<'a>),
+    Write,
+    Done,
+    Acknowledge(Name<'a>),
+    Unlocked,
+    Leave,
+    Never,
+    Refuse,
+}
+
+#[derive(Debug)]
+pub(super) struct Expr<'a> {
+    pub kind: ExprKind<'a>,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum ExprKind<'a> {
+    Number(u32),
+    /// A variable, a field, or one of the words `none self sender home true false`.
+    Word(&'a str),
+    Set(Option<Box<Expr<'a>>>),
+    Count(Box<Expr<'a>>),
+    Not(Box<Expr<'a>>),
+    In(Box<Expr<'a>>, Box<Expr<'a>>),
+    Binary(Operator, Box<Expr<'a>>, Box<Expr<'a>>),
+}
+
+/// `local NAME`, `local NAME lock` or `local NAME [lock]`.
+#[derive(Debug)]
+pub(super) struct LocalItem<'a> {
+    pub name: Name<'a>,
+    /// Whether the form without a lock and the form with it are offered.
+    pub forms: &'static [bool],
+    pub ensure: Name<'a>,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum PolicyItem<'a> {
+    On {
+        message: Name<'a>,
+        goals: Vec<(Goal<'a>, Span)>,
+    },
+    Reach {
+        right: Name<'a>,
+        forward: Name<'a>,
+    },
+    Stall(Stall),
+    Accept(Acceptance),
+    UnderLock(UnderLock),
+    ServePast(Vec<Name<'a>>),
+    ServeUnderForwards,
+    Await {
+        acknowledgement: Name<'a>,
+        grants: Vec<Name<'a>>,
+    },
+    Expect {
+        answer: Name<'a>,
+        right: Name<'a>,
+    },
+}
+
+/// A statement inside `on REQUEST(r) { ... }`.
+#[derive(Debug)]
+pub(super) enum Goal<'a> {
+    Ensure(Name<'a>),
+    Write,
+    /// `answer` has no right.
+    Grant {
+        right: Option<Name<'a>>,
+        message: Name<'a>,
+        when: Condition<'a>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Condition<'a> {
+    Always,
+    Others(Name<'a>),
+    Held,
+    Chosen,
+}
+
+#[derive(Debug)]
+pub(super) enum Claim<'a> {
+    Compare(Amount<'a>, Comparison, Amount<'a>),
+    And(Box<Claim<'a>>, Box<Claim<'a>>),
+    Or(Box<Claim<'a>>, Box<Claim<'a>>),
+    Not(Box<Claim<'a>>),
+    Implies(Box<Claim<'a>>, Box<Claim<'a>>),
+    Locked,
+}
+
+#[derive(Debug)]
+pub(super) enum Amount<'a> {
+    Constant(Number),
+    RemotesIn(Vec<Name<'a>>),
+    InFlight(Vec<Name<'a>>),
+}

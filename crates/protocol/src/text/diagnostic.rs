@@ -1,0 +1,320 @@
+//! Diagnostics: what is wrong, where, and what to do about it.
+
+use super::{Span, LONGEST_TEXT};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use rustc_hash::FxHashSet;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident $name:literal,)*) => {
+        /// What kind of error a diagnostic reports.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Code { $($(#[$doc])* $code,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+            /// The name shown with the error, such as `unknown-name`.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$code => $name,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The text is empty, or holds comments only.
+    Empty "empty",
+    /// The text is longer than [`LONGEST_TEXT`].
+    TooLong "too-long",
+    /// The text holds bytes that no text has.
+    NotText "not-text",
+    /// A character that the language does not use.
+    Character "character",
+    /// A quoted title does not end on its line.
+    UnclosedTitle "unclosed-title",
+    /// A name of more than 64 characters.
+    NameTooLong "name-too-long",
+    /// Something else than the grammar allows.
+    Syntax "syntax",
+    /// A block whose closing brace is missing.
+    UnclosedBlock "unclosed-block",
+    /// An expression with too many parts.
+    Nesting "nesting",
+    /// A word of the language where a new name is needed.
+    ReservedName "reserved-name",
+    /// More states, messages, rules, ... than the tables can number.
+    TooMany "too-many",
+    /// A number outside its range.
+    OutOfRange "out-of-range",
+    /// A block that must be there is not.
+    MissingBlock "missing-block",
+    /// A block or statement that may stand once stands twice.
+    Duplicate "duplicate",
+    /// A name is declared twice.
+    DuplicateName "duplicate-name",
+    /// A name that nothing declares.
+    UnknownName "unknown-name",
+    /// A name that could mean two things.
+    AmbiguousName "ambiguous-name",
+    /// A value of another type than its place needs.
+    Type "type",
+    /// A field of a message is missing, given twice, or not known.
+    Fields "fields",
+    /// A message goes against the direction of its channel.
+    Direction "direction",
+    /// A message that nobody sends.
+    NeverSent "never-sent",
+    /// A message that its receiver takes in no state.
+    NeverReceived "never-received",
+    /// A state waits for a message that it does not take.
+    WaitsInVain "waits-in-vain",
+    /// `holds` in a state that holds the line anyway.
+    RedundantHolds "redundant-holds",
+    /// A row that an earlier row always comes before.
+    UnreachableRow "unreachable-row",
+    /// A statement, action or event that has no place where it stands.
+    Misplaced "misplaced",
+    /// The last cell of a row does not fit its actions.
+    Next "next",
+    /// A message does not carry what its use needs.
+    Carries "carries",
+    /// A channel that a policy cannot use.
+    PolicyChannel "policy-channel",
+    /// A message of another class than its place in the policy needs.
+    WrongClass "wrong-class",
+    /// A request that the policy does not serve.
+    Unserved "unserved",
+    /// A request policy that is incomplete or in the wrong order.
+    Grants "grants",
+    /// A transient state where a right is to be named.
+    NotARight "not-a-right",
+    /// A goal that no forward can bring about.
+    Unreached "unreached",
+    /// `local unlock` without a lock, or the reverse.
+    Unlock "unlock",
+}
+
+/// One error of a protocol text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnostic {
+    /// What kind of error.
+    pub code: Code,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Written beside the caret; may be empty.
+    pub label: String,
+    /// What helps: another place in the text with what is to be seen there, or general advice.
+    pub notes: Vec<(Option<Span>, String)>,
+}
+
+impl Diagnostic {
+    /// The largest number of diagnostics given for one text.
+    pub const MOST: usize = 50;
+
+    pub(super) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            code,
+            message: message.into(),
+            span,
+            label: String::new(),
+            notes: Vec::new(),
+        }
+    }
+    pub(super) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+    /// Adds advice.
+    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push((None, note.into()));
+        self
+    }
+    /// Points to another place.
+    pub(super) fn see(mut self, place: Span, note: impl Into<String>) -> Self {
+        self.notes.push((Some(place), note.into()));
+        self
+    }
+
+    /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
+    ///
+    /// `file` is the name to show and `text` the text that was parsed.
+    pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
+        // A span that does not fit (another text was passed) is cut down rather than trusted.
+        let range = |span: Span| {
+            let start = boundary(text, span.start);
+            start..boundary(text, span.end).max(start)
+        };
+        let mark = |kind: AnnotationKind, span, label: &'_ str| {
+            let annotation = kind.span(range(span));
+            if label.is_empty() {
+                annotation
+            } else {
+                annotation.label(label.to_string())
+            }
+        };
+        let source = Snippet::source(text)
+            .path(file)
+            .annotation(mark(AnnotationKind::Primary, self.span, &self.label))
+            .annotations(self.notes.iter().filter_map(|(place, note)| {
+                place.map(|place| mark(AnnotationKind::Context, place, note))
+            }));
+        let help = self
+            .notes
+            .iter()
+            .filter(|(place, _)| place.is_none())
+            .map(|(_, note)| Level::HELP.message(note.as_str()));
+        let report = Level::ERROR
+            .primary_title(self.message.as_str())
+            .id(self.code.name())
+            .element(source)
+            .elements(help);
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        renderer.render(&[report]).to_string()
+    }
+}
+
+/// Line and column, both from 1, of a byte in a text. Columns count characters.
+pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
+    let before = &text[..boundary(text, offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    (line as u32, before[line_start..].chars().count() as u32 + 1)
+}
+
+/// The last place at or before this byte where the text can be cut.
+fn boundary(text: &str, offset: u32) -> usize {
+    let mut place = text.len().min(offset as usize);
+    while !text.is_char_boundary(place) {
+        place -= 1;
+    }
+    place
+}
+
+/// Collects diagnostics: no two of one kind at one place, and not too many.
+#[derive(Default)]
+pub(super) struct Sink {
+    list: Vec<Diagnostic>,
+    seen: FxHashSet<(Code, Span)>,
+    more: usize,
+}
+
+impl Sink {
+    pub(super) fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.seen.insert((diagnostic.code, diagnostic.span)) {
+            return;
+        }
+        if self.full() {
+            self.more += 1;
+        } else {
+            self.list.push(diagnostic);
+        }
+    }
+    /// Whether further diagnostics are only counted; then their words need no care.
+    pub(super) fn full(&self) -> bool {
+        self.list.len() >= Diagnostic::MOST
+    }
+    pub(super) fn count(&self) -> usize {
+        self.list.len() + self.more
+    }
+    /// All diagnostics in the order of their places.
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+        self.list
+            .sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code));
+        if let (Some(last), true) = (self.list.last_mut(), self.more > 0) {
+            last.notes
+                .push((None, format!("{} more errors are not shown", self.more)));
+        }
+        self.list
+    }
+}
+
+/// Refuses what is no protocol text at all, with one message.
+pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
+    let at = |start: usize, end: usize| Span {
+        start: start as u32,
+        end: end as u32,
+    };
+    let strange = |character: char| {
+        (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
+    };
+    if text.len() > LONGEST_TEXT {
+        sink.push(
+            Diagnostic::new(
+                Code::TooLong,
+                at(0, 0),
+                format!("the text has {} bytes", text.len()),
+            )
+            .note(format!(
+                "a protocol text has at most {LONGEST_TEXT} bytes; is this the right file?"
+            )),
+        );
+    } else if let Some((place, character)) = text
+        .char_indices()
+        .find(|&(_, character)| strange(character))
+    {
+        sink.push(
+            Diagnostic::new(
+                Code::NotText,
+                at(place, place + character.len_utf8()),
+                "this is not a text",
+            )
+            .label(format!("the character U+{:04X}", character as u32))
+            .note("a protocol text is UTF-8 without control characters; is this the right file?"),
+        );
+    }
+    sink.count() == 0
+}
+
+/// ``did you mean `X`? `` or the names that exist, for a name that does not.
+pub(super) fn suggestion<'a>(
+    wrong: &str,
+    kind: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    const SHOWN: usize = 16;
+    let nearest = names
+        .clone()
+        .filter(|name| name.len().abs_diff(wrong.len()) <= 3)
+        .map(|name| (distance(wrong, name), name))
+        .min()
+        .filter(|&(distance, name)| distance <= 1 + wrong.len().max(name.len()) / 4);
+    let mut listed: Vec<String> = names
+        .clone()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let number = names.count();
+    if number > SHOWN {
+        listed.push(format!("and {} more", number - SHOWN));
+    }
+    let exist = match number {
+        0 => format!("there are no {kind}s"),
+        1 => format!("the only {kind} is {}", listed[0]),
+        _ => format!("the {kind}s are {}", listed.join(", ")),
+    };
+    match nearest {
+        Some((_, name)) => format!("did you mean `{name}`? {exist}"),
+        None => exist,
+    }
+}
+
+/// Edit distance, ignoring case: insert, delete, replace.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let change = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}

@@ -1,0 +1,145 @@
+//! Tokens.
+
+use super::diagnostic::{Code, Diagnostic, Sink};
+use super::Span;
+use logos::Logos;
+
+/// What a token is; its words are in the text at its span.
+#[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
+#[logos(skip r"[ \t\r\f\u{feff}]+")]
+#[logos(skip(r"#[^\n]*", allow_greedy = true))]
+#[allow(missing_docs)]
+pub(super) enum Token {
+    #[token("\n")]
+    Newline,
+    #[token(";")]
+    Semicolon,
+    #[regex("[A-Za-z_][A-Za-z0-9_]*")]
+    Word,
+    #[regex("[0-9]+")]
+    Number,
+    #[regex("\"[^\"\n]*\"")]
+    Title,
+    #[token("{")]
+    OpenBrace,
+    #[token("}")]
+    CloseBrace,
+    #[token("(")]
+    Open,
+    #[token(")")]
+    Close,
+    #[token("[")]
+    OpenBracket,
+    #[token("]")]
+    CloseBracket,
+    #[token(",")]
+    Comma,
+    #[token("|")]
+    Bar,
+    #[token(":")]
+    Colon,
+    #[token("=")]
+    Is,
+    #[token(":=")]
+    Becomes,
+    #[token("+=")]
+    Increase,
+    #[token("-=")]
+    Decrease,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("==")]
+    Equal,
+    #[token("!=")]
+    NotEqual,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessOrEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    GreaterOrEqual,
+    #[token("->")]
+    Arrow,
+    #[token("..")]
+    To,
+    /// After the last token; the parser can always look at one.
+    End,
+}
+
+/// The longest name, in bytes.
+pub(super) const LONGEST_NAME: usize = 64;
+
+/// Cuts a text into tokens; the last is [`Token::End`].
+///
+/// A newline after a comma is left out here: a list goes on in the next line.
+pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
+    let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
+    let mut bad: Option<Span> = None;
+    let mut lexer = Token::lexer(text);
+    while let Some(token) = lexer.next() {
+        let range = lexer.span();
+        let span = Span {
+            start: range.start as u32,
+            end: range.end as u32,
+        };
+        let Ok(token) = token else {
+            // Neighbouring bad characters make one diagnostic.
+            match &mut bad {
+                Some(before) if before.end == span.start => before.end = span.end,
+                _ => {
+                    bad_characters(text, bad.replace(span), sink);
+                }
+            }
+            continue;
+        };
+        if token == Token::Word && range.len() > LONGEST_NAME {
+            let shown = Span {
+                start: span.start,
+                end: span.start + LONGEST_NAME as u32,
+            };
+            sink.push(
+                Diagnostic::new(
+                    Code::NameTooLong,
+                    shown,
+                    format!("a name of {} characters", range.len()),
+                )
+                .label(format!("names have at most {LONGEST_NAME} characters")),
+            );
+        }
+        match (token, tokens.last()) {
+            (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
+            _ => tokens.push((token, span)),
+        }
+    }
+    bad_characters(text, bad, sink);
+    let end = text.len() as u32;
+    tokens.push((Token::End, Span { start: end, end }));
+    tokens
+}
+
+fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
+    let Some(span) = span else { return };
+    let found = &text[span.start as usize..span.end as usize];
+    let diagnostic = if found.starts_with('"') {
+        Diagnostic::new(
+            Code::UnclosedTitle,
+            span,
+            "a quoted title without its closing `\"`",
+        )
+        .label("opens here")
+        .note("a title ends on the line it begins on")
+    } else {
+        let shown: String = found.chars().take(8).collect();
+        Diagnostic::new(
+            Code::Character,
+            span,
+            format!("`{shown}` has no meaning here"),
+        )
+        .label("not part of the language")
+    };
+    sink.push(diagnostic);
+}

@@ -1,0 +1,701 @@
+//! From tokens to the syntax tree, by recursive descent.
+//!
+//! One function per production of the grammar in `docs/language.md`; each names its production,
+//! so that a test can compare the two. After an error the parser goes on with the next
+//! statement (a row ends with its line; other statements may hold a block).
+
+use super::ast::*;
+use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::lexer::Token;
+use super::Span;
+use crate::controller::{Access, Operator};
+use crate::policy::{Acceptance, Stall, UnderLock};
+use crate::protocol::{Carries, Class, Comparison, End, Type};
+
+mod agent;
+mod expression;
+
+/// The statements of a file.
+const BLOCKS: [&str; 9] = [
+    "protocol",
+    "line",
+    "channels",
+    "messages",
+    "bounds",
+    "remote",
+    "home",
+    "system",
+    "invariant",
+];
+
+/// Words that rows and expressions use, so that no state, message, variable or field is named so.
+pub(super) const RESERVED: [&str; 27] = [
+    "acknowledge",
+    "and",
+    "count",
+    "dirty",
+    "done",
+    "false",
+    "holds",
+    "home",
+    "if",
+    "in",
+    "leave",
+    "never",
+    "none",
+    "not",
+    "or",
+    "reads",
+    "refuse",
+    "self",
+    "send",
+    "sender",
+    "stay",
+    "true",
+    "unlock",
+    "unlocked",
+    "waits",
+    "write",
+    "writes",
+];
+
+/// The class words with their classes.
+pub(super) const CLASSES: [(&str, Class); 6] = [
+    ("request", Class::Request),
+    ("victim", Class::Victim),
+    ("answer", Class::Answer),
+    ("forward", Class::Forward),
+    ("grant", Class::Grant),
+    ("acknowledgement", Class::Acknowledgement),
+];
+
+/// The class a channel's name implies.
+pub(super) fn class_named(name: &str) -> Option<Class> {
+    CLASSES
+        .iter()
+        .find(|(word, _)| *word == name)
+        .map(|&(_, class)| class)
+}
+
+/// An error was reported; the caller goes on elsewhere.
+struct Failed;
+type Parse<T> = Result<T, Failed>;
+
+pub(super) struct Parser<'a, 's> {
+    text: &'a str,
+    tokens: &'a [(Token, Span)],
+    position: usize,
+    /// Open parentheses; inside them a newline does not count.
+    parentheses: u32,
+    /// Parts of the expression at hand, see [`Parser::part`].
+    parts: u32,
+    sink: &'s mut Sink,
+    /// The productions entered, for the test that compares them with the grammar.
+    #[cfg(test)]
+    pub(super) productions: std::collections::BTreeSet<&'static str>,
+}
+
+impl<'a, 's> Parser<'a, 's> {
+    pub(super) fn new(text: &'a str, tokens: &'a [(Token, Span)], sink: &'s mut Sink) -> Self {
+        Parser {
+            text,
+            tokens,
+            position: 0,
+            parentheses: 0,
+            parts: 0,
+            sink,
+            #[cfg(test)]
+            productions: Default::default(),
+        }
+    }
+
+    fn production(&mut self, _name: &'static str) {
+        #[cfg(test)]
+        self.productions.insert(_name);
+    }
+
+    // ---- Tokens ----
+
+    /// The token `ahead` places further on, newlines included.
+    fn raw(&self, ahead: usize) -> (Token, Span) {
+        self.tokens[(self.position + ahead).min(self.tokens.len() - 1)]
+    }
+
+    fn peek(&mut self) -> Token {
+        while self.parentheses > 0 && self.raw(0).0 == Token::Newline {
+            self.position += 1;
+        }
+        self.raw(0).0
+    }
+
+    fn span(&mut self) -> Span {
+        self.peek();
+        self.raw(0).1
+    }
+
+    /// Where the last token taken stands.
+    fn last(&self) -> Span {
+        self.tokens[self.position.saturating_sub(1)].1
+    }
+
+    fn advance(&mut self) {
+        self.position = (self.position + 1).min(self.tokens.len() - 1);
+    }
+
+    fn eat(&mut self, token: Token) -> bool {
+        let there = self.peek() == token;
+        if there {
+            self.advance();
+        }
+        there
+    }
+
+    fn slice(&self, span: Span) -> &'a str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    /// The word at hand, or the empty string.
+    fn word(&mut self) -> &'a str {
+        if self.peek() == Token::Word {
+            self.slice(self.raw(0).1)
+        } else {
+            ""
+        }
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let there = self.word() == word;
+        if there {
+            self.advance();
+        }
+        there
+    }
+
+    fn skip_newlines(&mut self) {
+        while matches!(self.raw(0).0, Token::Newline) {
+            self.advance();
+        }
+    }
+
+    // ---- Errors ----
+
+    fn expected<T>(&mut self, what: &str) -> Parse<T> {
+        let token = self.peek();
+        let span = self.span();
+        let (found, span) = match token {
+            Token::End | Token::Newline => {
+                let end = self.last().end.min(span.start);
+                let found = if token == Token::End {
+                    "the end of the text"
+                } else {
+                    "the end of the line"
+                };
+                (found.to_string(), Span { start: end, end })
+            }
+            _ => (
+                format!(
+                    "`{}`",
+                    self.slice(span).chars().take(40).collect::<String>()
+                ),
+                span,
+            ),
+        };
+        self.sink.push(
+            Diagnostic::new(
+                Code::Syntax,
+                span,
+                format!("expected {what}, found {found}"),
+            )
+            .label(format!("expected {what}")),
+        );
+        Err(Failed)
+    }
+
+    fn expect(&mut self, token: Token, what: &str) -> Parse<Span> {
+        let span = self.span();
+        if self.eat(token) {
+            Ok(span)
+        } else {
+            self.expected(what)
+        }
+    }
+
+    fn expect_word(&mut self, word: &str) -> Parse<()> {
+        if self.eat_word(word) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{word}`"))
+        }
+    }
+
+    /// One of several words.
+    fn choice<T: Copy>(&mut self, words: &[(&str, T)], what: &str) -> Parse<T> {
+        let word = self.word();
+        match words.iter().find(|(name, _)| *name == word) {
+            Some(&(_, value)) => {
+                self.advance();
+                Ok(value)
+            }
+            None => {
+                let listed: Vec<String> =
+                    words.iter().map(|(name, _)| format!("`{name}`")).collect();
+                self.expected(&format!("{what} ({})", listed.join(", ")))
+            }
+        }
+    }
+
+    /// Goes to the end of a statement that could not be read.
+    /// Braces that close on the way are skipped in pairs; within a row only on its own line.
+    fn recover(&mut self, row: bool) {
+        self.parentheses = 0;
+        let mut braces = 0;
+        loop {
+            match self.peek() {
+                Token::End => return,
+                Token::OpenBrace => braces += 1,
+                Token::CloseBrace if braces == 0 => return,
+                Token::CloseBrace => braces -= 1,
+                Token::Newline | Token::Semicolon if braces == 0 || row => return,
+                Token::Word if braces > 0 && self.at_block() => return,
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
+    /// Whether a line begins here that opens a block of the file, which no line inside a block does.
+    fn at_block(&mut self) -> bool {
+        let line_start = self.position == 0
+            || matches!(self.raw(0).0, Token::Word)
+                && self.tokens[self.position - 1].0 == Token::Newline;
+        line_start
+            && BLOCKS.contains(&self.word())
+            && (self.raw(1).0 == Token::OpenBrace
+                || self.raw(1).0 == Token::Word && self.raw(2).0 == Token::OpenBrace)
+    }
+
+    // ---- Words, names, numbers ----
+
+    fn name(&mut self, what: &str) -> Parse<Name<'a>> {
+        let span = self.span();
+        if self.eat(Token::Word) {
+            Ok(Name {
+                text: self.slice(span),
+                span,
+            })
+        } else {
+            self.expected(what)
+        }
+    }
+
+    /// A name that is declared here.
+    fn new_name(&mut self, what: &str) -> Parse<Name<'a>> {
+        let name = self.name(what)?;
+        if RESERVED.contains(&name.text)
+            || Access::ALL.iter().any(|(_, access)| *access == name.text)
+        {
+            self.sink.push(
+                Diagnostic::new(
+                    Code::ReservedName,
+                    name.span,
+                    format!("`{}` is a word of the language", name.text),
+                )
+                .label(format!("cannot be {what}")),
+            );
+        }
+        Ok(name)
+    }
+
+    /// One or more names, with or without commas between them.
+    fn names(&mut self, what: &str) -> Parse<Vec<Name<'a>>> {
+        self.production("names");
+        let mut names = vec![self.name(what)?];
+        while self.eat(Token::Comma) || self.peek() == Token::Word {
+            names.push(self.name(what)?);
+        }
+        Ok(names)
+    }
+
+    fn number(&mut self, what: &str) -> Parse<Number> {
+        let span = self.expect(Token::Number, what)?;
+        Ok(Number {
+            value: self.slice(span).parse().unwrap_or(u32::MAX),
+            span,
+        })
+    }
+
+    fn type_(&mut self) -> Parse<Type> {
+        self.production("type");
+        if self.peek() == Token::Number {
+            let first = self.number("a number")?;
+            self.expect(Token::To, "`..`")?;
+            let last = self.number("the largest value")?;
+            if first.value != 0 {
+                self.sink.push(
+                    Diagnostic::new(Code::OutOfRange, first.span, "a range starts at 0")
+                        .label("write 0"),
+                );
+            }
+            if last.value > u32::from(u16::MAX) {
+                self.sink.push(
+                    Diagnostic::new(Code::OutOfRange, last.span, "a range ends at 65535 at most")
+                        .label("too large"),
+                );
+            }
+            return Ok(Type::Range {
+                max: last.value.min(u32::from(u16::MAX)) as u16,
+            });
+        }
+        if self.eat_word("set") {
+            self.expect_word("of")?;
+            self.expect_word("remote")?;
+            return Ok(Type::RemoteSet);
+        }
+        match self.word() {
+            "count" | "bool" | "remote" => {
+                let ty = match self.word() {
+                    "count" => Type::Count,
+                    "bool" => Type::Bool,
+                    _ => Type::Remote,
+                };
+                self.advance();
+                Ok(ty)
+            }
+            _ => self.expected("a type (`0..7`, `count`, `bool`, `remote`, `set of remote`)"),
+        }
+    }
+
+    // ---- Statements ----
+
+    /// `{ item item ... }` with newlines or `;` between the items, after its keyword.
+    fn block<T>(
+        &mut self,
+        keyword: Span,
+        what: &str,
+        item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Block<T>> {
+        let errors = self.sink.count();
+        let items = self.items(what, item)?;
+        Ok(Block {
+            keyword,
+            items,
+            broken: self.sink.count() > errors,
+        })
+    }
+
+    fn items<T>(
+        &mut self,
+        what: &str,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let open = self.expect(Token::OpenBrace, "`{`")?;
+        let mut items = Vec::new();
+        loop {
+            while self.eat(Token::Newline) || self.eat(Token::Semicolon) {}
+            if self.eat(Token::CloseBrace) {
+                return Ok(items);
+            }
+            if self.peek() == Token::End || self.at_block() {
+                self.sink.push(
+                    Diagnostic::new(Code::UnclosedBlock, open, format!("{what} is not closed"))
+                        .label("this `{` has no `}`"),
+                );
+                return Ok(items);
+            }
+            let (start, row) = (self.position, self.at_row());
+            match item(self) {
+                Ok(item) => {
+                    items.push(item);
+                    if !matches!(
+                        self.peek(),
+                        Token::Newline | Token::Semicolon | Token::CloseBrace | Token::End
+                    ) {
+                        let _: Parse<()> = self.expected("the end of the statement");
+                        self.recover(row);
+                    }
+                }
+                Err(Failed) => {
+                    self.recover(row);
+                    // Always get on, even where the statement failed at its first token.
+                    if self.position == start {
+                        self.advance();
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn file(&mut self) -> File<'a> {
+        self.production("file");
+        let mut file = File::default();
+        loop {
+            while self.eat(Token::Newline) || self.eat(Token::Semicolon) {}
+            if self.peek() == Token::End {
+                break;
+            }
+            let result = if self.word() == "protocol" {
+                self.header(&mut file)
+            } else {
+                self.item().map(|item| file.items.push(item))
+            };
+            let ended = matches!(self.peek(), Token::Newline | Token::Semicolon | Token::End)
+                || self.at_block();
+            if result.is_ok() && !ended {
+                let _: Parse<()> = self.expected("the end of the line");
+            }
+            if result.is_err() || !ended {
+                let start = self.position;
+                self.recover(false);
+                if self.position == start || self.peek() == Token::CloseBrace {
+                    self.advance();
+                }
+            }
+        }
+        file.end = self.span();
+        file
+    }
+
+    fn header(&mut self, file: &mut File<'a>) -> Parse<()> {
+        self.production("header");
+        let keyword = self.span();
+        self.advance();
+        let name = self.new_name("the name of the protocol")?;
+        let title = self.span();
+        let title = if self.eat(Token::Title) {
+            self.slice(title).trim_matches('"')
+        } else {
+            ""
+        };
+        match (&file.header, file.items.is_empty()) {
+            (Some((first, _)), _) => {
+                let first = first.span;
+                self.sink.push(
+                    Diagnostic::new(Code::Duplicate, keyword, "a second `protocol`")
+                        .see(first, "the first one"),
+                );
+            }
+            (None, false) => self.sink.push(
+                Diagnostic::new(Code::Misplaced, keyword, "`protocol` must come first")
+                    .label("move this line to the top"),
+            ),
+            (None, true) => {}
+        }
+        file.header.get_or_insert((name, title));
+        Ok(())
+    }
+
+    /// One statement of a file.
+    fn item(&mut self) -> Parse<Item<'a>> {
+        let keyword = self.span();
+        let word = self.word();
+        if !BLOCKS.contains(&word) {
+            let listed = if self.sink.full() {
+                String::new()
+            } else {
+                suggestion(word, "block", BLOCKS.into_iter())
+            };
+            let shown: String = self.slice(keyword).chars().take(40).collect();
+            let diagnostic = Diagnostic::new(
+                Code::Syntax,
+                keyword,
+                format!("expected a block, found `{shown}`"),
+            )
+            .label("no block begins like this")
+            .note(listed);
+            self.sink.push(diagnostic);
+            return Err(Failed);
+        }
+        self.advance();
+        Ok(match word {
+            "line" => {
+                self.production("line");
+                let size = self.number("the number of bytes in a line")?;
+                self.expect_word("bytes")?;
+                Item::Line(size)
+            }
+            "channels" => {
+                self.production("channels");
+                Item::Channels(self.block(keyword, "`channels`", Self::channel)?)
+            }
+            "messages" => {
+                self.production("messages");
+                Item::Messages(self.block(keyword, "`messages`", Self::group)?)
+            }
+            "bounds" => {
+                self.production("bounds");
+                let bound = |p: &mut Self| {
+                    Ok((
+                        p.name("a message or `in_flight`")?,
+                        p.number("the largest number in flight")?,
+                    ))
+                };
+                Item::Bounds(self.block(keyword, "`bounds`", bound)?)
+            }
+            "remote" => Item::Remote(self.agent(keyword, true)?),
+            "home" => Item::Home(self.agent(keyword, false)?),
+            "system" => {
+                self.production("system");
+                let name = self.name("the name of the system")?;
+                let part = |p: &mut Self| {
+                    let span = p.span();
+                    p.choice(&[("remotes", ()), ("lines", ())], "what a system has")?;
+                    Ok((
+                        Name {
+                            text: p.slice(span),
+                            span,
+                        },
+                        p.number("a number")?,
+                    ))
+                };
+                Item::System(name, self.block(keyword, "`system`", part)?)
+            }
+            _ => {
+                self.production("invariant");
+                let name = self.name("the name of the invariant")?;
+                self.expect(Token::Colon, "`:`")?;
+                self.parts = 0;
+                let claim = self.claim()?;
+                Item::Invariant {
+                    name,
+                    claim,
+                    span: keyword.to(self.last()),
+                }
+            }
+        })
+    }
+
+    fn channel(&mut self) -> Parse<ChannelItem<'a>> {
+        if self.eat_word("ordered") {
+            self.production("order");
+            return Ok(ChannelItem::Ordered(self.names("a channel")?));
+        }
+        self.production("channel");
+        let name = self.name("the name of a channel")?;
+        let class = if self.eat_word("as") {
+            Some(self.choice(&CLASSES, "a class")?)
+        } else {
+            None
+        };
+        const ENDS: [(&str, End); 3] = [
+            ("remote", End::Remote),
+            ("home", End::Home),
+            ("any", End::Any),
+        ];
+        let from = self.choice(&ENDS, "who sends")?;
+        self.expect(Token::Arrow, "`->`")?;
+        let to = self.choice(&ENDS, "who receives")?;
+        Ok(ChannelItem::Channel {
+            name,
+            class,
+            from,
+            to,
+            span: name.span.to(self.last()),
+        })
+    }
+
+    fn group(&mut self) -> Parse<Group<'a>> {
+        self.production("group");
+        let channel = self.name("a channel")?;
+        self.expect(Token::Colon, "`:`")?;
+        let mut messages = vec![self.message()?];
+        while self.eat(Token::Comma) {
+            messages.push(self.message()?);
+        }
+        Ok(Group { channel, messages })
+    }
+
+    fn message(&mut self) -> Parse<MessageItem<'a>> {
+        self.production("message");
+        let name = self.new_name("the name of a message")?;
+        let mut message = MessageItem {
+            name,
+            carries: Carries::Nothing,
+            fields: Vec::new(),
+        };
+        if self.eat(Token::Open) {
+            self.parentheses += 1;
+            self.content(&mut message)?;
+            while self.eat(Token::Comma) {
+                self.content(&mut message)?;
+            }
+            self.expect(Token::Close, "`,` or `)`")?;
+            self.parentheses -= 1;
+        }
+        Ok(message)
+    }
+
+    /// `line`, `line, dirty`, `store`, `partial store`, or a field.
+    fn content(&mut self, message: &mut MessageItem<'a>) -> Parse<()> {
+        self.production("content");
+        let start = self.span();
+        let field = self.raw(1).0 == Token::Colon;
+        let carries = match self.word() {
+            _ if field => None,
+            "line" => Some(Carries::Line),
+            "dirty" => Some(Carries::DirtyLine),
+            "store" => Some(Carries::Store),
+            "partial" => Some(Carries::PartialStore),
+            _ => return self.expected("what the message carries (`line`, `line, dirty`, `store`, `partial store`) or a field with its type"),
+        };
+        let Some(carries) = carries else {
+            let name = self.new_name("a field")?;
+            self.advance();
+            let ty = self.type_()?;
+            message.fields.push((name, ty));
+            return Ok(());
+        };
+        self.advance();
+        if carries == Carries::PartialStore {
+            self.expect_word("store")?;
+        }
+        // `dirty` follows `line`; everything else stands alone.
+        let before = if carries == Carries::DirtyLine {
+            Carries::Line
+        } else {
+            Carries::Nothing
+        };
+        if message.carries == before {
+            message.carries = carries;
+        } else {
+            let diagnostic = Diagnostic::new(
+                Code::Carries,
+                start.to(self.last()),
+                format!("`{}` cannot carry this", message.name.text),
+            )
+            .label(if carries == Carries::DirtyLine {
+                "write `line, dirty`"
+            } else {
+                "it carries something else already"
+            });
+            self.sink.push(diagnostic);
+        }
+        Ok(())
+    }
+}
+
+/// The comparison operators of claims and expressions.
+const COMPARISONS: [(Token, Comparison, Operator); 6] = [
+    (Token::Equal, Comparison::Equal, Operator::Equal),
+    (Token::NotEqual, Comparison::NotEqual, Operator::NotEqual),
+    (Token::Less, Comparison::Less, Operator::Less),
+    (
+        Token::LessOrEqual,
+        Comparison::LessOrEqual,
+        Operator::LessOrEqual,
+    ),
+    (Token::Greater, Comparison::Greater, Operator::Greater),
+    (
+        Token::GreaterOrEqual,
+        Comparison::GreaterOrEqual,
+        Operator::GreaterOrEqual,
+    ),
+];
+
+const STALLS: [(&str, Stall); 2] = [("proven", Stall::Proven), ("possible", Stall::Possible)];
+const UNDER_LOCK: [(&str, UnderLock); 2] =
+    [("refuse", UnderLock::Refuse), ("wait", UnderLock::Wait)];
+const ACCEPTANCES: [(&str, Acceptance); 3] = [
+    ("always", Acceptance::Always),
+    ("between", Acceptance::BetweenRequests),
+    ("when", Acceptance::WhenIdle),
+];

@@ -1,0 +1,441 @@
+//! The `remote` and `home` blocks: states, variables, rows, and the statements of a policy.
+
+use super::*;
+
+impl<'a> Parser<'a, '_> {
+    pub(super) fn agent(&mut self, keyword: Span, remote: bool) -> Parse<Agent<'a>> {
+        self.production(if remote { "remote" } else { "home" });
+        let name = if remote || self.peek() == Token::Word {
+            Some(self.name("the name of the remote")?)
+        } else {
+            None
+        };
+        let what = if remote { "`remote`" } else { "`home`" };
+        Ok(Agent {
+            name,
+            body: self.block(keyword, what, Self::agent_item)?,
+        })
+    }
+
+    /// Whether a row begins here: names up to a `|`.
+    pub(super) fn at_row(&self) -> bool {
+        self.tokens[self.position..]
+            .iter()
+            .find(|(token, _)| !matches!(token, Token::Word | Token::Comma))
+            .is_some_and(|&(token, _)| token == Token::Bar)
+    }
+
+    fn agent_item(&mut self) -> Parse<AgentItem<'a>> {
+        if self.at_row() {
+            return self.row().map(AgentItem::Row);
+        }
+        let keyword = self.span();
+        Ok(match self.word() {
+            "states" => {
+                self.production("states");
+                self.advance();
+                AgentItem::States(self.block(keyword, "`states`", Self::state)?)
+            }
+            "variables" => {
+                self.production("variables");
+                self.advance();
+                AgentItem::Variables(self.variables(keyword)?)
+            }
+            "local" => self.local(keyword)?,
+            _ => {
+                let item = self.policy_item()?;
+                AgentItem::Policy(item, keyword.to(self.last()))
+            }
+        })
+    }
+
+    fn state(&mut self) -> Parse<StateItem<'a>> {
+        self.production("state");
+        let name = self.new_name("the name of a state")?;
+        let mut state = StateItem {
+            name,
+            reads: false,
+            writes: false,
+            dirty: false,
+            holds: None,
+            waits: Vec::new(),
+        };
+        loop {
+            let span = self.span();
+            match self.word() {
+                "reads" => state.reads = true,
+                "writes" => state.writes = true,
+                "dirty" => state.dirty = true,
+                "holds" => state.holds = Some(span),
+                "waits" => {
+                    self.advance();
+                    state.waits.push(self.name("a message")?);
+                    while self.peek() == Token::Word && !RESERVED.contains(&self.word()) {
+                        state.waits.push(self.name("a message")?);
+                    }
+                    self.eat(Token::Comma);
+                    continue;
+                }
+                _ if matches!(
+                    self.peek(),
+                    Token::Newline | Token::Semicolon | Token::CloseBrace | Token::End
+                ) =>
+                {
+                    return Ok(state)
+                }
+                _ => return self.expected("`reads`, `writes`, `dirty`, `holds` or `waits`"),
+            }
+            self.advance();
+            self.eat(Token::Comma);
+        }
+    }
+
+    fn variables(&mut self, keyword: Span) -> Parse<Block<(Name<'a>, Type)>> {
+        self.block(keyword, "`variables`", |p| {
+            p.production("variable");
+            let name = p.new_name("the name of a variable")?;
+            p.expect(Token::Colon, "`:`")?;
+            let ty = p.type_()?;
+            p.eat(Token::Comma);
+            Ok((name, ty))
+        })
+    }
+
+    fn row(&mut self) -> Parse<Row<'a>> {
+        self.production("row");
+        let start = self.span();
+        let states = self.names("a state")?;
+        self.expect(Token::Bar, "`|`")?;
+        self.skip_newlines();
+        let mut events = vec![self.name("an event")?];
+        while self.eat(Token::Comma) || self.peek() == Token::Word && self.word() != "if" {
+            events.push(self.name("an event")?);
+        }
+        let guard = if self.eat_word("if") {
+            Some(self.expression()?)
+        } else {
+            None
+        };
+        self.expect(Token::Bar, "`|` before the actions")?;
+        // The actions may begin on the next line, unless that line is a row of its own.
+        if self.raw(0).0 == Token::Newline && !self.row_follows() {
+            self.skip_newlines();
+        }
+        let mut actions = Vec::new();
+        if !self.at_cell_end() {
+            actions.push(self.action()?);
+            while self.eat(Token::Comma) {
+                actions.push(self.action()?);
+            }
+        }
+        if !self.at_cell_end() {
+            return self.expected("`,` or `|`");
+        }
+        let next = if self.eat(Token::Bar) && !self.at_cell_end() {
+            Some(self.name("the next state or `stay`")?)
+        } else {
+            None
+        };
+        Ok(Row {
+            states,
+            events,
+            guard,
+            actions,
+            next,
+            span: start.to(self.last()),
+        })
+    }
+
+    fn at_cell_end(&mut self) -> bool {
+        matches!(
+            self.peek(),
+            Token::Bar | Token::Newline | Token::Semicolon | Token::CloseBrace | Token::End
+        )
+    }
+
+    /// Whether the next line has names and at least two bars: a row, not the rest of one.
+    fn row_follows(&self) -> bool {
+        let line = self.tokens[self.position + 1..]
+            .iter()
+            .take_while(|(token, _)| !matches!(token, Token::Newline | Token::End));
+        let bars = line
+            .clone()
+            .filter(|(token, _)| *token == Token::Bar)
+            .count();
+        bars >= 2 && self.tokens[self.position + 1].0 == Token::Word
+    }
+
+    fn action(&mut self) -> Parse<Action<'a>> {
+        self.production("action");
+        let start = self.span();
+        let word = self.word();
+        let kind = match word {
+            "send" => {
+                self.advance();
+                self.send()?
+            }
+            "acknowledge" => {
+                self.advance();
+                ActionKind::Acknowledge(self.name("a local operation")?)
+            }
+            "write" | "done" | "unlocked" | "leave" | "never" | "refuse" => {
+                self.advance();
+                match word {
+                    "write" => ActionKind::Write,
+                    "done" => ActionKind::Done,
+                    "unlocked" => ActionKind::Unlocked,
+                    "leave" => ActionKind::Leave,
+                    "never" => ActionKind::Never,
+                    _ => ActionKind::Refuse,
+                }
+            }
+            _ => {
+                let name = self.name("an action")?;
+                let operator = match self.peek() {
+                    Token::Becomes => None,
+                    Token::Increase => Some(Operator::Add),
+                    Token::Decrease => Some(Operator::Subtract),
+                    _ => return self.expected("`:=`, `+=` or `-=`"),
+                };
+                self.advance();
+                ActionKind::Assign(name, operator, self.expression()?)
+            }
+        };
+        Ok(Action {
+            kind,
+            span: start.to(self.last()),
+        })
+    }
+
+    /// After `send`: `M`, `M (field = e, ...)`, either with `to TARGET`.
+    fn send(&mut self) -> Parse<ActionKind<'a>> {
+        self.production("send");
+        let message = self.name("a message")?;
+        let mut fields = Vec::new();
+        if self.eat(Token::Open) {
+            self.parentheses += 1;
+            loop {
+                let name = self.name("a field")?;
+                self.expect(Token::Is, "`=`")?;
+                fields.push((name, self.expression()?));
+                if !self.eat(Token::Comma) {
+                    break;
+                }
+            }
+            self.expect(Token::Close, "`,` or `)`")?;
+            self.parentheses -= 1;
+        }
+        let to = if self.eat_word("to") {
+            Some(self.expression()?)
+        } else {
+            None
+        };
+        Ok(ActionKind::Send {
+            message,
+            fields,
+            to,
+        })
+    }
+
+    /// `local unlock`, or `local NAME [lock] { ensure all <= RIGHT }`.
+    fn local(&mut self, keyword: Span) -> Parse<AgentItem<'a>> {
+        self.production("local");
+        self.advance();
+        if self.eat_word("unlock") {
+            return Ok(AgentItem::Unlock(keyword.to(self.last())));
+        }
+        let name = self.name("the name of a local operation")?;
+        let forms: &[bool] = if self.eat_word("lock") {
+            &[true]
+        } else if self.eat(Token::OpenBracket) {
+            self.expect_word("lock")?;
+            self.expect(Token::CloseBracket, "`]`")?;
+            &[false, true]
+        } else {
+            &[false]
+        };
+        self.expect(Token::OpenBrace, "`{`")?;
+        self.skip_newlines();
+        self.expect_word("ensure")?;
+        self.expect_word("all")?;
+        let ensure = self.at_most()?;
+        self.skip_newlines();
+        self.expect(Token::CloseBrace, "`}`")?;
+        Ok(AgentItem::Local(LocalItem {
+            name,
+            forms,
+            ensure,
+            span: keyword.to(self.last()),
+        }))
+    }
+
+    /// `<= RIGHT` or `== RIGHT`.
+    fn at_most(&mut self) -> Parse<Name<'a>> {
+        self.production("at_most");
+        if !self.eat(Token::LessOrEqual) && !self.eat(Token::Equal) {
+            return self.expected("`<=` or `==`");
+        }
+        self.name("a state that names the right")
+    }
+
+    fn policy_item(&mut self) -> Parse<PolicyItem<'a>> {
+        let word = self.word();
+        if !matches!(
+            word,
+            "on" | "reach" | "stall" | "accept" | "under" | "serve" | "await" | "expect"
+        ) {
+            return self.expected("`states`, `variables`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy");
+        }
+        self.advance();
+        self.production(match word {
+            "on" => "on",
+            "reach" => "reach",
+            "stall" => "stall",
+            "accept" => "accept",
+            "under" => "under",
+            "serve" => "serve",
+            "await" => "await",
+            _ => "expect",
+        });
+        Ok(match word {
+            "on" => self.on()?,
+            "reach" => {
+                let right = self.name("a state that names the right")?;
+                self.expect_word("with")?;
+                PolicyItem::Reach {
+                    right,
+                    forward: self.name("a forward")?,
+                }
+            }
+            "stall" => PolicyItem::Stall(self.choice(&STALLS, "when to stall")?),
+            "accept" => {
+                self.expect_word("local")?;
+                let when = self.choice(&ACCEPTANCES, "when to accept")?;
+                match when {
+                    Acceptance::Always => {}
+                    Acceptance::BetweenRequests => self.expect_word("requests")?,
+                    Acceptance::WhenIdle => self.expect_word("idle")?,
+                }
+                PolicyItem::Accept(when)
+            }
+            "under" => {
+                self.expect_word("lock")?;
+                PolicyItem::UnderLock(self.choice(&UNDER_LOCK, "what happens to local operations")?)
+            }
+            "serve" if self.eat_word("under") => {
+                self.expect_word("forwards")?;
+                PolicyItem::ServeUnderForwards
+            }
+            "serve" => {
+                self.expect_word("past")?;
+                PolicyItem::ServePast(self.names("a victim")?)
+            }
+            "await" => {
+                let acknowledgement = self.name("an acknowledgement")?;
+                self.expect_word("after")?;
+                PolicyItem::Await {
+                    acknowledgement,
+                    grants: self.names("a grant")?,
+                }
+            }
+            _ => {
+                let answer = self.name("an answer")?;
+                self.expect_word("tells")?;
+                PolicyItem::Expect {
+                    answer,
+                    right: self.name("a state that names the right")?,
+                }
+            }
+        })
+    }
+
+    /// After `on`: `REQUEST(r) { goals }`.
+    fn on(&mut self) -> Parse<PolicyItem<'a>> {
+        let message = self.name("a request")?;
+        self.expect(Token::Open, "`(`")?;
+        let requester = self.name("a name for the requester")?;
+        self.expect(Token::Close, "`)`")?;
+        let goals = self.items("`on`", |p| {
+            p.production("goal");
+            let start = p.span();
+            let word = p.word();
+            if !matches!(word, "ensure" | "write" | "grant" | "answer") {
+                return p.expected("`ensure`, `write`, `grant` or `answer`");
+            }
+            p.advance();
+            let goal = match word {
+                "ensure" => {
+                    p.others(requester)?;
+                    Goal::Ensure(p.at_most()?)
+                }
+                "write" => Goal::Write,
+                _ => {
+                    p.requester(requester)?;
+                    let right = if word == "grant" {
+                        Some(p.name("a state that names the right")?)
+                    } else {
+                        None
+                    };
+                    p.expect_word("with")?;
+                    let message = p.name("a grant")?;
+                    let when = if p.eat_word("if") {
+                        p.condition(requester)?
+                    } else {
+                        Condition::Always
+                    };
+                    Goal::Grant {
+                        right,
+                        message,
+                        when,
+                    }
+                }
+            };
+            Ok((goal, start.to(p.last())))
+        })?;
+        Ok(PolicyItem::On { message, goals })
+    }
+
+    /// The requester, by the name that `on` gave it.
+    fn requester(&mut self, requester: Name<'a>) -> Parse<()> {
+        let name = self.name("the requester")?;
+        if name.text != requester.text {
+            self.sink.push(
+                Diagnostic::new(
+                    Code::UnknownName,
+                    name.span,
+                    format!("`{}` is not the requester", name.text),
+                )
+                .label(format!("write `{}`", requester.text))
+                .see(requester.span, "the requester is named here"),
+            );
+        }
+        Ok(())
+    }
+
+    /// `others(r)`.
+    fn others(&mut self, requester: Name<'a>) -> Parse<()> {
+        self.expect_word("others")?;
+        self.expect(Token::Open, "`(`")?;
+        self.requester(requester)?;
+        self.expect(Token::Close, "`)`").map(|_| ())
+    }
+
+    /// `chosen`, `held(r)` or `others(r) == I`.
+    fn condition(&mut self, requester: Name<'a>) -> Parse<Condition<'a>> {
+        self.production("condition");
+        if self.eat_word("chosen") {
+            return Ok(Condition::Chosen);
+        }
+        if self.eat_word("held") {
+            self.expect(Token::Open, "`(`")?;
+            self.requester(requester)?;
+            self.expect(Token::Close, "`)`")?;
+            return Ok(Condition::Held);
+        }
+        if self.word() != "others" {
+            return self.expected("`chosen`, `held(r)` or `others(r) == I`");
+        }
+        self.others(requester)?;
+        self.at_most().map(Condition::Others)
+    }
+}

@@ -1,0 +1,216 @@
+//! Expressions of rows, and the claims of invariants.
+
+use super::*;
+
+/// The most parts (names, numbers, operators, parentheses) of one expression;
+/// it bounds the depth of recursion here and in every later walk.
+const MOST_PARTS: u32 = 200;
+
+impl<'a> Parser<'a, '_> {
+    /// Counts one part of an expression.
+    fn part(&mut self) -> Parse<()> {
+        self.parts += 1;
+        if self.parts <= MOST_PARTS {
+            return Ok(());
+        }
+        let span = self.span();
+        self.sink.push(
+            Diagnostic::new(Code::Nesting, span, "this expression is too long").label(format!(
+                "an expression has at most {MOST_PARTS} names, numbers, operators and parentheses"
+            )),
+        );
+        Err(Failed)
+    }
+
+    /// A whole expression; nested ones go to [`Parser::disjunction`].
+    pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
+        self.production("expression");
+        self.parts = 0;
+        self.disjunction()
+    }
+
+    fn binary(&mut self, operator: Operator, left: Expr<'a>, right: Expr<'a>) -> Expr<'a> {
+        let span = left.span.to(right.span);
+        Expr {
+            kind: ExprKind::Binary(operator, Box::new(left), Box::new(right)),
+            span,
+        }
+    }
+
+    fn disjunction(&mut self) -> Parse<Expr<'a>> {
+        let mut left = self.conjunction()?;
+        while self.eat_word("or") {
+            self.part()?;
+            let right = self.conjunction()?;
+            left = self.binary(Operator::Or, left, right);
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self) -> Parse<Expr<'a>> {
+        self.production("conjunction");
+        let mut left = self.negation()?;
+        while self.eat_word("and") {
+            self.part()?;
+            let right = self.negation()?;
+            left = self.binary(Operator::And, left, right);
+        }
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Parse<Expr<'a>> {
+        self.production("negation");
+        let start = self.span();
+        if self.eat_word("not") {
+            self.part()?;
+            let inner = self.negation()?;
+            let span = start.to(inner.span);
+            return Ok(Expr {
+                kind: ExprKind::Not(Box::new(inner)),
+                span,
+            });
+        }
+        self.comparison()
+    }
+
+    fn comparison(&mut self) -> Parse<Expr<'a>> {
+        self.production("comparison");
+        let left = self.sum()?;
+        if self.eat_word("in") {
+            self.part()?;
+            let right = self.sum()?;
+            let span = left.span.to(right.span);
+            return Ok(Expr {
+                kind: ExprKind::In(Box::new(left), Box::new(right)),
+                span,
+            });
+        }
+        let token = self.peek();
+        let Some(&(_, _, operator)) = COMPARISONS.iter().find(|(sign, ..)| *sign == token) else {
+            return Ok(left);
+        };
+        self.advance();
+        self.part()?;
+        let right = self.sum()?;
+        Ok(self.binary(operator, left, right))
+    }
+
+    fn sum(&mut self) -> Parse<Expr<'a>> {
+        self.production("sum");
+        let mut left = self.term()?;
+        loop {
+            let operator = match self.peek() {
+                Token::Plus => Operator::Add,
+                Token::Minus => Operator::Subtract,
+                _ => return Ok(left),
+            };
+            self.advance();
+            self.part()?;
+            let right = self.term()?;
+            left = self.binary(operator, left, right);
+        }
+    }
+
+    fn term(&mut self) -> Parse<Expr<'a>> {
+        self.production("term");
+        self.part()?;
+        let start = self.span();
+        let kind = match self.peek() {
+            Token::Number => ExprKind::Number(self.number("a number")?.value),
+            Token::Open => return self.parenthesised(Self::disjunction),
+            Token::OpenBrace => {
+                self.advance();
+                if self.eat(Token::CloseBrace) {
+                    ExprKind::Set(None)
+                } else {
+                    let element = self.disjunction()?;
+                    self.expect(Token::CloseBrace, "`}`")?;
+                    ExprKind::Set(Some(Box::new(element)))
+                }
+            }
+            Token::Word if self.eat_word("count") => {
+                let set = self.parenthesised(Self::disjunction)?;
+                ExprKind::Count(Box::new(set))
+            }
+            Token::Word => ExprKind::Word(self.name("a value")?.text),
+            _ => return self.expected("a value"),
+        };
+        Ok(Expr {
+            kind,
+            span: start.to(self.last()),
+        })
+    }
+
+    /// `( inner )`, over as many lines as it takes.
+    fn parenthesised<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        self.expect(Token::Open, "`(`")?;
+        self.parentheses += 1;
+        let value = inner(self)?;
+        self.expect(Token::Close, "`)`")?;
+        self.parentheses -= 1;
+        Ok(value)
+    }
+
+    pub(super) fn claim(&mut self) -> Parse<Claim<'a>> {
+        self.production("claim");
+        let mut left = self.claim_conjunction()?;
+        while self.eat_word("or") {
+            self.part()?;
+            left = Claim::Or(Box::new(left), Box::new(self.claim_conjunction()?));
+        }
+        if self.eat_word("implies") {
+            self.part()?;
+            left = Claim::Implies(Box::new(left), Box::new(self.claim()?));
+        }
+        Ok(left)
+    }
+
+    fn claim_conjunction(&mut self) -> Parse<Claim<'a>> {
+        self.production("claims");
+        let mut left = self.fact()?;
+        while self.eat_word("and") {
+            self.part()?;
+            left = Claim::And(Box::new(left), Box::new(self.fact()?));
+        }
+        Ok(left)
+    }
+
+    fn fact(&mut self) -> Parse<Claim<'a>> {
+        self.production("fact");
+        self.part()?;
+        if self.eat_word("not") {
+            return Ok(Claim::Not(Box::new(self.fact()?)));
+        }
+        if self.eat_word("locked") {
+            return Ok(Claim::Locked);
+        }
+        if self.peek() == Token::Open {
+            return self.parenthesised(Self::claim);
+        }
+        let left = self.amount()?;
+        let token = self.peek();
+        let Some(&(_, comparison, _)) = COMPARISONS.iter().find(|(sign, ..)| *sign == token) else {
+            return self.expected("a comparison");
+        };
+        self.advance();
+        Ok(Claim::Compare(left, comparison, self.amount()?))
+    }
+
+    fn amount(&mut self) -> Parse<Amount<'a>> {
+        self.production("amount");
+        if self.peek() == Token::Number {
+            return Ok(Amount::Constant(self.number("a number")?));
+        }
+        if self.eat_word("count") {
+            return Ok(Amount::RemotesIn(
+                self.parenthesised(|p| p.names("a state of the remote"))?,
+            ));
+        }
+        if self.eat_word("in_flight") {
+            return Ok(Amount::InFlight(
+                self.parenthesised(|p| p.names("a message"))?,
+            ));
+        }
+        self.expected("a number, `count(STATES)`, `in_flight(MESSAGES)` or `locked`")
+    }
+}

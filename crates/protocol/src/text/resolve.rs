@@ -1,0 +1,644 @@
+//! From the syntax tree to the [`Protocol`]: names, types, and what must agree across the text.
+
+use super::ast::*;
+use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
+use super::parser::class_named;
+use super::Span;
+use crate::protocol as p;
+use crate::protocol::{Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId};
+use rustc_hash::FxHashMap;
+
+mod controller;
+mod expression;
+mod policy;
+
+/// The names of one name space with their indices.
+struct Names<'a> {
+    /// What they name, as in "unknown state"; its plural ends in s.
+    kind: &'static str,
+    list: Vec<Name<'a>>,
+    index: FxHashMap<&'a str, u16>,
+    /// Not all declarations were understood, so an unknown name is no error of its own.
+    partial: bool,
+}
+
+impl<'a> Names<'a> {
+    fn new(kind: &'static str, partial: bool) -> Self {
+        Names {
+            kind,
+            list: Vec::new(),
+            index: FxHashMap::default(),
+            partial,
+        }
+    }
+
+    /// Declares a name, `None` if it cannot be.
+    fn declare(&mut self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
+        if self.list.len() == usize::from(u16::MAX) {
+            too_many(self.kind, name.span, usize::from(u16::MAX), sink);
+            self.partial = true;
+            return None;
+        }
+        let new = self.list.len() as u16;
+        let index = *self.index.entry(name.text).or_insert(new);
+        if index != new {
+            sink.push(
+                Diagnostic::new(
+                    Code::DuplicateName,
+                    name.span,
+                    format!("a second {} `{}`", self.kind, name.text),
+                )
+                .label("declared again")
+                .see(self.list[usize::from(index)].span, "declared here"),
+            );
+            return None;
+        }
+        self.list.push(name);
+        Some(new)
+    }
+
+    fn find(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
+        let found = self.index.get(name.text).copied();
+        if found.is_none() && !self.partial {
+            unknown(
+                self.kind,
+                name,
+                self.list.iter().map(|known| known.text),
+                sink,
+            );
+        }
+        found
+    }
+}
+
+fn unknown<'n>(
+    kind: &str,
+    name: Name<'_>,
+    known: impl Iterator<Item = &'n str> + Clone,
+    sink: &mut Sink,
+) {
+    let help = if sink.full() {
+        String::new()
+    } else {
+        suggestion(name.text, kind, known)
+    };
+    sink.push(
+        Diagnostic::new(
+            Code::UnknownName,
+            name.span,
+            format!("unknown {kind} `{}`", name.text),
+        )
+        .label("nothing has this name")
+        .note(help),
+    );
+}
+
+fn too_many(kind: &str, span: Span, most: usize, sink: &mut Sink) {
+    sink.push(
+        Diagnostic::new(Code::TooMany, span, format!("more than {most} {kind}s"))
+            .label("this one is too many"),
+    );
+}
+
+/// The number if it lies in the range.
+fn ranged(number: Number, least: u32, most: u32, what: &str, sink: &mut Sink) -> Option<u32> {
+    let good = (least..=most).contains(&number.value);
+    if !good {
+        sink.push(
+            Diagnostic::new(
+                Code::OutOfRange,
+                number.span,
+                format!("{what} out of range"),
+            )
+            .label(format!("must be {least} to {most}")),
+        );
+    }
+    good.then_some(number.value)
+}
+
+/// Everything that rows and policies refer to.
+struct Resolver<'a, 's> {
+    sink: &'s mut Sink,
+    channels: Vec<p::Channel>,
+    channel_names: Names<'a>,
+    messages: Vec<p::Message>,
+    message_names: Names<'a>,
+    /// Per message: somebody sends it; its receiver takes it in some state.
+    sent: Vec<bool>,
+    taken: Vec<bool>,
+}
+
+/// The blocks of a file, each at most once.
+#[derive(Default)]
+struct Blocks<'f, 'a> {
+    line: Option<(Number, Span)>,
+    channels: Option<&'f Block<ChannelItem<'a>>>,
+    messages: Option<&'f Block<Group<'a>>>,
+    bounds: Option<&'f Block<(Name<'a>, Number)>>,
+    remote: Option<&'f Agent<'a>>,
+    home: Option<&'f Agent<'a>>,
+}
+
+/// Keeps the first of a thing that may stand once.
+fn once<T>(
+    place: &mut Option<T>,
+    thing: T,
+    span: impl Fn(&T) -> Span,
+    what: &str,
+    sink: &mut Sink,
+) {
+    match place {
+        None => *place = Some(thing),
+        Some(first) => sink.push(
+            Diagnostic::new(Code::Duplicate, span(&thing), format!("a second {what}"))
+                .label("may stand once only")
+                .see(span(first), "the first one"),
+        ),
+    }
+}
+
+pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
+    if file.header.is_none() && file.items.is_empty() && sink.count() == 0 {
+        sink.push(
+            Diagnostic::new(Code::Empty, Span::default(), "the text is empty")
+                .note("a protocol text begins with `protocol NAME` and has the blocks `line`, `channels`, `messages`, `remote` and `home`"),
+        );
+        return None;
+    }
+    let mut blocks = Blocks::default();
+    for item in &file.items {
+        match item {
+            Item::Line(number) => once(
+                &mut blocks.line,
+                (*number, number.span),
+                |it| it.1,
+                "`line`",
+                sink,
+            ),
+            Item::Channels(block) => once(
+                &mut blocks.channels,
+                block,
+                |it| it.keyword,
+                "`channels` block",
+                sink,
+            ),
+            Item::Messages(block) => once(
+                &mut blocks.messages,
+                block,
+                |it| it.keyword,
+                "`messages` block",
+                sink,
+            ),
+            Item::Bounds(block) => once(
+                &mut blocks.bounds,
+                block,
+                |it| it.keyword,
+                "`bounds` block",
+                sink,
+            ),
+            Item::Remote(agent) => once(
+                &mut blocks.remote,
+                agent,
+                |it| it.body.keyword,
+                "`remote` block",
+                sink,
+            ),
+            Item::Home(agent) => once(
+                &mut blocks.home,
+                agent,
+                |it| it.body.keyword,
+                "`home` block",
+                sink,
+            ),
+            Item::System(..) | Item::Invariant { .. } => {}
+        }
+    }
+    // A block that was there but could not be read is not missing too.
+    if sink.count() == 0 {
+        let missing = [
+            ("protocol NAME", file.header.is_none()),
+            ("line N bytes", blocks.line.is_none()),
+            ("channels { ... }", blocks.channels.is_none()),
+            ("messages { ... }", blocks.messages.is_none()),
+            ("remote NAME { ... }", blocks.remote.is_none()),
+            ("home { ... }", blocks.home.is_none()),
+        ];
+        let missing: Vec<String> = missing
+            .iter()
+            .filter(|(_, missing)| *missing)
+            .map(|(what, _)| format!("`{what}`"))
+            .collect();
+        if !missing.is_empty() {
+            sink.push(
+                Diagnostic::new(
+                    Code::MissingBlock,
+                    file.end,
+                    format!("the text lacks {}", missing.join(", ")),
+                )
+                .note("every protocol text has these; `docs/language.md` shows them"),
+            );
+        }
+    }
+
+    let mut resolver = Resolver {
+        sink,
+        channels: Vec::new(),
+        channel_names: Names::new("channel", blocks.channels.is_none_or(|block| block.broken)),
+        messages: Vec::new(),
+        message_names: Names::new("message", blocks.messages.is_none_or(|block| block.broken)),
+        sent: Vec::new(),
+        taken: Vec::new(),
+    };
+    let line_bytes = blocks
+        .line
+        .and_then(|(number, _)| resolver.line_bytes(number));
+    let orders = blocks
+        .channels
+        .map_or_else(Vec::new, |block| resolver.channels(block));
+    if let Some(block) = blocks.messages {
+        resolver.messages(block);
+    }
+    let bounds = blocks
+        .bounds
+        .map_or_else(Bounds::default, |block| resolver.bounds(block));
+    let remote = blocks
+        .remote
+        .map(|agent| resolver.controller(agent, None, controller::Side::Remote));
+    let home = blocks.home.map(|agent| {
+        let remote = remote.as_ref().map(|(remote, states)| (remote, states));
+        if policy::is_policy(agent) {
+            Home::Policy(resolver.policy(agent, remote))
+        } else {
+            Home::Controller(resolver.controller(agent, remote, controller::Side::Home).0)
+        }
+    });
+    let (remote, states) = remote.unzip();
+    let states = states.unwrap_or_else(|| Names::new("state", true));
+    let (systems, invariants) = resolver.systems_and_invariants(file, &states);
+    // What an agent with errors sends and takes is not known.
+    if resolver.sink.count() == 0 {
+        resolver.unused(matches!(home, Some(Home::Policy(_))));
+    }
+    let (name, title) = file.header?;
+    Some(Protocol {
+        name: name.text.to_string(),
+        title: title.to_string(),
+        line_bytes: line_bytes?,
+        channels: resolver.channels,
+        orders,
+        messages: resolver.messages,
+        remote: remote?,
+        home: home?,
+        bounds,
+        systems,
+        invariants,
+    })
+}
+
+impl<'a> Resolver<'a, '_> {
+    fn line_bytes(&mut self, number: Number) -> Option<u32> {
+        let bytes = ranged(number, 8, 4096, "the line size is", self.sink)?;
+        if !bytes.is_power_of_two() {
+            let message = format!("a line of {bytes} bytes");
+            self.sink.push(
+                Diagnostic::new(Code::OutOfRange, number.span, message)
+                    .label("must be a power of two"),
+            );
+        }
+        Some(bytes)
+    }
+
+    /// Declares the channels; returns their orders.
+    fn channels(&mut self, block: &Block<ChannelItem<'a>>) -> Vec<Vec<ChannelId>> {
+        for item in &block.items {
+            let &ChannelItem::Channel {
+                name,
+                class,
+                from,
+                to,
+                span,
+            } = item
+            else {
+                continue;
+            };
+            if from == End::Home && to == End::Home {
+                let message = format!("`{}` leads from the home to the home", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, span, message)
+                        .label("there is one home per line"),
+                );
+            }
+            if self.channel_names.declare(name, self.sink).is_some() {
+                let class = class.or(class_named(name.text));
+                self.channels.push(p::Channel {
+                    name: name.text.to_string(),
+                    from,
+                    to,
+                    class,
+                    span: name.span,
+                });
+            }
+        }
+        let mut orders: Vec<Vec<ChannelId>> = Vec::new();
+        let mut stands: FxHashMap<u16, Span> = FxHashMap::default();
+        for item in &block.items {
+            let ChannelItem::Ordered(names) = item else {
+                continue;
+            };
+            let mut order = Vec::new();
+            for &name in names {
+                let Some(index) = self.channel_names.find(name, self.sink) else {
+                    continue;
+                };
+                match stands.insert(index, name.span) {
+                    None => order.push(ChannelId(index)),
+                    Some(first) => self.sink.push(
+                        Diagnostic::new(
+                            Code::DuplicateName,
+                            name.span,
+                            format!("`{}` is ordered twice", name.text),
+                        )
+                        .label("a channel stands in one order only")
+                        .see(first, "ordered here"),
+                    ),
+                }
+            }
+            orders.push(order);
+        }
+        orders
+    }
+
+    fn messages(&mut self, block: &Block<Group<'a>>) {
+        for group in &block.items {
+            let channel = self.channel_names.find(group.channel, self.sink);
+            for item in &group.messages {
+                let mut names = Names::new("field", false);
+                let mut fields = Vec::new();
+                for &(name, ty) in &item.fields {
+                    if fields.len() == usize::from(u8::MAX) {
+                        too_many("field", name.span, fields.len(), self.sink);
+                        break;
+                    }
+                    if names.declare(name, self.sink).is_some() {
+                        fields.push(p::Field {
+                            name: name.text.to_string(),
+                            ty,
+                            span: name.span,
+                        });
+                    }
+                }
+                let Some(channel) = channel else {
+                    // Its channel is the error; the message itself is known.
+                    self.message_names.partial = true;
+                    continue;
+                };
+                if self.message_names.declare(item.name, self.sink).is_some() {
+                    self.messages.push(p::Message {
+                        name: item.name.text.to_string(),
+                        channel: ChannelId(channel),
+                        carries: item.carries,
+                        fields,
+                        span: item.name.span,
+                    });
+                }
+            }
+        }
+        self.sent = vec![false; self.messages.len()];
+        self.taken = vec![false; self.messages.len()];
+    }
+
+    fn message_named(&mut self, name: Name<'a>) -> Option<MessageId> {
+        self.message_names.find(name, self.sink).map(MessageId)
+    }
+
+    fn channel_of(&self, message: MessageId) -> &p::Channel {
+        &self.channels[self.messages[message.index()].channel.index()]
+    }
+
+    fn class(&self, message: MessageId) -> Option<Class> {
+        self.channel_of(message).class
+    }
+
+    fn bounds(&mut self, block: &Block<(Name<'a>, Number)>) -> Bounds {
+        let mut bounds = Bounds::default();
+        let mut stated: FxHashMap<&str, Span> = FxHashMap::default();
+        for &(name, number) in &block.items {
+            if let Some(first) = stated.insert(name.text, name.span) {
+                let message = format!("a second bound for `{}`", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Duplicate, name.span, message)
+                        .see(first, "the first one"),
+                );
+                continue;
+            }
+            let bound =
+                ranged(number, 1, u32::from(u16::MAX), "the bound is", self.sink).map(|limit| {
+                    Bound {
+                        limit: limit as u16,
+                        span: name.span.to(number.span),
+                    }
+                });
+            if name.text == "in_flight" {
+                bounds.in_flight = bound;
+            } else if let Some(message) = self.message_named(name) {
+                self.wants(
+                    message,
+                    name,
+                    Class::Victim,
+                    "only a victim can be held back by a bound",
+                );
+                bounds
+                    .per_message
+                    .extend(bound.map(|bound| (message, bound)));
+            }
+        }
+        bounds
+    }
+
+    /// Reports a message that is not of the class its place needs.
+    fn wants(&mut self, message: MessageId, name: Name<'a>, class: Class, why: &str) {
+        let channel = self.channel_of(message);
+        if channel.class == Some(class) {
+            return;
+        }
+        let word = super::parser::CLASSES
+            .iter()
+            .find(|(_, known)| *known == class)
+            .map_or("", |(word, _)| word);
+        let diagnostic = Diagnostic::new(
+            Code::WrongClass,
+            name.span,
+            format!("`{}` is no {word}", name.text),
+        )
+        .label(why)
+        .see(channel.span, format!("it travels on `{}`", channel.name));
+        self.sink.push(diagnostic);
+    }
+
+    fn systems_and_invariants(
+        &mut self,
+        file: &File<'a>,
+        states: &Names<'a>,
+    ) -> (Vec<p::System>, Vec<p::Invariant>) {
+        let (mut systems, mut invariants) = (Vec::new(), Vec::new());
+        let (mut system_names, mut invariant_names) =
+            (Names::new("system", false), Names::new("invariant", false));
+        for item in &file.items {
+            match item {
+                Item::System(name, block) => {
+                    let (mut remotes, mut lines) = (None, None);
+                    for part in &block.items {
+                        let place = if part.0.text == "remotes" {
+                            &mut remotes
+                        } else {
+                            &mut lines
+                        };
+                        once(
+                            place,
+                            *part,
+                            |part| part.0.span,
+                            &format!("`{}`", part.0.text),
+                            self.sink,
+                        );
+                    }
+                    let missing: Vec<&str> = [
+                        ("`remotes N`", remotes.is_none()),
+                        ("`lines N`", lines.is_none()),
+                    ]
+                    .iter()
+                    .filter(|it| it.1)
+                    .map(|it| it.0)
+                    .collect();
+                    if !missing.is_empty() && !block.broken {
+                        let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
+                        self.sink.push(
+                            Diagnostic::new(Code::MissingBlock, name.span, message)
+                                .label("how large is it?"),
+                        );
+                    }
+                    let remotes = remotes.and_then(|(_, number)| {
+                        ranged(number, 1, 8, "the number of remotes is", self.sink)
+                    });
+                    let lines = lines.and_then(|(_, number)| {
+                        ranged(number, 1, 4, "the number of lines is", self.sink)
+                    });
+                    if let (Some(_), Some(remotes), Some(lines)) =
+                        (system_names.declare(*name, self.sink), remotes, lines)
+                    {
+                        let name_text = name.text.to_string();
+                        systems.push(p::System {
+                            name: name_text,
+                            remotes: remotes as u8,
+                            lines: lines as u8,
+                            span: name.span,
+                        });
+                    }
+                }
+                Item::Invariant { name, claim, span } => {
+                    let holds = self.claim(claim, states);
+                    if let (Some(_), Some(holds)) =
+                        (invariant_names.declare(*name, self.sink), holds)
+                    {
+                        invariants.push(p::Invariant {
+                            name: name.text.to_string(),
+                            holds,
+                            span: *span,
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        (systems, invariants)
+    }
+
+    fn claim(&mut self, claim: &Claim<'a>, states: &Names<'a>) -> Option<p::Claim> {
+        let mut both = |one: &Claim<'a>, other: &Claim<'a>| {
+            let (one, other) = (self.claim(one, states), self.claim(other, states));
+            Some((Box::new(one?), Box::new(other?)))
+        };
+        Some(match claim {
+            Claim::And(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::And(one, other))?
+            }
+            Claim::Or(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::Or(one, other))?
+            }
+            Claim::Implies(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::Implies(one, other))?
+            }
+            Claim::Not(inner) => p::Claim::Not(Box::new(self.claim(inner, states)?)),
+            Claim::Locked => p::Claim::Locked,
+            Claim::Compare(left, comparison, right) => {
+                let (left, right) = (self.amount(left, states), self.amount(right, states));
+                p::Claim::Compare(left?, *comparison, right?)
+            }
+        })
+    }
+
+    fn amount(&mut self, amount: &Amount<'a>, states: &Names<'a>) -> Option<p::Amount> {
+        Some(match amount {
+            Amount::Constant(number) => p::Amount::Constant(ranged(
+                *number,
+                0,
+                u32::from(u16::MAX),
+                "the number is",
+                self.sink,
+            )? as u16),
+            Amount::RemotesIn(names) => {
+                let found: Vec<_> = names
+                    .iter()
+                    .map(|&name| states.find(name, self.sink).map(StateId))
+                    .collect();
+                p::Amount::RemotesIn(found.into_iter().collect::<Option<_>>()?)
+            }
+            Amount::InFlight(names) => {
+                let found: Vec<_> = names.iter().map(|&name| self.message_named(name)).collect();
+                p::Amount::InFlight(found.into_iter().collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    /// Reports messages that no row sends or takes.
+    fn unused(&mut self, policy: bool) {
+        for (index, message) in self.messages.iter().enumerate() {
+            let channel = &self.channels[message.channel.index()];
+            if !self.sent[index] {
+                let help = match (policy, channel.class) {
+                    (true, Some(Class::Forward)) => {
+                        "say what it is for with `reach RIGHT with ...`, or remove it"
+                    }
+                    (true, Some(Class::Grant)) => "grant or answer a request with it, or remove it",
+                    _ => "send it in a row, or remove it",
+                };
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::NeverSent,
+                        message.span,
+                        format!("nobody sends `{}`", message.name),
+                    )
+                    .label("declared here")
+                    .note(help),
+                );
+            }
+            // A constructed home takes every message that can be sent to it.
+            let constructed = policy && channel.to == End::Home;
+            if !self.taken[index] && !constructed {
+                let receiver = match channel.to {
+                    End::Remote => "the remote takes",
+                    End::Home => "the home takes",
+                    End::Any => "any agent takes",
+                };
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::NeverReceived,
+                        message.span,
+                        format!("there is no state in which {receiver} `{}`", message.name),
+                    )
+                    .label("declared here")
+                    .note("write a row for it, or remove it"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,825 @@
+//! Remotes and hand-written homes.
+
+use super::expression::Kind;
+use super::*;
+use crate::controller::{
+    Access, Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target,
+    Variable,
+};
+use crate::policy::LocalPolicy;
+use crate::protocol::{Carries, Right, Type, VariableId};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Remote,
+    Home,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Remote => "the remote",
+            Side::Home => "the home",
+        }
+    }
+    fn is(self, end: End) -> bool {
+        end == End::Any
+            || end
+                == if self == Side::Remote {
+                    End::Remote
+                } else {
+                    End::Home
+                }
+    }
+}
+
+/// What the expressions of one row may speak of.
+pub(super) struct Scope<'a, 'n> {
+    pub side: Side,
+    pub variables: &'n Names<'a>,
+    pub types: &'n [Type],
+    /// The message at hand.
+    pub message: Option<MessageId>,
+}
+
+/// An agent whose rows are being read.
+struct Reading<'a> {
+    side: Side,
+    states: Names<'a>,
+    variables: Names<'a>,
+    types: Vec<Type>,
+    locals: Vec<LocalPolicy>,
+    unlock: bool,
+    /// The first row without a guard for each state and event.
+    rows: FxHashMap<(StateId, Event), Span>,
+    controller: Controller,
+}
+
+impl<'a> Resolver<'a, '_> {
+    /// A remote or hand-written home, and the names of its states.
+    /// The rights that a home's local operations ensure are named by states of the remote.
+    pub(super) fn controller(
+        &mut self,
+        agent: &Agent<'a>,
+        remote: Option<(&Controller, &Names<'a>)>,
+        side: Side,
+    ) -> (Controller, Names<'a>) {
+        let name = agent.name.map_or(
+            Name {
+                text: "home",
+                span: agent.body.keyword,
+            },
+            |name| name,
+        );
+        let (mut states, mut variables) = (None, None);
+        for item in &agent.body.items {
+            match item {
+                AgentItem::States(block) => once(
+                    &mut states,
+                    block,
+                    |it| it.keyword,
+                    "`states` block",
+                    self.sink,
+                ),
+                AgentItem::Variables(block) => once(
+                    &mut variables,
+                    block,
+                    |it| it.keyword,
+                    "`variables` block",
+                    self.sink,
+                ),
+                AgentItem::Policy(_, span) => {
+                    let (message, label) = match side {
+                        Side::Remote => (
+                            "a statement of a policy in the remote",
+                            "a remote is written as rows",
+                        ),
+                        Side::Home => (
+                            "a statement of a policy in a home with rows",
+                            "a home is a policy or rows, not both",
+                        ),
+                    };
+                    self.sink
+                        .push(Diagnostic::new(Code::Misplaced, *span, message).label(label));
+                }
+                AgentItem::Local(LocalItem { span, .. }) | AgentItem::Unlock(span)
+                    if side == Side::Remote =>
+                {
+                    let message = "a local operation in the remote";
+                    self.sink.push(
+                        Diagnostic::new(Code::Misplaced, *span, message)
+                            .label("the device stands behind the home"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        if states.is_none_or(|block| block.items.is_empty() && !block.broken) && !agent.body.broken
+        {
+            let message = format!("{} has no states", side.name());
+            self.sink.push(
+                Diagnostic::new(Code::MissingBlock, name.span, message)
+                    .label("needs `states { ... }`")
+                    .note("the first state is the initial one"),
+            );
+        }
+        let mut reading = Reading {
+            side,
+            states: Names::new("state", agent.body.broken || states.is_none()),
+            variables: Names::new("variable", agent.body.broken),
+            types: Vec::new(),
+            locals: Vec::new(),
+            unlock: false,
+            rows: FxHashMap::default(),
+            controller: Controller {
+                name: name.text.to_string(),
+                states: Vec::new(),
+                variables: Vec::new(),
+                tables: Vec::new(),
+                rules: Vec::new(),
+                locals: Vec::new(),
+                span: name.span,
+            },
+        };
+        for item in states.iter().flat_map(|block| &block.items) {
+            if reading.states.declare(item.name, self.sink).is_some() {
+                let state = self.state(item, side);
+                reading.controller.states.push(state);
+            }
+        }
+        for &(name, ty) in variables.iter().flat_map(|block| &block.items) {
+            if reading.variables.declare(name, self.sink).is_some() {
+                reading.types.push(ty);
+                reading.controller.variables.push(Variable {
+                    name: name.text.to_string(),
+                    ty,
+                    span: name.span,
+                });
+            }
+        }
+        if side == Side::Home {
+            reading.locals = self.locals(agent, remote);
+            reading.unlock = agent
+                .body
+                .items
+                .iter()
+                .any(|item| matches!(item, AgentItem::Unlock(_)));
+            let local = |local: &LocalPolicy| Local {
+                name: local.name.clone(),
+                ensures: local.ensure,
+                locks: local.lock,
+            };
+            reading.controller.locals = reading.locals.iter().map(local).collect();
+        }
+        for item in &agent.body.items {
+            let AgentItem::Row(row) = item else { continue };
+            if reading.controller.rules.len() >= usize::from(u16::MAX) {
+                too_many("rule", row.span, usize::from(u16::MAX), self.sink);
+                break;
+            }
+            self.row(row, &mut reading);
+        }
+        if !agent.body.broken {
+            self.waits_in_vain(&reading.controller);
+        }
+        (reading.controller, reading.states)
+    }
+
+    fn state(&mut self, item: &StateItem<'a>, side: Side) -> State {
+        let right = match (item.reads, item.writes) {
+            (_, true) => Right::Write,
+            (true, false) => Right::Read,
+            (false, false) => Right::None,
+        };
+        if let (Some(span), true) = (item.holds, right > Right::None) {
+            let message = format!("`{}` holds the line anyway", item.name.text);
+            self.sink.push(
+                Diagnostic::new(Code::RedundantHolds, span, message)
+                    .label("leave this out: a state that reads or writes holds the line"),
+            );
+        }
+        let holds_line = right > Right::None || item.holds.is_some();
+        if item.dirty && !holds_line {
+            let message = format!("`{}` is dirty but does not hold the line", item.name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Carries, item.name.span, message)
+                    .label("add `reads`, `writes` or `holds`"),
+            );
+        }
+        let mut waits = Vec::new();
+        for &name in &item.waits {
+            let Some(message) = self.message_named(name) else {
+                continue;
+            };
+            if self.arrives(message, name, side) {
+                waits.push(message);
+            }
+        }
+        State {
+            name: item.name.text.to_string(),
+            right,
+            dirty: item.dirty,
+            holds_line,
+            waits,
+            span: item.name.span,
+        }
+    }
+
+    /// Whether the message can come to this side; if not, that is reported.
+    fn arrives(&mut self, message: MessageId, name: Name<'a>, side: Side) -> bool {
+        let channel = self.channel_of(message);
+        let good = side.is(channel.to);
+        if !good {
+            let diagnostic = Diagnostic::new(
+                Code::Direction,
+                name.span,
+                format!("`{}` never comes to {}", name.text, side.name()),
+            )
+            .label(format!(
+                "travels on `{}`, away from {}",
+                channel.name,
+                side.name()
+            ))
+            .see(channel.span, "this channel's direction");
+            self.sink.push(diagnostic);
+        }
+        good
+    }
+
+    fn waits_in_vain(&mut self, controller: &Controller) {
+        for (index, state) in controller.states.iter().enumerate() {
+            for &message in &state.waits {
+                let takes = |rule: &&Rule| {
+                    rule.event == Event::Message(message)
+                        && matches!(rule.effect, Effect::Take { .. })
+                };
+                if !controller
+                    .rules
+                    .iter()
+                    .filter(takes)
+                    .any(|rule| rule.state.index() == index)
+                {
+                    let name = &self.messages[message.index()].name;
+                    self.sink.push(
+                        Diagnostic::new(
+                            Code::WaitsInVain,
+                            state.span,
+                            format!(
+                                "`{}` waits for `{name}` but has no row that takes it",
+                                state.name
+                            ),
+                        )
+                        .label(format!("write a row `{} | {name} | ...`", state.name)),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Adds the rules of a row: one for each of its states with each of its events.
+    fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) {
+        let states: Vec<StateId> = row
+            .states
+            .iter()
+            .filter_map(|&name| reading.states.find(name, self.sink))
+            .map(StateId)
+            .collect();
+        for &name in &row.events {
+            let Some(event) = self.event(name, reading) else {
+                continue;
+            };
+            let guard = row.guard.as_ref().map(|guard| {
+                let scope = reading.scope(event);
+                self.typed(guard, Kind::Bool, &scope)
+            });
+            let effect = self.effect(row, name, event, reading);
+            if let (Event::Message(message), Some(Effect::Take { .. })) = (event, &effect) {
+                self.taken[message.index()] = true;
+            }
+            for (&state, name) in states.iter().zip(&row.states) {
+                if let Some(&first) = reading.rows.get(&(state, event)) {
+                    let message = format!("this row is never reached for `{}`", name.text);
+                    self.sink.push(
+                        Diagnostic::new(Code::UnreachableRow, row.span, message)
+                            .label("an earlier row comes before it")
+                            .see(first, "always takes the event"),
+                    );
+                }
+                if row.guard.is_none() {
+                    reading.rows.entry((state, event)).or_insert(row.span);
+                }
+                let (Some(effect), Some(guard)) = (
+                    &effect,
+                    guard.clone().map_or(Some(None), |guard| guard.map(Some)),
+                ) else {
+                    continue;
+                };
+                if reading.controller.rules.len() >= usize::from(u16::MAX) {
+                    return too_many("rule", row.span, usize::from(u16::MAX), self.sink);
+                }
+                let state_of = |id: StateId| &reading.controller.states[id.index()];
+                if let (Side::Remote, Effect::Take { body, next }) = (reading.side, effect) {
+                    self.data_flow(row, state_of(state), event, body, next.map(state_of));
+                }
+                reading.controller.rules.push(Rule {
+                    state,
+                    event,
+                    guard,
+                    effect: effect.clone(),
+                    span: row.span,
+                });
+            }
+        }
+    }
+
+    fn event(&mut self, name: Name<'a>, reading: &Reading<'a>) -> Option<Event> {
+        let access = Access::ALL.iter().find(|(_, access)| *access == name.text);
+        if reading.side == Side::Remote {
+            if let Some(&(access, _)) = access {
+                return Some(Event::Access(access));
+            }
+        } else {
+            if let Some(local) = reading
+                .locals
+                .iter()
+                .position(|local| local.name == name.text)
+            {
+                return Some(Event::Local(local as u8));
+            }
+            if name.text == "unlock" && reading.unlock {
+                return Some(Event::Unlock);
+            }
+            if access.is_some() || name.text == "unlock" {
+                let diagnostic = Diagnostic::new(
+                    Code::Misplaced,
+                    name.span,
+                    format!("`{}` does not happen at this home", name.text),
+                );
+                self.sink
+                    .push(if name.text == "unlock" || name.text == "clean" {
+                        diagnostic.label(format!("declare it with `local {}`", name.text))
+                    } else {
+                        diagnostic.label("only a remote has accesses")
+                    });
+                return None;
+            }
+        }
+        if !self.message_names.index.contains_key(name.text) && !self.message_names.partial {
+            let own: Vec<&str> = match reading.side {
+                Side::Remote => Access::ALL.iter().map(|(_, name)| *name).collect(),
+                Side::Home => reading
+                    .locals
+                    .iter()
+                    .map(|local| local.name.as_str())
+                    .chain(reading.unlock.then_some("unlock"))
+                    .collect(),
+            };
+            let arriving = self
+                .messages
+                .iter()
+                .filter(|message| reading.side.is(self.channels[message.channel.index()].to));
+            unknown(
+                "event",
+                name,
+                arriving.map(|message| message.name.as_str()).chain(own),
+                self.sink,
+            );
+            return None;
+        }
+        let message = self.message_named(name)?;
+        self.arrives(message, name, reading.side)
+            .then_some(Event::Message(message))
+    }
+
+    /// What a row does on one of its events.
+    fn effect(
+        &mut self,
+        row: &Row<'a>,
+        event_name: Name<'a>,
+        event: Event,
+        reading: &Reading<'a>,
+    ) -> Option<Effect> {
+        let alone = row.actions.iter().find(|action| {
+            matches!(
+                action.kind,
+                ActionKind::Leave | ActionKind::Never | ActionKind::Refuse
+            )
+        });
+        if let Some(action) = alone {
+            let local = matches!(event, Event::Local(_) | Event::Unlock);
+            let message = matches!(event, Event::Message(_));
+            let (effect, word, fits, of) = match action.kind {
+                ActionKind::Leave => (
+                    Effect::Leave,
+                    "leave",
+                    local || message,
+                    "a message or a local operation",
+                ),
+                ActionKind::Never => (Effect::Never, "never", message, "a message"),
+                _ => (Effect::Refuse, "refuse", local, "a local operation"),
+            };
+            if !fits {
+                let message = format!("`{word}` does not fit `{}`", event_name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Misplaced, action.span, message)
+                        .label(format!("only {of}"))
+                        .see(event_name.span, "the event"),
+                );
+                return None;
+            }
+            if row.actions.len() > 1 {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::Misplaced,
+                        action.span,
+                        format!("`{word}` stands alone"),
+                    )
+                    .label("no other action beside it"),
+                );
+                return None;
+            }
+            if let Some(next) = row.next {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::Next,
+                        next.span,
+                        format!("`{word}` leaves the state as it is"),
+                    )
+                    .label("leave this cell empty"),
+                );
+            }
+            return Some(effect);
+        }
+        let scope = reading.scope(event);
+        let body: Vec<_> = row
+            .actions
+            .iter()
+            .map(|action| self.action(action, event, &scope, reading))
+            .collect();
+        let next = match row.next {
+            Some(name) if name.text == "stay" => Some(None),
+            Some(name) => reading
+                .states
+                .find(name, self.sink)
+                .map(|state| Some(StateId(state))),
+            None => {
+                let end = Span {
+                    start: row.span.end,
+                    end: row.span.end,
+                };
+                self.sink.push(
+                    Diagnostic::new(Code::Next, end, "the row does not say what comes next")
+                        .label("expected a state or `stay`"),
+                );
+                None
+            }
+        };
+        Some(Effect::Take {
+            body: body.into_iter().collect::<Option<_>>()?,
+            next: next?,
+        })
+    }
+
+    fn action(
+        &mut self,
+        action: &Action<'a>,
+        event: Event,
+        scope: &Scope<'a, '_>,
+        reading: &Reading<'a>,
+    ) -> Option<Statement> {
+        let carries = scope
+            .message
+            .map(|message| self.messages[message.index()].carries);
+        let mut wrong = |code, message: &str, label: &str| {
+            self.sink
+                .push(Diagnostic::new(code, action.span, message).label(label));
+            None
+        };
+        match &action.kind {
+            ActionKind::Send {
+                message,
+                fields,
+                to,
+            } => self.send(*message, fields, to.as_ref(), action.span, scope),
+            ActionKind::Assign(name, operator, value) => {
+                let variable = scope.variables.find(*name, self.sink);
+                let ty = variable.map(|variable| scope.types[usize::from(variable)]);
+                let id = VariableId(variable?);
+                let ty = ty?;
+                let Some(operator) = *operator else {
+                    return Some(Statement::Assign(id, self.stored(value, ty, scope)?));
+                };
+                if !matches!(Kind::of(ty), Kind::Number | Kind::Set) {
+                    let message = format!("`{}` is neither a number nor a set", name.text);
+                    self.sink
+                        .push(Diagnostic::new(Code::Type, name.span, message).label("use `:=`"));
+                    return None;
+                }
+                let value = self.typed(value, Kind::of(ty), scope)?;
+                let operator: Operator = operator;
+                let value = Expression::Binary(
+                    operator,
+                    Box::new(Expression::Variable(id)),
+                    Box::new(value),
+                );
+                Some(Statement::Assign(id, value))
+            }
+            ActionKind::Write => match (scope.side, carries) {
+                (Side::Remote, _) => wrong(
+                    Code::Misplaced,
+                    "`write` in the remote",
+                    "only the home writes to memory",
+                ),
+                (Side::Home, None | Some(Carries::Nothing)) => wrong(
+                    Code::Carries,
+                    "nothing to write",
+                    "this row's event carries no line",
+                ),
+                (Side::Home, Some(_)) => Some(Statement::WriteMemory),
+            },
+            ActionKind::Done => match (scope.side, event) {
+                (Side::Home, _) => wrong(
+                    Code::Misplaced,
+                    "`done` in the home",
+                    "only a remote has accesses to perform",
+                ),
+                (Side::Remote, Event::Message(_)) => Some(Statement::Done),
+                (Side::Remote, _) => wrong(
+                    Code::Misplaced,
+                    "`done` without a message",
+                    "it performs the pending access with the bytes of a message",
+                ),
+            },
+            ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
+                Some(Statement::Unlocked)
+            }
+            ActionKind::Unlocked => wrong(
+                Code::Misplaced,
+                "nothing can be unlocked here",
+                "declare `local unlock` in the home",
+            ),
+            ActionKind::Acknowledge(name) => match reading
+                .locals
+                .iter()
+                .position(|local| local.name == name.text)
+            {
+                Some(local) => Some(Statement::Acknowledge(local as u8)),
+                None => {
+                    unknown(
+                        "local operation",
+                        *name,
+                        reading.locals.iter().map(|local| local.name.as_str()),
+                        self.sink,
+                    );
+                    None
+                }
+            },
+            // Reported and returned before.
+            ActionKind::Leave | ActionKind::Never | ActionKind::Refuse => None,
+        }
+    }
+
+    fn send(
+        &mut self,
+        name: Name<'a>,
+        given: &[(Name<'a>, Expr<'a>)],
+        to: Option<&Expr<'a>>,
+        span: Span,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let found = self.message_named(name);
+        let target = self.target(found, to, span, scope);
+        let message = found?;
+        self.sent[message.index()] = true;
+        let channel = self.channel_of(message).clone();
+        if !scope.side.is(channel.from) {
+            let diagnostic = Diagnostic::new(
+                Code::Direction,
+                name.span,
+                format!("{} cannot send `{}`", scope.side.name(), name.text),
+            )
+            .label(format!(
+                "travels on `{}`, toward {}",
+                channel.name,
+                scope.side.name()
+            ))
+            .see(channel.span, "this channel's direction");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        let fields = self.fields(message, name, given, scope);
+        let target = target?;
+        let receiver = if target == Target::Home {
+            Side::Home
+        } else {
+            Side::Remote
+        };
+        if !receiver.is(channel.to) {
+            let message = format!(
+                "`{}` cannot be sent to {}",
+                name.text,
+                if receiver == Side::Home {
+                    "the home"
+                } else {
+                    "a remote"
+                }
+            );
+            let diagnostic =
+                Diagnostic::new(Code::Direction, to.map_or(span, |to| to.span), message)
+                    .label(format!("`{}` does not lead there", channel.name))
+                    .see(channel.span, "this channel's direction");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        Some(Statement::Send {
+            message,
+            to: target,
+            fields: fields?,
+        })
+    }
+
+    fn target(
+        &mut self,
+        message: Option<MessageId>,
+        to: Option<&Expr<'a>>,
+        span: Span,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Target> {
+        let word = to.and_then(|to| {
+            if let ExprKind::Word(word) = to.kind {
+                Some(word)
+            } else {
+                None
+            }
+        });
+        // A message that only the home sends has the home as its sender.
+        let from_home = scope
+            .message
+            .is_some_and(|at_hand| self.channel_of(at_hand).from == End::Home);
+        match (scope.side, word, to) {
+            (Side::Remote, Some("home"), _) => Some(Target::Home),
+            (Side::Remote, Some("sender"), _) if from_home => Some(Target::Home),
+            (Side::Home, Some("home"), Some(to)) => {
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, to.span, "the home cannot send to itself")
+                        .label("name a remote"),
+                );
+                None
+            }
+            (Side::Remote, _, None)
+                if message.is_none_or(|message| self.channel_of(message).to != End::Remote) =>
+            {
+                Some(Target::Home)
+            }
+            (Side::Home, _, None) if scope.message.is_some() => {
+                Some(Target::Remote(Expression::Sender))
+            }
+            (_, _, None) => {
+                let why = if scope.side == Side::Home {
+                    "this row's event has no sender"
+                } else {
+                    "its channel leads to remotes"
+                };
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, span, "to whom?")
+                        .label("add `to TARGET`")
+                        .note(why),
+                );
+                None
+            }
+            (_, Some("none"), Some(to)) => {
+                self.sink.push(
+                    Diagnostic::new(Code::Type, to.span, "nothing can be sent to `none`")
+                        .label("name a remote"),
+                );
+                None
+            }
+            (_, _, Some(to)) => match self.expression(to, scope)? {
+                (set, Kind::Set) => Some(Target::Each(set)),
+                (remote, Kind::Remote) => Some(Target::Remote(remote)),
+                _ => {
+                    self.typed(to, Kind::Remote, scope);
+                    None
+                }
+            },
+        }
+    }
+
+    /// The fields of a message in the order of its declaration.
+    fn fields(
+        &mut self,
+        message: MessageId,
+        name: Name<'a>,
+        given: &[(Name<'a>, Expr<'a>)],
+        scope: &Scope<'a, '_>,
+    ) -> Option<Vec<Expression>> {
+        let declared = self.messages[message.index()].fields.clone();
+        let mut values: Vec<Option<Expression>> = vec![None; declared.len()];
+        let mut seen: Vec<Option<Span>> = vec![None; declared.len()];
+        for (field, value) in given {
+            let Some(place) = declared.iter().position(|known| known.name == field.text) else {
+                let help = suggestion(
+                    field.text,
+                    "field",
+                    declared.iter().map(|known| known.name.as_str()),
+                );
+                let diagnostic = Diagnostic::new(
+                    Code::Fields,
+                    field.span,
+                    format!("`{}` has no field `{}`", name.text, field.text),
+                )
+                .label("not a field")
+                .note(help);
+                self.sink.push(diagnostic);
+                continue;
+            };
+            if let Some(first) = seen[place].replace(field.span) {
+                let message = format!("`{}` is given twice", field.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Fields, field.span, message)
+                        .label("again")
+                        .see(first, "given here"),
+                );
+                continue;
+            }
+            values[place] = self.stored(value, declared[place].ty, scope);
+        }
+        let missing: Vec<String> = declared
+            .iter()
+            .zip(&seen)
+            .filter(|(_, seen)| seen.is_none())
+            .map(|(field, _)| format!("`{}`", field.name))
+            .collect();
+        if !missing.is_empty() {
+            let message = format!("`{}` lacks its field {}", name.text, missing.join(", "));
+            self.sink.push(
+                Diagnostic::new(Code::Fields, name.span, message)
+                    .label(format!("write `{} (FIELD = VALUE, ...)`", name.text)),
+            );
+        }
+        values.into_iter().collect()
+    }
+
+    /// Checks that a remote has the bytes that it sends or keeps.
+    fn data_flow(
+        &mut self,
+        row: &Row<'a>,
+        state: &State,
+        event: Event,
+        body: &[Statement],
+        next: Option<&State>,
+    ) {
+        let taken = match event {
+            Event::Message(message) => self.messages[message.index()].carries.line(),
+            _ => false,
+        };
+        if state.holds_line || taken {
+            return;
+        }
+        let sent = body.iter().find_map(|statement| match statement {
+            Statement::Send { message, .. } if self.messages[message.index()].carries.line() => {
+                Some(*message)
+            }
+            _ => None,
+        });
+        if let Some(message) = sent {
+            let message = format!(
+                "`{}` does not hold the line that `{}` carries",
+                state.name,
+                self.messages[message.index()].name
+            );
+            self.sink.push(
+                Diagnostic::new(Code::Carries, row.span, message)
+                    .label("no bytes to send")
+                    .see(state.span, "add `holds` if it keeps the line"),
+            );
+        } else if let Some(next) = next.filter(|next| next.holds_line) {
+            let message = format!(
+                "`{}` holds the line, but nothing brings it there from `{}`",
+                next.name, state.name
+            );
+            self.sink.push(
+                Diagnostic::new(Code::Carries, row.span, message)
+                    .label("no bytes to keep")
+                    .see(state.span, "add `holds` if it keeps the line")
+                    .note("a message brings the line if it is declared with `(line)`"),
+            );
+        }
+    }
+}
+
+impl<'a> Reading<'a> {
+    fn scope(&self, event: Event) -> Scope<'a, '_> {
+        let message = if let Event::Message(message) = event {
+            Some(message)
+        } else {
+            None
+        };
+        Scope {
+            side: self.side,
+            variables: &self.variables,
+            types: &self.types,
+            message,
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! Homes written as goals.
+
+use super::*;
+use crate::controller::{Controller, State};
+use crate::policy::{
+    Acceptance, Await, Expectation, Grant, LocalPolicy, Policy, Reach, RequestPolicy, Stall,
+    UnderLock, When,
+};
+use crate::protocol::{Carries, Right};
+
+/// Whether a home is a policy: it has neither states nor rows.
+pub(super) fn is_policy(agent: &Agent) -> bool {
+    !agent
+        .body
+        .items
+        .iter()
+        .any(|item| matches!(item, AgentItem::Row(_) | AgentItem::States(_)))
+}
+
+/// The right a name stands for: that of a stable state of the remote.
+fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
+    let kind = "right (state of the remote)";
+    let stable = || {
+        names
+            .list
+            .iter()
+            .zip(states)
+            .filter(|(_, state)| state.stable())
+            .map(|(name, _)| name.text)
+    };
+    let Some(&index) = names.index.get(name.text) else {
+        if !names.partial {
+            unknown(kind, name, stable(), sink);
+        }
+        return None;
+    };
+    let state = states.get(usize::from(index))?;
+    if !state.stable() {
+        sink.push(
+            Diagnostic::new(
+                Code::NotARight,
+                name.span,
+                format!("`{}` is not a stable state", name.text),
+            )
+            .label("a right is named by a stable state of the remote")
+            .note(suggestion(name.text, kind, stable())),
+        );
+        return None;
+    }
+    Some(state.right)
+}
+
+impl<'a> Resolver<'a, '_> {
+    /// The local operations of a home, one for each form offered.
+    pub(super) fn locals(
+        &mut self,
+        agent: &Agent<'a>,
+        remote: Option<(&Controller, &Names<'a>)>,
+    ) -> Vec<LocalPolicy> {
+        let Some((remote, names)) = remote else {
+            return Vec::new();
+        };
+        let states = &remote.states;
+        let mut locals: Vec<LocalPolicy> = Vec::new();
+        let mut unlock = None;
+        for item in &agent.body.items {
+            if let AgentItem::Unlock(span) = item {
+                once(
+                    &mut unlock,
+                    *span,
+                    |span| *span,
+                    "`local unlock`",
+                    self.sink,
+                );
+            }
+            let AgentItem::Local(item) = item else {
+                continue;
+            };
+            let Some(ensure) = right(item.ensure, states, names, self.sink) else {
+                continue;
+            };
+            for &lock in item.forms {
+                let suffix = if lock && item.forms.len() > 1 {
+                    "_lock"
+                } else {
+                    ""
+                };
+                let name = format!("{}{suffix}", item.name.text);
+                if self.message_names.index.contains_key(name.as_str()) {
+                    let message = format!("`{name}` is a message already");
+                    self.sink.push(
+                        Diagnostic::new(Code::DuplicateName, item.name.span, message)
+                            .label("choose another name"),
+                    );
+                } else if let Some(first) = locals.iter().find(|local| local.name == name) {
+                    let message = format!("a second local operation `{name}`");
+                    self.sink.push(
+                        Diagnostic::new(Code::DuplicateName, item.name.span, message)
+                            .label("declared again")
+                            .see(first.span, "declared here"),
+                    );
+                } else if locals.len() == usize::from(u8::MAX) {
+                    too_many("local operation", item.name.span, locals.len(), self.sink);
+                    return locals;
+                } else {
+                    locals.push(LocalPolicy {
+                        name,
+                        ensure,
+                        lock,
+                        span: item.span,
+                    });
+                }
+            }
+        }
+        let locking = locals.iter().find(|local| local.lock);
+        match (locking, unlock) {
+            _ if agent.body.broken => {}
+            (Some(local), None) => {
+                let message = format!("`{}` takes a lock that nothing gives back", local.name);
+                self.sink.push(
+                    Diagnostic::new(Code::Unlock, local.span, message)
+                        .label("takes the lock")
+                        .note("add `local unlock`"),
+                );
+            }
+            (None, Some(unlock)) => {
+                let message = "no local operation takes a lock";
+                self.sink.push(
+                    Diagnostic::new(Code::Unlock, unlock, message)
+                        .label("gives back nothing")
+                        .note("write `local NAME lock { ... }`, or remove this"),
+                );
+            }
+            _ => {}
+        }
+        locals
+    }
+
+    pub(super) fn policy(
+        &mut self,
+        agent: &Agent<'a>,
+        remote: Option<(&Controller, &Names<'a>)>,
+    ) -> Policy {
+        let none = Names::new("state", true);
+        let (states, names) = remote.map_or((&[][..], &none), |(remote, names)| {
+            (&remote.states[..], names)
+        });
+        self.policy_channels();
+        let mut policy = Policy {
+            requests: Vec::new(),
+            locals: self.locals(agent, remote),
+            reach: Vec::new(),
+            stall: Stall::Proven,
+            acceptance: Acceptance::Always,
+            under_lock: UnderLock::Refuse,
+            serve_past: Vec::new(),
+            serve_under_forwards: false,
+            awaits: Vec::new(),
+            expectations: Vec::new(),
+            span: agent.body.keyword,
+        };
+        let mut once_only: [Option<Span>; 4] = [None; 4];
+        let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
+        // What `ensure` asks for, with its place: each needs a forward.
+        let mut goals: Vec<(Right, Span)> = Vec::new();
+        for item in &agent.body.items {
+            let (item, span) = match item {
+                AgentItem::Policy(item, span) => (item, *span),
+                AgentItem::Local(local) => {
+                    goals.extend(
+                        right(local.ensure, states, names, self.sink)
+                            .map(|right| (right, local.ensure.span)),
+                    );
+                    continue;
+                }
+                AgentItem::Variables(block) => {
+                    let message = "variables in a policy";
+                    self.sink.push(
+                        Diagnostic::new(Code::Misplaced, block.keyword, message)
+                            .label("only a home with rows has variables"),
+                    );
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut single = |place: usize, what: &str, sink: &mut Sink| {
+                once(&mut once_only[place], span, |span| *span, what, sink)
+            };
+            match item {
+                PolicyItem::On {
+                    message: name,
+                    goals: statements,
+                } => {
+                    let message = self.message_named(*name);
+                    let request = self.request(
+                        *name,
+                        message,
+                        statements,
+                        span,
+                        (states, names),
+                        &mut goals,
+                    );
+                    if let Some(message) = message {
+                        if let Some(&first) = served.get(&message) {
+                            let text = format!("`{}` is served twice", name.text);
+                            self.sink.push(
+                                Diagnostic::new(Code::Duplicate, name.span, text)
+                                    .label("again")
+                                    .see(first, "served here"),
+                            );
+                            continue;
+                        }
+                        served.insert(message, name.span);
+                        self.wants(message, *name, Class::Request, "only requests are served");
+                    }
+                    policy.requests.extend(request);
+                }
+                PolicyItem::Reach {
+                    right: reached,
+                    forward,
+                } => {
+                    let reached_right = right(*reached, states, names, self.sink);
+                    let Some(message) = self.message_named(*forward) else {
+                        continue;
+                    };
+                    self.wants(
+                        message,
+                        *forward,
+                        Class::Forward,
+                        "a right is reached with a forward",
+                    );
+                    self.sent[message.index()] = true;
+                    let Some(right) = reached_right else { continue };
+                    if let Some(first) = policy.reach.iter().find(|reach| reach.right == right) {
+                        let text = format!("a second forward for the right of `{}`", reached.text);
+                        self.sink.push(
+                            Diagnostic::new(Code::Duplicate, reached.span, text)
+                                .label("again")
+                                .see(first.span, "the first one"),
+                        );
+                        continue;
+                    }
+                    policy.reach.push(Reach {
+                        right,
+                        forward: message,
+                        span,
+                    });
+                }
+                PolicyItem::Stall(stall) => {
+                    single(0, "`stall`", self.sink);
+                    policy.stall = *stall;
+                }
+                PolicyItem::Accept(acceptance) => {
+                    single(1, "`accept local`", self.sink);
+                    policy.acceptance = *acceptance;
+                }
+                PolicyItem::UnderLock(under_lock) => {
+                    single(2, "`under lock`", self.sink);
+                    policy.under_lock = *under_lock;
+                }
+                PolicyItem::ServePast(victims) => {
+                    for &name in victims {
+                        let Some(message) = self.message_named(name) else {
+                            continue;
+                        };
+                        self.wants(
+                            message,
+                            name,
+                            Class::Victim,
+                            "requests are served past victims only",
+                        );
+                        policy.serve_past.push(message);
+                    }
+                }
+                PolicyItem::ServeUnderForwards => {
+                    single(3, "`serve under forwards`", self.sink);
+                    policy.serve_under_forwards = true;
+                }
+                PolicyItem::Await {
+                    acknowledgement: name,
+                    grants,
+                } => {
+                    let acknowledgement = self.message_named(*name);
+                    if let Some(message) = acknowledgement {
+                        self.wants(
+                            message,
+                            *name,
+                            Class::Acknowledgement,
+                            "a grant is confirmed by an acknowledgement",
+                        );
+                    }
+                    let mut confirmed = Vec::new();
+                    for &name in grants {
+                        let Some(message) = self.message_named(name) else {
+                            continue;
+                        };
+                        self.wants(
+                            message,
+                            name,
+                            Class::Grant,
+                            "an acknowledgement confirms grants",
+                        );
+                        confirmed.push(message);
+                    }
+                    policy
+                        .awaits
+                        .extend(acknowledgement.map(|acknowledgement| Await {
+                            acknowledgement,
+                            grants: confirmed,
+                            span,
+                        }));
+                }
+                PolicyItem::Expect {
+                    answer: name,
+                    right: told,
+                } => {
+                    let told = right(*told, states, names, self.sink);
+                    let Some(answer) = self.message_named(*name) else {
+                        continue;
+                    };
+                    self.wants(answer, *name, Class::Answer, "only an answer tells a right");
+                    policy.expectations.extend(told.map(|right| Expectation {
+                        answer,
+                        right,
+                        span,
+                    }));
+                }
+            }
+        }
+        if !agent.body.broken {
+            self.unserved(agent, &served);
+            self.unreached(&policy, states, &goals);
+        }
+        policy
+    }
+
+    /// A policy knows what each message is for by the class of its channel.
+    fn policy_channels(&mut self) {
+        for channel in &self.channels {
+            let problem = match (channel.class, channel.from, channel.to) {
+                (None, ..) => Some("say what it is for: `as request`, `victim`, `answer`, `forward`, `grant` or `acknowledgement`"),
+                (Some(Class::Forward | Class::Grant), End::Home, End::Remote) => None,
+                (Some(Class::Forward | Class::Grant), ..) => Some("this class leads `home -> remote`"),
+                (_, End::Remote, End::Home) => None,
+                _ => Some("this class leads `remote -> home`"),
+            };
+            if let Some(problem) = problem {
+                let message = format!("a policy cannot use the channel `{}`", channel.name);
+                self.sink.push(
+                    Diagnostic::new(Code::PolicyChannel, channel.span, message).label(problem),
+                );
+            }
+        }
+        for message in &self.messages {
+            let class = self.channels[message.channel.index()].class;
+            let problem = if let Some(field) = message.fields.first() {
+                Some((
+                    Code::Fields,
+                    field.span,
+                    "has fields, which a policy cannot use",
+                    "only a home with rows reads fields",
+                ))
+            } else if message.carries.store() && class.is_some_and(|class| class != Class::Request)
+            {
+                Some((
+                    Code::Carries,
+                    message.span,
+                    "carries a store but is no request",
+                    "only a request brings bytes to write",
+                ))
+            } else {
+                None
+            };
+            if let Some((code, span, what, label)) = problem {
+                self.sink.push(
+                    Diagnostic::new(code, span, format!("`{}` {what}", message.name)).label(label),
+                );
+            }
+        }
+    }
+
+    fn request(
+        &mut self,
+        name: Name<'a>,
+        message: Option<MessageId>,
+        statements: &[(Goal<'a>, Span)],
+        span: Span,
+        (states, names): (&[State], &Names<'a>),
+        goals: &mut Vec<(Right, Span)>,
+    ) -> Option<RequestPolicy> {
+        let (mut ensure, mut write, mut grants) = (None, None, Vec::new());
+        for (goal, span) in statements {
+            match goal {
+                Goal::Ensure(name) => {
+                    once(
+                        &mut ensure,
+                        (right(*name, states, names, self.sink), *span),
+                        |it| it.1,
+                        "`ensure`",
+                        self.sink,
+                    );
+                    goals.extend(
+                        right(*name, states, names, self.sink).map(|right| (right, name.span)),
+                    );
+                }
+                Goal::Write => once(&mut write, *span, |span| *span, "`write`", self.sink),
+                Goal::Grant {
+                    right: given,
+                    message: grant,
+                    when,
+                } => {
+                    let given = given.map_or(Some(Right::None), |given| {
+                        right(given, states, names, self.sink)
+                    });
+                    let when = match *when {
+                        Condition::Always => When::Always,
+                        Condition::Held => When::Held,
+                        Condition::Chosen => When::Chosen,
+                        Condition::Others(name) => {
+                            if right(name, states, names, self.sink)
+                                .is_some_and(|right| right > Right::None)
+                            {
+                                let message =
+                                    "a grant can only depend on the others having no right";
+                                self.sink.push(
+                                    Diagnostic::new(Code::Grants, name.span, message)
+                                        .label("a state with no right"),
+                                );
+                            }
+                            When::OthersNone
+                        }
+                    };
+                    let Some(message) = self.message_named(*grant) else {
+                        continue;
+                    };
+                    self.wants(
+                        message,
+                        *grant,
+                        Class::Grant,
+                        "a request is answered with a grant",
+                    );
+                    self.sent[message.index()] = true;
+                    grants.extend(given.map(|right| Grant {
+                        message,
+                        right,
+                        when,
+                        span: *span,
+                    }));
+                }
+            }
+        }
+        let complete = self.request_complete(name, message, statements, ensure.is_some(), write);
+        let ensure = ensure.and_then(|(right, _)| right);
+        complete.then_some(RequestPolicy {
+            message: message?,
+            ensure: ensure?,
+            write: write.is_some(),
+            grants,
+            span,
+        })
+    }
+
+    /// Checks that a request's policy has its parts, in an order in which all can come to pass.
+    fn request_complete(
+        &mut self,
+        name: Name<'a>,
+        message: Option<MessageId>,
+        statements: &[(Goal<'a>, Span)],
+        ensure: bool,
+        write: Option<Span>,
+    ) -> bool {
+        let before = self.sink.count();
+        let grants: Vec<(bool, Span)> = statements
+            .iter()
+            .filter_map(|(goal, span)| match goal {
+                Goal::Grant { when, .. } => Some((matches!(when, Condition::Always), *span)),
+                _ => None,
+            })
+            .collect();
+        let mut wrong = |code, span, message: String, label: &str| {
+            self.sink
+                .push(Diagnostic::new(code, span, message).label(label))
+        };
+        if !ensure {
+            wrong(
+                Code::Grants,
+                name.span,
+                format!("`{}` ensures nothing", name.text),
+                "add `ensure others(r) <= RIGHT`",
+            );
+        }
+        match grants.split_last() {
+            None => wrong(
+                Code::Grants,
+                name.span,
+                format!("`{}` is never answered", name.text),
+                "add `grant r RIGHT with GRANT` or `answer r with GRANT`",
+            ),
+            Some((last, earlier)) => {
+                if !last.0 {
+                    wrong(
+                        Code::Grants,
+                        last.1,
+                        "the last grant depends on a condition".into(),
+                        "when it does not hold, there is no answer",
+                    );
+                }
+                for (_, span) in earlier.iter().filter(|(always, _)| *always) {
+                    wrong(
+                        Code::Grants,
+                        *span,
+                        "later grants are never reached".into(),
+                        "add a condition, or move it to the end",
+                    );
+                }
+            }
+        }
+        let Some(carries) = message.map(|message| self.messages[message.index()].carries) else {
+            return false;
+        };
+        let mut wrong = |span, message: String, label: &str| {
+            self.sink
+                .push(Diagnostic::new(Code::Carries, span, message).label(label))
+        };
+        match (carries, write) {
+            (Carries::Store | Carries::PartialStore, None) => {
+                wrong(
+                    name.span,
+                    format!("the store that `{}` carries is lost", name.text),
+                    "add `write`",
+                );
+            }
+            (Carries::Nothing | Carries::Line | Carries::DirtyLine, Some(span)) => {
+                wrong(
+                    span,
+                    format!("`{}` carries nothing to write", name.text),
+                    "only a `(store)` or `(partial store)` is written",
+                );
+            }
+            _ => {}
+        }
+        self.sink.count() == before
+    }
+
+    fn unserved(&mut self, agent: &Agent<'a>, served: &FxHashMap<MessageId, Span>) {
+        for index in 0..self.messages.len() {
+            let message = MessageId(index as u16);
+            if self.class(message) == Some(Class::Request) && !served.contains_key(&message) {
+                let (span, name) = (self.messages[index].span, &self.messages[index].name);
+                let diagnostic = Diagnostic::new(
+                    Code::Unserved,
+                    span,
+                    format!("the home does not serve `{name}`"),
+                )
+                .label("a request")
+                .see(agent.body.keyword, format!("add `on {name}(r) {{ ... }}`"));
+                self.sink.push(diagnostic);
+            }
+        }
+    }
+
+    /// Reports goals below the highest right for which there is no forward.
+    fn unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
+        let highest = states
+            .iter()
+            .map(|state| state.right)
+            .max()
+            .unwrap_or(Right::None);
+        for &(goal, span) in goals {
+            if goal < highest && !policy.reach.iter().any(|reach| reach.right <= goal) {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::Unreached,
+                        span,
+                        "no forward brings a remote down to this",
+                    )
+                    .label("cannot be ensured")
+                    .note("add `reach RIGHT with FORWARD`"),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Tests of the whole way from text to protocol.
+
+use super::*;
+use crate::controller::{Effect, Event, Expression, Operator, Statement, Target};
+use crate::policy::When;
+use crate::protocol::{Carries, Class, Home, Right, Type};
+
+const ECI: &str = include_str!("../../../../protocols/eci.coh");
+const MSI: &str = include_str!("tests/msi.coh");
+
+/// The protocol, or a panic that shows the diagnostics as a user would see them.
+fn good(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|diagnostics| {
+        let shown: Vec<String> = diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.render("test.coh", text, false))
+            .collect();
+        panic!("{}", shown.join("\n\n"))
+    })
+}
+
+#[test]
+fn eci_is_read_completely() {
+    let eci = good(ECI);
+    assert_eq!(
+        (eci.name.as_str(), eci.line_bytes, eci.orders.len()),
+        ("eci", 128, 0)
+    );
+    assert_eq!(eci.channels[0].class, Some(Class::Request));
+    assert_eq!(
+        eci.messages
+            .iter()
+            .filter(|message| message.carries == Carries::DirtyLine)
+            .count(),
+        4
+    );
+    assert_eq!(eci.remote.states.len(), 11);
+    assert_eq!(eci.remote.states[6].right, Right::Read);
+    assert!(!eci.remote.states[6].stable());
+    let Home::Policy(policy) = &eci.home else {
+        panic!("a policy")
+    };
+    assert_eq!(policy.requests.len(), 6);
+    let locals: Vec<_> = policy
+        .locals
+        .iter()
+        .map(|local| (local.name.as_str(), local.ensure, local.lock))
+        .collect();
+    assert_eq!(
+        locals,
+        [
+            ("clean", Right::Read, false),
+            ("clean_lock", Right::Read, true),
+            ("clean_invalidate", Right::None, false),
+            ("clean_invalidate_lock", Right::None, true)
+        ]
+    );
+    assert!(policy.requests[4].write && policy.requests[4].grants[0].when == When::Always);
+    assert_eq!(
+        eci.systems
+            .iter()
+            .map(|system| (system.remotes, system.lines))
+            .collect::<Vec<_>>(),
+        [(1, 1), (1, 2), (2, 1)]
+    );
+}
+
+#[test]
+fn rows_of_a_directory_protocol_become_rules() {
+    let msi = good(MSI);
+    let Home::Controller(home) = &msi.home else {
+        panic!("a controller")
+    };
+    assert_eq!(
+        home.variables
+            .iter()
+            .map(|variable| variable.ty)
+            .collect::<Vec<_>>(),
+        [Type::Remote, Type::RemoteSet]
+    );
+    // A row with several states stands for one rule per state.
+    let get_m = msi
+        .message_ids()
+        .find(|&id| msi.message(id).name == "GetM")
+        .expect("declared");
+    let rule = home
+        .rules
+        .iter()
+        .find(|rule| {
+            rule.event == Event::Message(get_m) && home.states[rule.state.index()].name == "S"
+        })
+        .expect("a row");
+    let Effect::Take { body, next } = &rule.effect else {
+        panic!("taken")
+    };
+    assert_eq!(
+        next.map(|state| home.states[state.index()].name.as_str()),
+        Some("M")
+    );
+    let Statement::Send {
+        to: Target::Remote(Expression::Sender),
+        fields,
+        ..
+    } = &body[0]
+    else {
+        panic!("{body:?}")
+    };
+    let Expression::Count(others) = &fields[0] else {
+        panic!("{fields:?}")
+    };
+    assert!(matches!(
+        **others,
+        Expression::Binary(Operator::Subtract, ..)
+    ));
+    assert!(matches!(
+        body[1],
+        Statement::Send {
+            to: Target::Each(_),
+            ..
+        }
+    ));
+    let leaves = home
+        .rules
+        .iter()
+        .filter(|rule| rule.effect == Effect::Leave)
+        .count();
+    assert_eq!(leaves, 2);
+}
