@@ -100,6 +100,15 @@ pub enum Fault {
     Table(u16),
 }
 
+/// A rule that could not be executed to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interrupted {
+    /// Why.
+    pub fault: Fault,
+    /// What it had done before.
+    pub acts: Vec<Act>,
+}
+
 /// Where [`Expression::Table`] looks values up.
 pub trait Tables {
     /// The entry of a table at an index.
@@ -163,13 +172,13 @@ impl<'a> Machine<'a> {
     /// otherwise, and on a fault, its state is unchanged (its slots may not be, after a fault).
     ///
     /// # Errors
-    /// The [`Fault`] that makes the rule impossible to execute.
+    /// [`Interrupted`], with the fault that makes the rule impossible to execute.
     pub fn step(
         &self,
         configuration: &mut Configuration,
         occasion: Occasion,
         tables: &mut dyn Tables,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Outcome, Interrupted> {
         for &index in &self.by_state[configuration.state as usize] {
             let rule: &Rule = &self.controller.rules[index as usize];
             if rule.event != occasion.event {
@@ -177,8 +186,10 @@ impl<'a> Machine<'a> {
             }
             let mut run = Run { machine: self, configuration, occasion, tables, each: 0, acts: Vec::new() };
             if let Some(guard) = &rule.guard {
-                if run.eval(guard)? == 0 {
-                    continue;
+                match run.eval(guard) {
+                    Ok(0) => continue,
+                    Ok(_) => {}
+                    Err(fault) => return Err(Interrupted { fault, acts: Vec::new() }),
                 }
             }
             return Ok(match &rule.effect {
@@ -186,8 +197,11 @@ impl<'a> Machine<'a> {
                 Effect::Leave => Outcome::Leave,
                 Effect::Refuse => Outcome::Refuse,
                 Effect::Take { body, next } => {
-                    run.body(body)?;
+                    let ran = run.body(body);
                     let acts = std::mem::take(&mut run.acts);
+                    if let Err(fault) = ran {
+                        return Err(Interrupted { fault, acts });
+                    }
                     if let Some(next) = next {
                         configuration.state = next.0;
                     }

@@ -13,7 +13,7 @@ use super::program::{HAND, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::{Class, MessageId};
-use crate::sequence::{Action, Sequence};
+use crate::sequence::{Action, Sequence, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What the drain check found.
@@ -120,7 +120,7 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
     });
     let (resends, cycle) = product.resends(&edges);
     let note = cycle.map(|cycle| {
-        let sequence = product.draw(&states[cycle[0].0 as usize], cycle.iter().map(|(_, label)| label));
+        let sequence = product.draw(cycle.iter().map(|(_, label)| label));
         Note {
             text: format!(
                 "{} transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever",
@@ -244,28 +244,87 @@ impl Product<'_, '_> {
             path.extend(edges[from].iter().find(|(next, _)| *next as usize == to).map(|(_, label)| label));
             to = from;
         }
-        let sequence = self.draw(&states[0], path.into_iter().rev());
+        path.reverse();
+        let way = path.len();
+        if !dead_end {
+            path.extend(circle(edges, at));
+        }
+        let mut sequence = self.draw(path[..way].iter().copied());
+        if !dead_end {
+            let agents = sequence.agents.len();
+            let whole = self.draw(path.iter().copied());
+            let from = sequence.steps.len();
+            let what = Action::Does { what: "what follows repeats for ever".into() };
+            sequence = whole;
+            sequence.steps.insert(from, Step { agent: agents.min(self.graph.remotes as usize), action: what, line: None, visible: true });
+        }
         let settings: Vec<String> =
             states[at].settings.iter().map(|&setting| self.environment.show(setting)).collect();
         let what = if dead_end { "nothing moves any more" } else { "messages go round without end" };
+        let waits = self.waits(&states[at]).join("; ");
         Box::new(Fault {
             kind: if dead_end { FaultKind::DeadEnd } else { FaultKind::Livelock },
             text: format!(
-                "{what} with {}; {stuck} of {} states cannot come to rest",
+                "{what} with {}: {waits}; {stuck} of {} states cannot come to rest",
                 settings.join(" and "),
                 states.len()
             ),
-            remedy: Some("see in the chart what the home or the remote waits for: that message does not exist".into()),
+            remedy: None,
             span: self.environment.policy().span,
             explanations: vec![sequence],
         })
     }
 
-    fn draw<'l>(&mut self, start: &Whole, labels: impl Iterator<Item = &'l Label>) -> Sequence {
+    /// Who waits for what in a state that cannot drain.
+    fn waits(&self, whole: &Whole) -> Vec<String> {
+        let protocol = self.environment.protocol;
+        let policy = self.environment.policy();
+        let mut waits = Vec::new();
+        let leaves = |input: Input| {
+            self.cells.get(&(whole.home, input)).is_some_and(|&position| {
+                self.graph.cells[whole.home as usize][position as usize].1 == Cell::Leave
+            })
+        };
+        for (remote, &setting) in whole.settings.iter().enumerate() {
+            let setting = self.environment.setting(setting);
+            let agent = match whole.settings.len() {
+                1 => protocol.remote.name.clone(),
+                _ => format!("{} {remote}", protocol.remote.name),
+            };
+            let state = &protocol.remote.states[setting.state.index()];
+            if !state.stable() {
+                let names: Vec<_> = state.waits.iter().map(|&message| format!("`{}`", protocol.message(message).name)).collect();
+                waits.push(format!("`{agent}` in `{}` waits for {}", state.name, names.join(" or ")));
+            }
+            for message in setting.messages() {
+                let name = &protocol.message(message).name;
+                if !self.environment.to_home(message) {
+                    waits.push(format!("`{agent}` in `{}` leaves `{name}` in its channel", state.name));
+                } else if leaves((Event::Message(message), Some(remote as u8))) {
+                    waits.push(format!("the home leaves `{name}` of `{agent}` in its channel"));
+                } else {
+                    waits.push(format!("`{name}` of `{agent}` is behind it"));
+                }
+            }
+        }
+        let slots = &self.graph.states[whole.home as usize].slots;
+        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + whole.settings.len() - 1];
+        if let Some(hand) = (slot(HAND) as usize).checked_sub(1) {
+            waits.push(format!("the home has `{}` in hand", protocol.message(policy.requests[hand].message).name));
+        }
+        if let Some(local) = (slot(LOCAL) as usize).checked_sub(1) {
+            waits.push(format!("the device waits for `{}`", policy.locals[local].name));
+        }
+        if let Some(local) = (whole.asked as usize).checked_sub(1) {
+            waits.push(format!("the device waits for `{}` to be accepted", policy.locals[local].name));
+        }
+        waits
+    }
+
+    fn draw<'l>(&mut self, labels: impl Iterator<Item = &'l Label>) -> Sequence {
         let locals = &self.environment.policy().locals;
         let mut drawing = Drawing::new(self.environment, self.graph.remotes);
         let device = drawing.home_agent() + 1;
-        let _ = start;
         for label in labels {
             match label {
                 Label::Silent(remote, before, step) => drawing.silent(*remote, &[(*before, step.clone())]),
@@ -338,6 +397,18 @@ impl Product<'_, '_> {
         });
         (resends, cycle)
     }
+}
+
+/// Moves that are not spontaneous, from a state on, until one state is met again.
+fn circle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
+    let mut seen = FxHashSet::default();
+    let (mut at, mut labels) = (start, Vec::new());
+    while seen.insert(at) {
+        let Some((to, label)) = edges[at].iter().find(|(_, label)| !label.spontaneous()) else { break };
+        labels.push(label);
+        at = *to as usize;
+    }
+    labels
 }
 
 /// Strongly connected components of the moves that are not spontaneous (Tarjan, without recursion).

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Messages in flight per remote and line above which a set is taken to grow without bound,
-/// unless the text states a limit of its own. Every protocol in the literature stays below half of it.
-const DEFAULT_IN_FLIGHT: u16 = 10;
+/// unless the text states a limit of its own. The variations of `tests/construction` that are bounded stay at 5 and below.
+const DEFAULT_IN_FLIGHT: u16 = 8;
 
 /// Index of an interned [`Setting`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

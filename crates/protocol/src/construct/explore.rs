@@ -6,7 +6,7 @@ use super::knowledge::{Knowledge, KnowledgeId, Stop};
 use super::environment::{SettingId, Trouble};
 use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
-use crate::execute::{Act, Configuration, Machine, Occasion, Outcome};
+use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use crate::policy::{Policy, Stall, When};
 use crate::protocol::{Class, MessageId, Right};
 use rustc_hash::FxHashMap;
@@ -171,9 +171,14 @@ impl Explorer<'_, '_> {
         let outcome = self.machine.step(&mut after, occasion, &mut lazy);
         let stop = lazy.stop.take();
         let cell = match outcome {
-            Err(fault) => {
-                let stop = stop.unwrap_or_else(|| panic!("the home program faults: {fault:?}"));
-                return Err(self.stopped_sending(stop, state, input));
+            Err(interrupted) => {
+                let stop = stop.unwrap_or_else(|| panic!("the home program faults: {:?}", interrupted.fault));
+                let to = interrupted.acts.iter().rev().find_map(|act| match act {
+                    Act::Send { to: Receiver::Remote(to), .. } => Some(*to),
+                    _ => None,
+                });
+                let step = ViewStep { input, acts: interrupted.acts };
+                return Err(self.stopped(stop, self.graph.view(state), to.unwrap_or(0), &step));
             }
             Ok(Outcome::Unexpected) => match event {
                 Event::Message(message) => return Err(self.stuck(state, input, message)),
@@ -270,41 +275,6 @@ impl Explorer<'_, '_> {
                 })
             }
         }
-    }
-
-    /// As [`Self::stopped`], where the step was sending something: replays it to see what it had done.
-    fn stopped_sending(&mut self, stop: Stop, state: u32, input: Input) -> Box<Fault> {
-        // A send fails for the first remote whose knowledge cannot take it.
-        // What was known before tells which message and which remote that is.
-        let view = self.graph.view(state);
-        let protocol = self.knowledge.environment.protocol;
-        let mut candidates = Vec::new();
-        for remote in 0..self.graph.remotes {
-            let mut known = self.graph.known(state, remote);
-            if let (Event::Message(message), Some(sender)) = input {
-                if sender == remote {
-                    if let Ok(Some(after)) = self.knowledge.receive(known, message) {
-                        known = after;
-                    }
-                }
-            }
-            for message in protocol.message_ids() {
-                if self.knowledge.environment.to_home(message) {
-                    continue;
-                }
-                if self.knowledge.send(known, message).as_ref() == Err(&stop) {
-                    candidates.push((remote, message));
-                }
-            }
-        }
-        let requester = self.slot(state, REQUESTER);
-        let &(remote, message) = candidates
-            .iter()
-            .find(|(remote, _)| u16::from(*remote) + 1 == requester)
-            .or(candidates.first())
-            .unwrap_or(&(0, MessageId(0)));
-        let act = Act::Send { message, to: crate::execute::Receiver::Remote(remote), fields: Vec::new() };
-        self.stopped(stop, view, remote, &ViewStep { input, acts: vec![act] })
     }
 
     /// A message arrived that the program declares impossible.
