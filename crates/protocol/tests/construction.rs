@@ -2,8 +2,13 @@
 //! (`#! key: value`). The sizes were found by an independent study implementation of the same
 //! construction; the checker's tests read the same files for the sizes of the products.
 
+use cohkit_protocol::construct::explore::{Cell, HomeGraph};
 use cohkit_protocol::construct::fault::FaultKind;
 use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::controller::{Controller, Event};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
+use cohkit_protocol::protocol::Class;
+use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text;
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,27 +96,117 @@ fn ambiguous_knowledge_is_explained() {
     assert!(construction.notes().any(|note| note.text.contains("may wait for a victim that need not exist")));
 }
 
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(format!("{name}.coh"))).unwrap()
+}
+
 #[test]
-fn zz_probe() {
-    let text = fs::read_to_string(folder().join("base.coh")).unwrap();
-    let protocol = text::parse(&text).unwrap();
-    let c = construct(&protocol).ok().unwrap();
-    println!("classes {}", c.class_of.iter().max().unwrap()+1);
-    let t = c.table(true);
-    let mut names: Vec<_> = t.states.iter().map(|s| s.name.clone()).collect();
-    println!("{}", names.join("  "));
-    names.iter_mut().for_each(|n| if let Some(i)=n.find('~') { n.truncate(i) });
-    names.sort(); names.dedup(); println!("distinct {}", names.len());
-    println!("resends {:?}", c.drains[0].resends.len());
-    println!("drain states {} in flight {}", c.drains[0].states, c.drains[0].in_flight);
-    for f in ["ambiguous-answer-proven","early","silent-eviction","upgrade-without-data","defer-all-possible"] {
-        let text = fs::read_to_string(folder().join(format!("{f}.coh"))).unwrap();
-        let protocol = text::parse(&text).unwrap();
-        match construct(&protocol) { Err(ConstructionError::Fault(f)) => { println!("{:?} {}", f.kind, f.text); for s in &f.explanations { println!("{}", show(s)); } }
-          Ok(c) => { let f=c.fault().unwrap(); println!("{:?} {}", f.kind, f.text); for s in &f.explanations { println!("{}", show(s)); } }
-          _ => {} }
+fn knowledge_merges_under_the_facts_the_policy_reads() {
+    let protocol = text::parse(&read("base")).unwrap();
+    let construction = construct(&protocol).ok().unwrap();
+    assert_eq!(construction.class_of.iter().max(), Some(&44));
+    let mut names: Vec<_> = construction.table(true).states.into_iter().map(|state| state.name).collect();
+    names.iter_mut().for_each(|name| name.truncate(name.find('~').unwrap_or(name.len())));
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 58, "69 merged states have 58 distinct names before letters are added");
+}
+
+#[test]
+fn forwards_are_sent_again_on_answers_only() {
+    let protocol = text::parse(&read("base")).unwrap();
+    let construction = construct(&protocol).ok().unwrap();
+    let environment = &construction.knowledge.environment;
+    let forwards = |cell: &Cell| {
+        matches!(cell, Cell::Take { acts, .. } if acts.iter().any(|act| {
+            matches!(act, Act::Send { message, .. } if environment.class(*message) == Class::Forward)
+        }))
+    };
+    let on_answers = construction.graph.cells.iter().flatten().filter(|((event, _), cell)| {
+        matches!(event, Event::Message(message) if environment.class(*message) == Class::Answer) && forwards(cell)
+    });
+    assert_eq!(on_answers.count(), 11);
+    let drain = &construction.drains[0];
+    assert_eq!(drain.resends.len(), 7, "of these, the ones inside a loop that only fairness ends");
+}
+
+/// Runs a controller on everything that can happen in a graph and asks for the same answers.
+fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configuration, remotes: u8) {
+    let machine = Machine::new(controller, remotes);
+    let mut image = vec![None; graph.states.len()];
+    image[0] = Some(start);
+    for (state, cells) in graph.cells.iter().enumerate() {
+        let before: Configuration = image[state].clone().expect("states come in breadth-first order");
+        for ((event, sender), cell) in cells {
+            let mut after = before.clone();
+            let occasion = Occasion { event: *event, sender: *sender, own: None, fields: &[] };
+            let outcome = machine.step(&mut after, occasion, &mut &*controller).unwrap();
+            match (outcome, cell) {
+                (Outcome::Leave, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
+                (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
+                    assert_eq!(&acts, expected);
+                    match &image[*to as usize] {
+                        Some(known) => assert_eq!(known, &after),
+                        None => image[*to as usize] = Some(after),
+                    }
+                }
+                (outcome, cell) => panic!("{event:?} in state {state}: {outcome:?} instead of {cell:?}"),
+            }
+        }
     }
 }
-fn show(s: &cohkit_protocol::sequence::Sequence) -> String {
-    s.steps.iter().map(|st| format!("   {}{}: {:?}\n", if st.visible {""} else {". "}, s.agents[st.agent], st.action)).collect()
+
+#[test]
+fn factored_and_flat_controllers_behave_as_the_graph() {
+    for name in ["base", "without-lock", "upgrade-without-data-acknowledged", "two", "two-exclusive-if-alone"] {
+        let protocol = text::parse(&read(name)).unwrap();
+        let construction = construct(&protocol).ok().unwrap();
+        for merge in [false, true] {
+            let factored = construction.factored(merge);
+            let remotes = construction.joint.as_ref().map_or(1, |joint| joint.remotes);
+            let graph = construction.joint.as_ref().unwrap_or(&construction.graph);
+            same_behaviour(&factored, graph, Machine::new(&factored, remotes).initial(), remotes);
+            let flat = construction.flat(merge);
+            same_behaviour(&flat, &construction.graph, Machine::new(&flat, 1).initial(), 1);
+        }
+    }
+}
+
+#[test]
+fn every_fault_has_a_sequence_that_ends_where_it_says() {
+    let fault = |name: &str| {
+        let text = read(name);
+        let protocol = text::parse(&text).unwrap();
+        let fault = match construct(&protocol) {
+            Err(ConstructionError::Fault(fault)) => *fault,
+            Ok(construction) => construction.fault().unwrap().clone(),
+            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.what),
+        };
+        fault
+    };
+    let unexpected = fault("upgrade-without-data");
+    assert_eq!(unexpected.text, "`GrantExclusive` can reach `cpu` in state `IU`, which has no rule for it");
+    let last: Vec<_> = unexpected.explanations[0].steps.iter().rev().take(2).map(|step| &step.action).collect();
+    assert_eq!(last[0], &Action::Does { what: "has no rule for it".into() });
+    assert!(matches!(last[1], Action::Receive { message, .. } if message == "GrantExclusive"));
+
+    let unbounded = fault("early");
+    let victims = unbounded.explanations[0]
+        .steps
+        .iter()
+        .filter(|step| matches!(&step.action, Action::Send { message, .. } if message == "VictimShared"));
+    assert!(victims.count() >= 6, "the sequence shows the rounds");
+
+    let dead_end = fault("defer-all-possible");
+    assert!(dead_end.text.contains("`cpu` in `SE` leaves `ForwardInvalid` in its channel"), "{}", dead_end.text);
+    assert!(dead_end.text.contains("the home leaves `Upgrade` of `cpu` in its channel"), "{}", dead_end.text);
+
+    let livelock = fault("silent-eviction");
+    let steps = &livelock.explanations[0].steps;
+    let again = Action::Does { what: "what follows repeats for ever".into() };
+    let from = steps.iter().position(|step| step.action == again).unwrap();
+    let forwards = steps[from..]
+        .iter()
+        .filter(|step| matches!(&step.action, Action::Send { message, .. } if message == "ForwardInvalid"));
+    assert!(forwards.count() >= 2, "the loop sends the forward again");
 }

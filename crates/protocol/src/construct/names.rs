@@ -66,7 +66,7 @@ impl<'e, 'a> Namer<'e, 'a> {
     pub fn names(&self, knowledge: &Knowledge, graph: &HomeGraph, members: &[Vec<u32>]) -> Vec<String> {
         let name = |&state: &u32| {
             let base = self.set(knowledge, graph.known(state, 0));
-            format!("{base}{}", self.status(&graph.states[state as usize].slots))
+            format!("{base}{}", self.status(&base, &graph.states[state as usize].slots))
         };
         let mut names: Vec<String> = members
             .iter()
@@ -86,8 +86,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// The part after the dot: memory slot, local operation, lock.
-    fn status(&self, slots: &[u16]) -> String {
+    /// The part after the dot: memory slot, local operation, lock. A read for the request that the
+    /// name already tells is `rd`.
+    fn status(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
         let request = |hand: u16| {
@@ -99,8 +100,10 @@ impl<'e, 'a> Namer<'e, 'a> {
             status.push_str(".wr");
         }
         if slots[HAND.index()] != 0 {
+            let request = request(slots[HAND.index()]);
+            let told = base.ends_with(&format!(":{request}"));
             status.push('.');
-            status.push_str(&request(slots[HAND.index()]));
+            status.push_str(if told { "rd" } else { &request });
         }
         if slots[LOCAL.index()] != 0 {
             status.push('.');
