@@ -4,9 +4,7 @@
 //! home's reachable states, tables are flattened with it, and simulators may memoise it.
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
-use crate::controller::{
-    Controller, Effect, Event, Expression, Operator, Rule, Statement, Target,
-};
+use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
 use crate::protocol::{MessageId, Type};
 
 /// The state of one agent for one line: its state index and one slot per variable
@@ -155,12 +153,21 @@ impl<'a> Machine<'a> {
         for (index, rule) in controller.rules.iter().enumerate() {
             by_state[rule.state.index()].push(index as u32);
         }
-        Machine { controller, remotes, offsets, width, by_state }
+        Machine {
+            controller,
+            remotes,
+            offsets,
+            width,
+            by_state,
+        }
     }
 
     /// The initial configuration: first state, all variables 0, `none`, empty or false.
     pub fn initial(&self) -> Configuration {
-        Configuration { state: 0, slots: vec![0; self.width] }
+        Configuration {
+            state: 0,
+            slots: vec![0; self.width],
+        }
     }
 
     /// The slot of a variable; the first one of a [`Type::PerRemote`].
@@ -184,12 +191,24 @@ impl<'a> Machine<'a> {
             if rule.event != occasion.event {
                 continue;
             }
-            let mut run = Run { machine: self, configuration, occasion, tables, each: 0, acts: Vec::new() };
+            let mut run = Run {
+                machine: self,
+                configuration,
+                occasion,
+                tables,
+                each: 0,
+                acts: Vec::new(),
+            };
             if let Some(guard) = &rule.guard {
                 match run.eval(guard) {
                     Ok(0) => continue,
                     Ok(_) => {}
-                    Err(fault) => return Err(Interrupted { fault, acts: Vec::new() }),
+                    Err(fault) => {
+                        return Err(Interrupted {
+                            fault,
+                            acts: Vec::new(),
+                        })
+                    }
                 }
             }
             return Ok(match &rule.effect {
@@ -205,7 +224,10 @@ impl<'a> Machine<'a> {
                     if let Some(next) = next {
                         configuration.state = next.0;
                     }
-                    Outcome::Taken { rule: index as usize, acts }
+                    Outcome::Taken {
+                        rule: index as usize,
+                        acts,
+                    }
                 }
             });
         }
@@ -228,7 +250,11 @@ impl Run<'_, '_> {
     fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
         for statement in statements {
             match statement {
-                Statement::Send { message, to, fields } => self.send(*message, to, fields)?,
+                Statement::Send {
+                    message,
+                    to,
+                    fields,
+                } => self.send(*message, to, fields)?,
                 Statement::Assign(variable, value) => {
                     let value = self.eval(value)?;
                     self.store(variable.0, 0, value)?;
@@ -247,15 +273,25 @@ impl Run<'_, '_> {
                         }
                     }
                 }
-                Statement::If { condition, then, otherwise } => {
-                    let branch = if self.eval(condition)? != 0 { then } else { otherwise };
+                Statement::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    let branch = if self.eval(condition)? != 0 {
+                        then
+                    } else {
+                        otherwise
+                    };
                     self.body(branch)?;
                 }
                 Statement::WriteMemory => self.acts.push(Act::WriteMemory),
                 Statement::Done => self.acts.push(Act::Done),
                 Statement::StartRead => self.acts.push(Act::StartRead),
                 Statement::StartWrite => self.acts.push(Act::StartWrite),
-                Statement::StartStore { whole } => self.acts.push(Act::StartStore { whole: *whole }),
+                Statement::StartStore { whole } => {
+                    self.acts.push(Act::StartStore { whole: *whole })
+                }
                 Statement::Acknowledge(local) => self.acts.push(Act::Acknowledge(*local)),
                 Statement::Unlocked => self.acts.push(Act::Unlocked),
             }
@@ -263,14 +299,35 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn send(&mut self, message: MessageId, to: &Target, fields: &[Expression]) -> Result<(), Fault> {
-        let fields = fields.iter().map(|field| self.eval(field)).collect::<Result<Vec<_>, _>>()?;
-        let mut push = |to| self.acts.push(Act::Send { message, to, fields: fields.clone() });
+    fn send(
+        &mut self,
+        message: MessageId,
+        to: &Target,
+        fields: &[Expression],
+    ) -> Result<(), Fault> {
+        let fields = fields
+            .iter()
+            .map(|field| self.eval(field))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut push = |to| {
+            self.acts.push(Act::Send {
+                message,
+                to,
+                fields: fields.clone(),
+            })
+        };
         match to {
             Target::Home => push(Receiver::Home),
             Target::Remote(remote) => {
-                let remote = self.eval(remote)?.checked_sub(1).ok_or(Fault::NoReceiver(message))?;
-                self.acts.push(Act::Send { message, to: Receiver::Remote(remote as u8), fields });
+                let remote = self
+                    .eval(remote)?
+                    .checked_sub(1)
+                    .ok_or(Fault::NoReceiver(message))?;
+                self.acts.push(Act::Send {
+                    message,
+                    to: Receiver::Remote(remote as u8),
+                    fields,
+                });
             }
             Target::Each(set) => {
                 let set = self.eval(set)?;
@@ -296,7 +353,10 @@ impl Run<'_, '_> {
             Type::RemoteSet => (1 << self.machine.remotes) - 1,
         };
         if value > max || element >= u16::from(self.machine.remotes).max(1) {
-            return Err(Fault::OutOfRange { variable, value: i32::from(value) });
+            return Err(Fault::OutOfRange {
+                variable,
+                value: i32::from(value),
+            });
         }
         self.configuration.slots[self.machine.slot(variable) + element as usize] = value;
         Ok(())
@@ -311,14 +371,18 @@ impl Run<'_, '_> {
             Expression::Sender => one_more(self.occasion.sender),
             Expression::Each => self.each,
             Expression::State => self.configuration.state,
-            Expression::Variable(variable) => self.configuration.slots[self.machine.slot(variable.0)],
+            Expression::Variable(variable) => {
+                self.configuration.slots[self.machine.slot(variable.0)]
+            }
             Expression::Element(variable, remote) => {
                 let element = self.eval(remote)?.checked_sub(1).ok_or(Fault::Arithmetic)?;
                 self.configuration.slots[self.machine.slot(variable.0) + element as usize]
             }
-            Expression::Field(field) => {
-                *self.occasion.fields.get(*field as usize).ok_or(Fault::Arithmetic)?
-            }
+            Expression::Field(field) => *self
+                .occasion
+                .fields
+                .get(*field as usize)
+                .ok_or(Fault::Arithmetic)?,
             Expression::Table(table, index) => {
                 let index = self.eval(index)?;
                 self.tables.get(*table, index)?
@@ -355,7 +419,12 @@ impl Run<'_, '_> {
         Ok(all)
     }
 
-    fn binary(&mut self, operator: Operator, left: &Expression, right: &Expression) -> Result<u16, Fault> {
+    fn binary(
+        &mut self,
+        operator: Operator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<u16, Fault> {
         let a = self.eval(left)?;
         match operator {
             Operator::And if a == 0 => return Ok(0),
@@ -384,7 +453,9 @@ impl Run<'_, '_> {
 pub fn is_set(controller: &Controller, expression: &Expression) -> bool {
     match expression {
         Expression::Empty | Expression::Singleton(_) => true,
-        Expression::Variable(variable) => controller.variables[variable.index()].ty == Type::RemoteSet,
+        Expression::Variable(variable) => {
+            controller.variables[variable.index()].ty == Type::RemoteSet
+        }
         Expression::Binary(Operator::Add | Operator::Subtract, left, _) => is_set(controller, left),
         _ => false,
     }

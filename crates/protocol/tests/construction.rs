@@ -4,7 +4,7 @@
 
 use cohkit_protocol::construct::explore::{Cell, HomeGraph};
 use cohkit_protocol::construct::fault::FaultKind;
-use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::construct::{construct, construct_to, ConstructionError, Extent};
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
 use cohkit_protocol::protocol::Class;
@@ -31,14 +31,29 @@ fn expectations(text: &str) -> BTreeMap<String, String> {
 /// What the construction finds, under the keys of the files.
 fn found(text: &str) -> BTreeMap<String, String> {
     let protocol = text::parse(text).unwrap_or_else(|errors| {
-        panic!("{}", errors.iter().map(|error| error.render("text", text, false)).collect::<String>())
+        panic!(
+            "{}",
+            errors
+                .iter()
+                .map(|error| error.render("text", text, false))
+                .collect::<String>()
+        )
     });
     let mut found = BTreeMap::new();
     let mut put = |key: &str, value: String| found.insert(key.to_string(), value);
-    match construct(&protocol) {
+    match construct_to(
+        &protocol,
+        Extent {
+            explored: 3,
+            drained: 2,
+        },
+    ) {
         Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.what),
         Err(ConstructionError::Fault(fault)) => {
-            assert!(!fault.explanations.is_empty(), "a fault is shown by a sequence");
+            assert!(
+                !fault.explanations.is_empty(),
+                "a fault is shown by a sequence"
+            );
             put("verdict", fault.kind.name().to_string());
         }
         Ok(construction) => {
@@ -46,18 +61,34 @@ fn found(text: &str) -> BTreeMap<String, String> {
             let merged = construction.table(true);
             put("states", table.states.len().to_string());
             put("transitions", table.transitions().to_string());
-            put("merged", format!("{}/{}", merged.states.len(), merged.transitions()));
+            put(
+                "merged",
+                format!("{}/{}", merged.states.len(), merged.transitions()),
+            );
             put("events", table.events().len().to_string());
-            put("knowledge", construction.knowledge.len().to_string());
-            put("resends", if construction.drains[0].note.is_some() { "yes" } else { "no" }.to_string());
+            put("knowledge", construction.knowledge.count().to_string());
+            put(
+                "resends",
+                if construction.drains[0].note.is_some() {
+                    "yes"
+                } else {
+                    "no"
+                }
+                .to_string(),
+            );
             if let Some(joint) = &construction.joint {
                 put("joint states", joint.states.len().to_string());
                 put("joint transitions", joint.transitions().to_string());
             }
-            let verdict = construction.fault().map_or("verified", |fault| fault.kind.name());
+            let verdict = construction
+                .fault()
+                .map_or("verified", |fault| fault.kind.name());
             put("verdict", verdict.to_string());
             for drain in &construction.drains {
-                assert!(drain.unexercised.is_empty(), "every transition of a home happens");
+                assert!(
+                    drain.unexercised.is_empty(),
+                    "every transition of a home happens"
+                );
             }
         }
     }
@@ -66,7 +97,10 @@ fn found(text: &str) -> BTreeMap<String, String> {
 
 #[test]
 fn variations_have_the_sizes_and_verdicts_of_the_study() {
-    let mut names: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     names.sort();
     assert!(names.len() > 40, "the variations are there");
     let mut wrong = Vec::new();
@@ -79,7 +113,10 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
             }
             let got = found.get(&key).map_or("nothing", String::as_str);
             if got != expected {
-                wrong.push(format!("{}: {key}: expected {expected}, found {got}", path.file_name().unwrap().to_string_lossy()));
+                wrong.push(format!(
+                    "{}: {key}: expected {expected}, found {got}",
+                    path.file_name().unwrap().to_string_lossy()
+                ));
             }
         }
     }
@@ -93,7 +130,9 @@ fn ambiguous_knowledge_is_explained() {
     let construction = construct(&protocol).ok().unwrap();
     let fault = construction.fault().unwrap();
     assert_eq!(fault.kind, FaultKind::DeadEnd);
-    assert!(construction.notes().any(|note| note.text.contains("may wait for a victim that need not exist")));
+    assert!(construction.notes().any(|note| note
+        .text
+        .contains("may wait for a victim that need not exist")));
 }
 
 fn read(name: &str) -> String {
@@ -105,11 +144,22 @@ fn knowledge_merges_under_the_facts_the_policy_reads() {
     let protocol = text::parse(&read("base")).unwrap();
     let construction = construct(&protocol).ok().unwrap();
     assert_eq!(construction.class_of.iter().max(), Some(&44));
-    let mut names: Vec<_> = construction.table(true).states.into_iter().map(|state| state.name).collect();
-    names.iter_mut().for_each(|name| name.truncate(name.find('~').unwrap_or(name.len())));
+    let mut names: Vec<_> = construction
+        .table(true)
+        .states
+        .into_iter()
+        .map(|state| state.name)
+        .collect();
+    names
+        .iter_mut()
+        .for_each(|name| name.truncate(name.find('~').unwrap_or(name.len())));
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), 58, "69 merged states have 58 distinct names before letters are added");
+    assert_eq!(
+        names.len(),
+        58,
+        "69 merged states have 58 distinct names before letters are added"
+    );
 }
 
 #[test]
@@ -122,12 +172,22 @@ fn forwards_are_sent_again_on_answers_only() {
             matches!(act, Act::Send { message, .. } if environment.class(*message) == Class::Forward)
         }))
     };
-    let on_answers = construction.graph.cells.iter().flatten().filter(|((event, _), cell)| {
-        matches!(event, Event::Message(message) if environment.class(*message) == Class::Answer) && forwards(cell)
-    });
+    let on_answers = construction
+        .graph
+        .cells
+        .iter()
+        .flatten()
+        .filter(|((event, _), cell)| {
+            matches!(event, Event::Message(message) if environment.class(*message) == Class::Answer)
+                && forwards(cell)
+        });
     assert_eq!(on_answers.count(), 11);
     let drain = &construction.drains[0];
-    assert_eq!(drain.resends.len(), 7, "of these, the ones inside a loop that only fairness ends");
+    assert_eq!(
+        drain.resends.len(),
+        7,
+        "of these, the ones inside a loop that only fairness ends"
+    );
 }
 
 /// Runs a controller on everything that can happen in a graph and asks for the same answers.
@@ -136,11 +196,20 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
     let mut image = vec![None; graph.states.len()];
     image[0] = Some(start);
     for (state, cells) in graph.cells.iter().enumerate() {
-        let before: Configuration = image[state].clone().expect("states come in breadth-first order");
+        let before: Configuration = image[state]
+            .clone()
+            .expect("states come in breadth-first order");
         for ((event, sender), cell) in cells {
             let mut after = before.clone();
-            let occasion = Occasion { event: *event, sender: *sender, own: None, fields: &[] };
-            let outcome = machine.step(&mut after, occasion, &mut &*controller).unwrap();
+            let occasion = Occasion {
+                event: *event,
+                sender: *sender,
+                own: None,
+                fields: &[],
+            };
+            let outcome = machine
+                .step(&mut after, occasion, &mut &*controller)
+                .unwrap();
             match (outcome, cell) {
                 (Outcome::Leave, Cell::Leave) | (Outcome::Refuse, Cell::Refuse) => {}
                 (Outcome::Taken { acts, .. }, Cell::Take { acts: expected, to }) => {
@@ -150,7 +219,9 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
                         None => image[*to as usize] = Some(after),
                     }
                 }
-                (outcome, cell) => panic!("{event:?} in state {state}: {outcome:?} instead of {cell:?}"),
+                (outcome, cell) => {
+                    panic!("{event:?} in state {state}: {outcome:?} instead of {cell:?}")
+                }
             }
         }
     }
@@ -158,16 +229,32 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
 
 #[test]
 fn factored_and_flat_controllers_behave_as_the_graph() {
-    for name in ["base", "without-lock", "upgrade-without-data-acknowledged", "two", "two-exclusive-if-alone"] {
+    for name in [
+        "base",
+        "without-lock",
+        "upgrade-without-data-acknowledged",
+        "two",
+        "two-exclusive-if-alone",
+    ] {
         let protocol = text::parse(&read(name)).unwrap();
         let construction = construct(&protocol).ok().unwrap();
         for merge in [false, true] {
             let factored = construction.factored(merge);
             let remotes = construction.joint.as_ref().map_or(1, |joint| joint.remotes);
             let graph = construction.joint.as_ref().unwrap_or(&construction.graph);
-            same_behaviour(&factored, graph, Machine::new(&factored, remotes).initial(), remotes);
+            same_behaviour(
+                &factored,
+                graph,
+                Machine::new(&factored, remotes).initial(),
+                remotes,
+            );
             let flat = construction.flat(merge);
-            same_behaviour(&flat, &construction.graph, Machine::new(&flat, 1).initial(), 1);
+            same_behaviour(
+                &flat,
+                &construction.graph,
+                Machine::new(&flat, 1).initial(),
+                1,
+            );
         }
     }
 }
@@ -185,28 +272,76 @@ fn every_fault_has_a_sequence_that_ends_where_it_says() {
         fault
     };
     let unexpected = fault("upgrade-without-data");
-    assert_eq!(unexpected.text, "`GrantExclusive` can reach `cpu` in state `IU`, which has no rule for it");
-    let last: Vec<_> = unexpected.explanations[0].steps.iter().rev().take(2).map(|step| &step.action).collect();
-    assert_eq!(last[0], &Action::Does { what: "has no rule for it".into() });
+    assert_eq!(
+        unexpected.text,
+        "`GrantExclusive` can reach `cpu` in state `IU`, which has no rule for it"
+    );
+    let last: Vec<_> = unexpected.explanations[0]
+        .steps
+        .iter()
+        .rev()
+        .take(2)
+        .map(|step| &step.action)
+        .collect();
+    assert_eq!(
+        last[0],
+        &Action::Does {
+            what: "has no rule for it".into()
+        }
+    );
     assert!(matches!(last[1], Action::Receive { message, .. } if message == "GrantExclusive"));
 
     let unbounded = fault("early");
-    let victims = unbounded.explanations[0]
-        .steps
-        .iter()
-        .filter(|step| matches!(&step.action, Action::Send { message, .. } if message == "VictimShared"));
+    let victims = unbounded.explanations[0].steps.iter().filter(
+        |step| matches!(&step.action, Action::Send { message, .. } if message == "VictimShared"),
+    );
     assert!(victims.count() >= 6, "the sequence shows the rounds");
 
     let dead_end = fault("defer-all-possible");
-    assert!(dead_end.text.contains("`cpu` in `SE` leaves `ForwardInvalid` in its channel"), "{}", dead_end.text);
-    assert!(dead_end.text.contains("the home leaves `Upgrade` of `cpu` in its channel"), "{}", dead_end.text);
+    assert!(
+        dead_end
+            .text
+            .contains("`cpu` in `SE` leaves `ForwardInvalid` in its channel"),
+        "{}",
+        dead_end.text
+    );
+    assert!(
+        dead_end
+            .text
+            .contains("the home leaves `Upgrade` of `cpu` in its channel"),
+        "{}",
+        dead_end.text
+    );
 
     let livelock = fault("silent-eviction");
     let steps = &livelock.explanations[0].steps;
-    let again = Action::Does { what: "what follows repeats for ever".into() };
+    let again = Action::Does {
+        what: "what follows repeats for ever".into(),
+    };
     let from = steps.iter().position(|step| step.action == again).unwrap();
-    let forwards = steps[from..]
-        .iter()
-        .filter(|step| matches!(&step.action, Action::Send { message, .. } if message == "ForwardInvalid"));
+    let forwards = steps[from..].iter().filter(
+        |step| matches!(&step.action, Action::Send { message, .. } if message == "ForwardInvalid"),
+    );
     assert!(forwards.count() >= 2, "the loop sends the forward again");
+}
+
+#[test]
+fn three_remotes_know_no_more_than_two() {
+    for name in ["three", "three-no-device"] {
+        let protocol = text::parse(&read(name)).unwrap();
+        let sets = |explored| {
+            construct_to(
+                &protocol,
+                Extent {
+                    explored,
+                    drained: 1,
+                },
+            )
+            .ok()
+            .unwrap()
+            .knowledge
+            .len()
+        };
+        assert_eq!(sets(2), sets(3));
+    }
 }

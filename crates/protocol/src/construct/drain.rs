@@ -78,10 +78,23 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
             cells.insert((state as u32, *input), position as u32);
         }
     }
-    let to_home = environment.protocol.message_ids().filter(|&message| environment.to_home(message)).collect();
-    let mut product = Product { environment, graph, cells, to_home };
+    let to_home = environment
+        .protocol
+        .message_ids()
+        .filter(|&message| environment.to_home(message))
+        .collect();
+    let mut product = Product {
+        environment,
+        graph,
+        cells,
+        to_home,
+    };
     let settings = vec![product.environment.initial(); graph.remotes as usize];
-    let initial = Whole { home: 0, settings, asked: 0 };
+    let initial = Whole {
+        home: 0,
+        settings,
+        asked: 0,
+    };
     let mut ids = FxHashMap::default();
     ids.insert(initial.clone(), 0u32);
     let mut states = vec![initial];
@@ -113,7 +126,9 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
     let drains = product.drains(&states, &edges);
     let stuck = drains.iter().filter(|&&drains| !drains).count();
     let fault = (stuck > 0).then(|| {
-        let still = |&state: &usize| !drains[state] && edges[state].iter().all(|(_, label)| label.spontaneous());
+        let still = |&state: &usize| {
+            !drains[state] && edges[state].iter().all(|(_, label)| label.spontaneous())
+        };
         let dead_end = (0..states.len()).find(still);
         let at = dead_end.unwrap_or_else(|| drains.iter().position(|&drains| !drains).unwrap_or(0));
         product.stuck(&states, &parents, &edges, at, dead_end.is_some(), stuck)
@@ -129,14 +144,23 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
             sequence: Some(sequence),
         }
     });
-    let takes = |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
+    let takes =
+        |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
     let unexercised = (0..graph.states.len())
         .flat_map(|state| (0..graph.cells[state].len()).map(move |position| (state, position)))
         .filter(|&(state, position)| takes(state, position))
         .map(|(state, position)| (state as u32, position as u32))
         .filter(|place| !exercised.contains(place))
         .collect();
-    Drain { states: states.len(), stuck, in_flight, unexercised, resends, fault, note }
+    Drain {
+        states: states.len(),
+        stuck,
+        in_flight,
+        unexercised,
+        resends,
+        fault,
+        note,
+    }
 }
 
 impl Product<'_, '_> {
@@ -152,20 +176,44 @@ impl Product<'_, '_> {
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
-                let Some(after) = self.environment.receive(setting, message) else { continue };
+                let Some(after) = self.environment.receive(setting, message) else {
+                    continue;
+                };
                 let mut taken = whole.clone();
                 taken.settings[remote] = after;
-                self.home(&mut next, taken, (Event::Message(message), Some(remote as u8)));
+                self.home(
+                    &mut next,
+                    taken,
+                    (Event::Message(message), Some(remote as u8)),
+                );
             }
         }
         for local in 0..self.environment.policy().locals.len() as u8 {
             if whole.asked == 0 {
-                next.push((Whole { asked: local + 1, ..whole.clone() }, Label::Asks(local)));
+                next.push((
+                    Whole {
+                        asked: local + 1,
+                        ..whole.clone()
+                    },
+                    Label::Asks(local),
+                ));
             } else if whole.asked == local + 1 {
-                self.home(&mut next, Whole { asked: 0, ..whole.clone() }, (Event::Local(local), None));
+                self.home(
+                    &mut next,
+                    Whole {
+                        asked: 0,
+                        ..whole.clone()
+                    },
+                    (Event::Local(local), None),
+                );
             }
         }
-        for event in [Event::Unlock, Event::MemoryData(0), Event::MemoryData(1), Event::MemoryDone] {
+        for event in [
+            Event::Unlock,
+            Event::MemoryData(0),
+            Event::MemoryData(1),
+            Event::MemoryDone,
+        ] {
             self.home(&mut next, whole.clone(), (event, None));
         }
         next
@@ -173,7 +221,9 @@ impl Product<'_, '_> {
 
     /// The home reacts to an input that has been taken out of its surroundings.
     fn home(&mut self, next: &mut Vec<(Whole, Label)>, mut after: Whole, input: Input) {
-        let Some(&position) = self.cells.get(&(after.home, input)) else { return };
+        let Some(&position) = self.cells.get(&(after.home, input)) else {
+            return;
+        };
         let label = Label::Home(after.home, position);
         match &self.graph.cells[after.home as usize][position as usize].1 {
             Cell::Leave => return,
@@ -183,7 +233,12 @@ impl Product<'_, '_> {
             Cell::Take { acts, to } => {
                 after.home = *to;
                 for act in acts {
-                    if let Act::Send { message, to: Receiver::Remote(remote), .. } = act {
+                    if let Act::Send {
+                        message,
+                        to: Receiver::Remote(remote),
+                        ..
+                    } = act
+                    {
                         let setting = &mut after.settings[*remote as usize];
                         *setting = self.environment.send(*setting, *message);
                     }
@@ -197,7 +252,9 @@ impl Product<'_, '_> {
         let slots = &self.graph.states[whole.home as usize].slots;
         let remotes = self.graph.remotes as usize;
         let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
-        [HAND, LOCAL, MEMORY, LOCKED].iter().all(|&variable| slot(variable) == 0)
+        [HAND, LOCAL, MEMORY, LOCKED]
+            .iter()
+            .all(|&variable| slot(variable) == 0)
             && whole.asked == 0
             && whole.settings.iter().all(|&setting| {
                 let setting = self.environment.setting(setting);
@@ -241,7 +298,12 @@ impl Product<'_, '_> {
         let mut to = at;
         while to != 0 {
             let from = parents[to] as usize;
-            path.extend(edges[from].iter().find(|(next, _)| *next as usize == to).map(|(_, label)| label));
+            path.extend(
+                edges[from]
+                    .iter()
+                    .find(|(next, _)| *next as usize == to)
+                    .map(|(_, label)| label),
+            );
             to = from;
         }
         path.reverse();
@@ -254,16 +316,37 @@ impl Product<'_, '_> {
             let agents = sequence.agents.len();
             let whole = self.draw(path.iter().copied());
             let from = sequence.steps.len();
-            let what = Action::Does { what: "what follows repeats for ever".into() };
+            let what = Action::Does {
+                what: "what follows repeats for ever".into(),
+            };
             sequence = whole;
-            sequence.steps.insert(from, Step { agent: agents.min(self.graph.remotes as usize), action: what, line: None, visible: true });
+            sequence.steps.insert(
+                from,
+                Step {
+                    agent: agents.min(self.graph.remotes as usize),
+                    action: what,
+                    line: None,
+                    visible: true,
+                },
+            );
         }
-        let settings: Vec<String> =
-            states[at].settings.iter().map(|&setting| self.environment.show(setting)).collect();
-        let what = if dead_end { "nothing moves any more" } else { "messages go round without end" };
+        let settings: Vec<String> = states[at]
+            .settings
+            .iter()
+            .map(|&setting| self.environment.show(setting))
+            .collect();
+        let what = if dead_end {
+            "nothing moves any more"
+        } else {
+            "messages go round without end"
+        };
         let waits = self.waits(&states[at]).join("; ");
         Box::new(Fault {
-            kind: if dead_end { FaultKind::DeadEnd } else { FaultKind::Livelock },
+            kind: if dead_end {
+                FaultKind::DeadEnd
+            } else {
+                FaultKind::Livelock
+            },
             text: format!(
                 "{what} with {}: {waits}; {stuck} of {} states cannot come to rest",
                 settings.join(" and "),
@@ -281,9 +364,11 @@ impl Product<'_, '_> {
         let policy = self.environment.policy();
         let mut waits = Vec::new();
         let leaves = |input: Input| {
-            self.cells.get(&(whole.home, input)).is_some_and(|&position| {
-                self.graph.cells[whole.home as usize][position as usize].1 == Cell::Leave
-            })
+            self.cells
+                .get(&(whole.home, input))
+                .is_some_and(|&position| {
+                    self.graph.cells[whole.home as usize][position as usize].1 == Cell::Leave
+                })
         };
         for (remote, &setting) in whole.settings.iter().enumerate() {
             let setting = self.environment.setting(setting);
@@ -293,30 +378,54 @@ impl Product<'_, '_> {
             };
             let state = &protocol.remote.states[setting.state.index()];
             if !state.stable() {
-                let names: Vec<_> = state.waits.iter().map(|&message| format!("`{}`", protocol.message(message).name)).collect();
-                waits.push(format!("`{agent}` in `{}` waits for {}", state.name, names.join(" or ")));
+                let names: Vec<_> = state
+                    .waits
+                    .iter()
+                    .map(|&message| format!("`{}`", protocol.message(message).name))
+                    .collect();
+                waits.push(format!(
+                    "`{agent}` in `{}` waits for {}",
+                    state.name,
+                    names.join(" or ")
+                ));
             }
             for message in setting.messages() {
                 let name = &protocol.message(message).name;
                 if !self.environment.to_home(message) {
-                    waits.push(format!("`{agent}` in `{}` leaves `{name}` in its channel", state.name));
+                    waits.push(format!(
+                        "`{agent}` in `{}` leaves `{name}` in its channel",
+                        state.name
+                    ));
                 } else if leaves((Event::Message(message), Some(remote as u8))) {
-                    waits.push(format!("the home leaves `{name}` of `{agent}` in its channel"));
+                    waits.push(format!(
+                        "the home leaves `{name}` of `{agent}` in its channel"
+                    ));
                 } else {
                     waits.push(format!("`{name}` of `{agent}` is behind it"));
                 }
             }
         }
         let slots = &self.graph.states[whole.home as usize].slots;
-        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + whole.settings.len() - 1];
+        let slot = |variable: crate::protocol::VariableId| {
+            slots[variable.index() + whole.settings.len() - 1]
+        };
         if let Some(hand) = (slot(HAND) as usize).checked_sub(1) {
-            waits.push(format!("the home has `{}` in hand", protocol.message(policy.requests[hand].message).name));
+            waits.push(format!(
+                "the home has `{}` in hand",
+                protocol.message(policy.requests[hand].message).name
+            ));
         }
         if let Some(local) = (slot(LOCAL) as usize).checked_sub(1) {
-            waits.push(format!("the device waits for `{}`", policy.locals[local].name));
+            waits.push(format!(
+                "the device waits for `{}`",
+                policy.locals[local].name
+            ));
         }
         if let Some(local) = (whole.asked as usize).checked_sub(1) {
-            waits.push(format!("the device waits for `{}` to be accepted", policy.locals[local].name));
+            waits.push(format!(
+                "the device waits for `{}` to be accepted",
+                policy.locals[local].name
+            ));
         }
         waits
     }
@@ -327,12 +436,20 @@ impl Product<'_, '_> {
         let device = drawing.home_agent() + 1;
         for label in labels {
             match label {
-                Label::Silent(remote, before, step) => drawing.silent(*remote, &[(*before, step.clone())]),
+                Label::Silent(remote, before, step) => {
+                    drawing.silent(*remote, &[(*before, step.clone())])
+                }
                 Label::Home(state, position) => {
                     let (input, cell) = &self.graph.cells[*state as usize][*position as usize];
                     match cell {
                         Cell::Take { acts, .. } => drawing.home(*input, acts),
-                        _ => drawing.push(device, Action::Does { what: "is refused".into() }, true),
+                        _ => drawing.push(
+                            device,
+                            Action::Does {
+                                what: "is refused".into(),
+                            },
+                            true,
+                        ),
                     }
                 }
                 Label::Asks(local) => {
@@ -354,8 +471,14 @@ impl Product<'_, '_> {
         let mut first = None;
         for (from, row) in edges.iter().enumerate() {
             for (to, label) in row {
-                let Label::Home(state, position) = *label else { continue };
-                let Cell::Take { acts, .. } = &self.graph.cells[state as usize][position as usize].1 else { continue };
+                let Label::Home(state, position) = *label else {
+                    continue;
+                };
+                let Cell::Take { acts, .. } =
+                    &self.graph.cells[state as usize][position as usize].1
+                else {
+                    continue;
+                };
                 let forwards = acts.iter().any(|act| {
                     matches!(act, Act::Send { message, .. } if self.environment.class(*message) == Class::Forward)
                 });
@@ -386,7 +509,9 @@ impl Product<'_, '_> {
             let mut back = Vec::new();
             let mut at = from;
             while at != to {
-                let Some((before, label)) = parents.get(&at) else { break };
+                let Some((before, label)) = parents.get(&at) else {
+                    break;
+                };
                 back.push((*before, label.clone()));
                 at = *before;
             }
@@ -404,7 +529,9 @@ fn circle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
     let mut seen = FxHashSet::default();
     let (mut at, mut labels) = (start, Vec::new());
     while seen.insert(at) {
-        let Some((to, label)) = edges[at].iter().find(|(_, label)| !label.spontaneous()) else { break };
+        let Some((to, label)) = edges[at].iter().find(|(_, label)| !label.spontaneous()) else {
+            break;
+        };
         labels.push(label);
         at = *to as usize;
     }
@@ -415,7 +542,8 @@ fn circle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
 fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let count = edges.len();
-    let (mut index, mut low, mut component) = (vec![UNSEEN; count], vec![0; count], vec![UNSEEN; count]);
+    let (mut index, mut low, mut component) =
+        (vec![UNSEEN; count], vec![0; count], vec![UNSEEN; count]);
     let (mut next_index, mut next_component) = (0, 0);
     let mut stack = Vec::new();
     for root in 0..count {

@@ -80,19 +80,36 @@ impl<'a> Environment<'a> {
     pub fn new(protocol: &'a Protocol) -> Result<Self, Refusal> {
         let remote = &protocol.remote;
         if let Some(variable) = remote.variables.first() {
-            return Err(Refusal { what: format!("the remote has a variable, `{}`", variable.name), span: variable.span });
+            return Err(Refusal {
+                what: format!("the remote has a variable, `{}`", variable.name),
+                span: variable.span,
+            });
         }
         if let Some(rule) = remote.rules.iter().find(|rule| rule.guard.is_some()) {
-            return Err(Refusal { what: "a rule of the remote has a guard".into(), span: rule.span });
+            return Err(Refusal {
+                what: "a rule of the remote has a guard".into(),
+                span: rule.span,
+            });
         }
-        if let Some(message) = protocol.messages.iter().find(|message| !message.fields.is_empty()) {
-            return Err(Refusal { what: format!("message `{}` has fields", message.name), span: message.span });
+        if let Some(message) = protocol
+            .messages
+            .iter()
+            .find(|message| !message.fields.is_empty())
+        {
+            return Err(Refusal {
+                what: format!("message `{}` has fields", message.name),
+                span: message.span,
+            });
         }
         let mut classes = Vec::new();
         for message in &protocol.messages {
             let channel = &protocol.channels[message.channel.index()];
             match channel.class {
-                Some(class) if channel.from != End::Any && channel.to != End::Any && channel.from != channel.to => {
+                Some(class)
+                    if channel.from != End::Any
+                        && channel.to != End::Any
+                        && channel.from != channel.to =>
+                {
                     classes.push(class);
                 }
                 _ => {
@@ -106,10 +123,12 @@ impl<'a> Environment<'a> {
         let direction = |message: MessageId| protocol.channel_of(message).from == End::Home;
         let queue_of = protocol
             .message_ids()
-            .map(|message| match protocol.order_of(protocol.message(message).channel) {
-                None => 0,
-                Some(group) => 1 + 2 * group + usize::from(direction(message)),
-            })
+            .map(
+                |message| match protocol.order_of(protocol.message(message).channel) {
+                    None => 0,
+                    Some(group) => 1 + 2 * group + usize::from(direction(message)),
+                },
+            )
             .collect();
         let mut per_message = vec![None; protocol.messages.len()];
         for (message, bound) in &protocol.bounds.per_message {
@@ -120,7 +139,10 @@ impl<'a> Environment<'a> {
             queue_of,
             queues: 1 + 2 * protocol.orders.len(),
             classes,
-            in_flight: protocol.bounds.in_flight.map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
+            in_flight: protocol
+                .bounds
+                .in_flight
+                .map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
             per_message,
             settings: Vec::new(),
             ids: FxHashMap::default(),
@@ -155,7 +177,12 @@ impl<'a> Environment<'a> {
 
     /// The highest right a grant gives.
     pub fn granted(&self, grant: MessageId) -> Right {
-        let takes = self.protocol.remote.rules.iter().filter(|rule| rule.event == Event::Message(grant));
+        let takes = self
+            .protocol
+            .remote
+            .rules
+            .iter()
+            .filter(|rule| rule.event == Event::Message(grant));
         takes
             .filter_map(|rule| match &rule.effect {
                 Effect::Take { next, .. } => Some(self.right(next.unwrap_or(rule.state))),
@@ -167,7 +194,10 @@ impl<'a> Environment<'a> {
 
     /// The setting at power-up: initial state, nothing in flight.
     pub fn initial(&mut self) -> SettingId {
-        let empty = Setting { state: StateId(0), queues: vec![Vec::new(); self.queues] };
+        let empty = Setting {
+            state: StateId(0),
+            queues: vec![Vec::new(); self.queues],
+        };
         self.intern(empty)
     }
 
@@ -212,7 +242,10 @@ impl<'a> Environment<'a> {
 
     fn take(setting: &mut Setting, queue: usize, message: MessageId) {
         let messages = &mut setting.queues[queue];
-        let at = messages.iter().position(|&other| other == message).expect("a head is in its queue");
+        let at = messages
+            .iter()
+            .position(|&other| other == message)
+            .expect("a head is in its queue");
         messages.remove(at);
     }
 
@@ -238,7 +271,12 @@ impl<'a> Environment<'a> {
     /// `None` if there is no rule; `Some(None)` if the message is left where it is.
     #[allow(clippy::type_complexity)]
     fn rule(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
-        let rule = self.protocol.remote.rules.iter().find(|rule| rule.state == state && rule.event == event)?;
+        let rule = self
+            .protocol
+            .remote
+            .rules
+            .iter()
+            .find(|rule| rule.state == state && rule.event == event)?;
         match &rule.effect {
             Effect::Never => None,
             Effect::Leave | Effect::Refuse => Some(None),
@@ -267,7 +305,9 @@ impl<'a> Environment<'a> {
         let mut moves = Vec::new();
         for (access, _) in Access::ALL {
             let event = Event::Access(access);
-            let Some(Some((sends, next))) = self.rule(setting.state, event) else { continue };
+            let Some(Some((sends, next))) = self.rule(setting.state, event) else {
+                continue;
+            };
             let full = |message: &MessageId| {
                 self.per_message[message.index()].is_some_and(|limit| {
                     setting.messages().filter(|other| other == message).count() >= limit as usize
@@ -276,7 +316,10 @@ impl<'a> Environment<'a> {
             if (sends.is_empty() && next == setting.state) || sends.iter().any(full) {
                 continue;
             }
-            let after = Setting { state: next, queues: setting.queues.clone() };
+            let after = Setting {
+                state: next,
+                queues: setting.queues.clone(),
+            };
             moves.push(self.moved(after, event, sends)?);
         }
         for queue in 0..self.queues {
@@ -289,7 +332,10 @@ impl<'a> Environment<'a> {
                     None => return Err(Trouble::Unexpected(message)),
                     Some(None) => {}
                     Some(Some((sends, next))) => {
-                        let mut after = Setting { state: next, queues: setting.queues.clone() };
+                        let mut after = Setting {
+                            state: next,
+                            queues: setting.queues.clone(),
+                        };
                         Self::take(&mut after, queue, message);
                         moves.push(self.moved(after, event, sends)?);
                     }
@@ -299,7 +345,12 @@ impl<'a> Environment<'a> {
         Ok(moves)
     }
 
-    fn moved(&mut self, mut after: Setting, event: Event, sends: Vec<MessageId>) -> Result<Move, Trouble> {
+    fn moved(
+        &mut self,
+        mut after: Setting,
+        event: Event,
+        sends: Vec<MessageId>,
+    ) -> Result<Move, Trouble> {
         for &message in &sends {
             self.put(&mut after, message);
         }
@@ -330,8 +381,14 @@ impl<'a> Environment<'a> {
                 if self.to_home(message) {
                     continue;
                 }
-                let Some(Some((sends, next))) = self.rule(setting.state, Event::Message(message)) else { continue };
-                let mut after = Setting { state: next, queues: setting.queues.clone() };
+                let Some(Some((sends, next))) = self.rule(setting.state, Event::Message(message))
+                else {
+                    continue;
+                };
+                let mut after = Setting {
+                    state: next,
+                    queues: setting.queues.clone(),
+                };
                 Self::take(&mut after, queue, message);
                 for &sent in &sends {
                     self.put(&mut after, sent);
@@ -348,8 +405,15 @@ impl<'a> Environment<'a> {
     /// A setting as people write it: `IS{ReadShared, VictimShared}`.
     pub fn show(&self, id: SettingId) -> String {
         let setting = self.setting(id);
-        let names: Vec<&str> = setting.messages().map(|message| self.protocol.message(message).name.as_str()).collect();
-        format!("{}{{{}}}", self.protocol.remote.states[setting.state.index()].name, names.join(", "))
+        let names: Vec<&str> = setting
+            .messages()
+            .map(|message| self.protocol.message(message).name.as_str())
+            .collect();
+        format!(
+            "{}{{{}}}",
+            self.protocol.remote.states[setting.state.index()].name,
+            names.join(", ")
+        )
     }
 
     /// The policy this environment is for.

@@ -50,7 +50,8 @@ pub fn explain(
         .map(|other| {
             let operations = operations(view, other);
             let target = (other == remote).then_some(setting);
-            find(environment, &operations, target).unwrap_or_else(|| vec![Vec::new(); operations.len() + 1])
+            find(environment, &operations, target)
+                .unwrap_or_else(|| vec![Vec::new(); operations.len() + 1])
         })
         .collect();
     let mut drawing = Drawing::new(environment, remotes);
@@ -72,7 +73,13 @@ pub fn explain(
     }
     if let Some(message) = delivered {
         drawing.receive(remote as usize, message, drawing.home_agent(), false);
-        drawing.push(remote as usize, Action::Does { what: "has no rule for it".into() }, false);
+        drawing.push(
+            remote as usize,
+            Action::Does {
+                what: "has no rule for it".into(),
+            },
+            false,
+        );
     }
     drawing.sequence
 }
@@ -86,7 +93,11 @@ fn operations(view: &[ViewStep], remote: u8) -> Vec<Operation> {
             }
         }
         operations.extend(step.acts.iter().filter_map(|act| match act {
-            Act::Send { message, to: Receiver::Remote(to), .. } if *to == remote => Some(Operation::Sent(*message)),
+            Act::Send {
+                message,
+                to: Receiver::Remote(to),
+                ..
+            } if *to == remote => Some(Operation::Sent(*message)),
             _ => None,
         }));
     }
@@ -94,7 +105,11 @@ fn operations(view: &[ViewStep], remote: u8) -> Vec<Operation> {
 }
 
 /// A shortest run through all operations, to the target setting if one is given.
-fn find(environment: &mut Environment, operations: &[Operation], target: Option<SettingId>) -> Option<Run> {
+fn find(
+    environment: &mut Environment,
+    operations: &[Operation],
+    target: Option<SettingId>,
+) -> Option<Run> {
     type Place = (usize, SettingId);
     let start: Place = (0, environment.initial());
     let mut parents: FxHashMap<Place, Option<(Place, Option<Move>)>> = FxHashMap::default();
@@ -135,7 +150,9 @@ fn find(environment: &mut Environment, operations: &[Operation], target: Option<
                     reach((position, step.to), Some(step.clone()));
                 }
             }
-            Err(Trouble::TooMany(step)) if Some(step.to) == target => reach((position, step.to), Some(step.clone())),
+            Err(Trouble::TooMany(step)) if Some(step.to) == target => {
+                reach((position, step.to), Some(step.clone()))
+            }
             Err(_) => {}
         }
     }
@@ -159,7 +176,9 @@ impl<'e, 'a> Drawing<'e, 'a> {
         let name = &environment.protocol.remote.name;
         let mut agents: Vec<String> = match remotes {
             1 => vec![name.clone()],
-            _ => (0..remotes).map(|remote| format!("{name} {remote}")).collect(),
+            _ => (0..remotes)
+                .map(|remote| format!("{name} {remote}"))
+                .collect(),
         };
         agents.push("home".into());
         if !environment.policy().locals.is_empty() {
@@ -168,7 +187,10 @@ impl<'e, 'a> Drawing<'e, 'a> {
         Drawing {
             environment,
             remotes: remotes as usize,
-            sequence: Sequence { agents, steps: Vec::new() },
+            sequence: Sequence {
+                agents,
+                steps: Vec::new(),
+            },
             flying: Vec::new(),
             flights: 0,
         }
@@ -181,7 +203,12 @@ impl<'e, 'a> Drawing<'e, 'a> {
 
     /// Adds a step.
     pub fn push(&mut self, agent: usize, action: Action, visible: bool) {
-        self.sequence.steps.push(Step { agent, action, line: None, visible });
+        self.sequence.steps.push(Step {
+            agent,
+            action,
+            line: None,
+            visible,
+        });
     }
 
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
@@ -189,14 +216,25 @@ impl<'e, 'a> Drawing<'e, 'a> {
         self.flights += 1;
         self.flying.push((from, to, message, flight));
         let message = self.environment.protocol.message(message).name.clone();
-        self.push(from, Action::Send { message, to, flight }, visible);
+        self.push(
+            from,
+            Action::Send {
+                message,
+                to,
+                flight,
+            },
+            visible,
+        );
     }
 
     /// Adds the arrival of a message.
     pub fn receive(&mut self, agent: usize, message: MessageId, from: usize, visible: bool) {
-        let at = self.flying.iter().position(|&(sender, receiver, other, _)| {
-            (sender, receiver, other) == (from, agent, message)
-        });
+        let at = self
+            .flying
+            .iter()
+            .position(|&(sender, receiver, other, _)| {
+                (sender, receiver, other) == (from, agent, message)
+            });
         let flight = match at {
             Some(at) => self.flying.remove(at).3,
             None => {
@@ -205,7 +243,15 @@ impl<'e, 'a> Drawing<'e, 'a> {
             }
         };
         let message = self.environment.protocol.message(message).name.clone();
-        self.push(agent, Action::Receive { message, from, flight }, visible);
+        self.push(
+            agent,
+            Action::Receive {
+                message,
+                from,
+                flight,
+            },
+            visible,
+        );
     }
 
     /// Adds silent moves of a remote, each with the setting it starts from.
@@ -214,15 +260,26 @@ impl<'e, 'a> Drawing<'e, 'a> {
             let agent = remote as usize;
             match step.event {
                 Event::Message(message) => self.receive(agent, message, self.remotes, false),
-                Event::Access(access) => self.push(agent, Action::Does { what: access.name().into() }, false),
+                Event::Access(access) => self.push(
+                    agent,
+                    Action::Does {
+                        what: access.name().into(),
+                    },
+                    false,
+                ),
                 _ => {}
             }
             for &message in &step.sends {
                 self.send(agent, self.remotes, message, false);
             }
-            let (from, to) = (self.environment.setting(*before).state, self.environment.setting(step.to).state);
+            let (from, to) = (
+                self.environment.setting(*before).state,
+                self.environment.setting(step.to).state,
+            );
             if from != to {
-                let state = self.environment.protocol.remote.states[to.index()].name.clone();
+                let state = self.environment.protocol.remote.states[to.index()]
+                    .name
+                    .clone();
                 self.push(agent, Action::Becomes { state }, false);
             }
         }
@@ -235,8 +292,14 @@ impl<'e, 'a> Drawing<'e, 'a> {
         let does = |what: String| Action::Does { what };
         let locals = &self.environment.policy().locals;
         match input {
-            (Event::Message(message), Some(sender)) => self.receive(home, message, sender as usize, true),
-            (Event::Local(local), _) => self.push(device, does(format!("asks {}", locals[local as usize].name)), true),
+            (Event::Message(message), Some(sender)) => {
+                self.receive(home, message, sender as usize, true)
+            }
+            (Event::Local(local), _) => self.push(
+                device,
+                does(format!("asks {}", locals[local as usize].name)),
+                true,
+            ),
             (Event::Unlock, _) => self.push(device, does("unlocks".into()), true),
             (Event::MemoryData(_), _) => self.push(home, does("memory has been read".into()), true),
             (Event::MemoryDone, _) => self.push(home, does("memory has been written".into()), true),
@@ -244,13 +307,23 @@ impl<'e, 'a> Drawing<'e, 'a> {
         }
         for act in acts {
             match act {
-                Act::Send { message, to: Receiver::Remote(to), .. } => self.send(home, *to as usize, *message, true),
+                Act::Send {
+                    message,
+                    to: Receiver::Remote(to),
+                    ..
+                } => self.send(home, *to as usize, *message, true),
                 Act::Send { .. } | Act::WriteMemory | Act::Done | Act::Unlocked => {}
                 Act::StartRead => self.push(home, does("reads memory".into()), true),
                 Act::StartWrite => self.push(home, does("writes memory".into()), true),
-                Act::StartStore { .. } => self.push(home, does("writes the bytes to memory".into()), true),
+                Act::StartStore { .. } => {
+                    self.push(home, does("writes the bytes to memory".into()), true)
+                }
                 Act::Acknowledge(local) => {
-                    self.push(home, does(format!("acknowledges {}", locals[*local as usize].name)), true);
+                    self.push(
+                        home,
+                        does(format!("acknowledges {}", locals[*local as usize].name)),
+                        true,
+                    );
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! Finds every state a home can reach, by running its program on everything that may happen to it.
 
+use super::environment::{SettingId, Trouble};
 use super::explain::{explain, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeId, Stop};
-use super::environment::{SettingId, Trouble};
 use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -50,7 +50,12 @@ pub struct HomeGraph {
 impl HomeGraph {
     /// Transitions: inputs that are taken.
     pub fn transitions(&self) -> usize {
-        let taken = |cells: &Vec<(Input, Cell)>| cells.iter().filter(|cell| matches!(cell.1, Cell::Take { .. })).count();
+        let taken = |cells: &Vec<(Input, Cell)>| {
+            cells
+                .iter()
+                .filter(|cell| matches!(cell.1, Cell::Take { .. }))
+                .count()
+        };
         self.cells.iter().map(taken).sum()
     }
 
@@ -61,8 +66,13 @@ impl HomeGraph {
         while at != 0 {
             let (before, position) = self.parents[at as usize];
             let (input, cell) = &self.cells[before as usize][position as usize];
-            let Cell::Take { acts, .. } = cell else { unreachable!("only taken inputs lead on") };
-            view.push(ViewStep { input: *input, acts: acts.clone() });
+            let Cell::Take { acts, .. } = cell else {
+                unreachable!("only taken inputs lead on")
+            };
+            view.push(ViewStep {
+                input: *input,
+                acts: acts.clone(),
+            });
             at = before;
         }
         view.reverse();
@@ -81,8 +91,16 @@ pub fn inputs(knowledge: &Knowledge, remotes: u8) -> Vec<Input> {
     let policy = environment.policy();
     let mut inputs = Vec::new();
     for remote in 0..remotes {
-        for class in [Class::Request, Class::Victim, Class::Answer, Class::Acknowledgement] {
-            let of_class = environment.protocol.message_ids().filter(|&message| environment.class(message) == class);
+        for class in [
+            Class::Request,
+            Class::Victim,
+            Class::Answer,
+            Class::Acknowledgement,
+        ] {
+            let of_class = environment
+                .protocol
+                .message_ids()
+                .filter(|&message| environment.class(message) == class);
             inputs.extend(of_class.map(|message| (Event::Message(message), Some(remote))));
         }
     }
@@ -90,7 +108,11 @@ pub fn inputs(knowledge: &Knowledge, remotes: u8) -> Vec<Input> {
     if policy.locals.iter().any(|local| local.lock) {
         inputs.push((Event::Unlock, None));
     }
-    let chosen = policy.requests.iter().flat_map(|request| &request.grants).any(|grant| grant.when == When::Chosen);
+    let chosen = policy
+        .requests
+        .iter()
+        .flat_map(|request| &request.grants)
+        .any(|grant| grant.when == When::Chosen);
     inputs.extend((0..=u8::from(chosen)).map(|choice| (Event::MemoryData(choice), None)));
     inputs.push((Event::MemoryDone, None));
     inputs
@@ -119,11 +141,27 @@ pub fn explore(
 ) -> Result<HomeGraph, Box<Fault>> {
     let policy = knowledge.environment.policy();
     let machine = Machine::new(controller, remotes);
-    let graph = HomeGraph { remotes, states: Vec::new(), cells: Vec::new(), parents: Vec::new(), notes: Vec::new() };
-    let mut explorer =
-        Explorer { knowledge, machine, entries, policy, graph, ids: FxHashMap::default(), noted: Vec::new() };
+    let graph = HomeGraph {
+        remotes,
+        states: Vec::new(),
+        cells: Vec::new(),
+        parents: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut explorer = Explorer {
+        knowledge,
+        machine,
+        entries,
+        policy,
+        graph,
+        ids: FxHashMap::default(),
+        noted: Vec::new(),
+    };
     if let Err(stop) = explorer.knowledge.initial() {
-        let step = ViewStep { input: (Event::Unlock, None), acts: Vec::new() };
+        let step = ViewStep {
+            input: (Event::Unlock, None),
+            acts: Vec::new(),
+        };
         return Err(explorer.stopped(stop, Vec::new(), 0, &step));
     }
     let initial = explorer.machine.initial();
@@ -160,24 +198,43 @@ impl Explorer<'_, '_> {
                 Ok(None) => return Ok(()),
                 Ok(Some(after)) => self.check_expectation(state, input, after)?,
                 Err(stop) => {
-                    let step = ViewStep { input, acts: Vec::new() };
+                    let step = ViewStep {
+                        input,
+                        acts: Vec::new(),
+                    };
                     return Err(self.stopped(stop, self.graph.view(state), sender, &step));
                 }
             }
         }
         let mut after = self.graph.states[state as usize].clone();
-        let occasion = Occasion { event, sender, own: None, fields: &[] };
-        let mut lazy = Lazy { knowledge: self.knowledge, entries: self.entries, stop: None };
+        let occasion = Occasion {
+            event,
+            sender,
+            own: None,
+            fields: &[],
+        };
+        let mut lazy = Lazy {
+            knowledge: self.knowledge,
+            entries: self.entries,
+            stop: None,
+        };
         let outcome = self.machine.step(&mut after, occasion, &mut lazy);
         let stop = lazy.stop.take();
         let cell = match outcome {
             Err(interrupted) => {
-                let stop = stop.unwrap_or_else(|| panic!("the home program faults: {:?}", interrupted.fault));
+                let stop = stop
+                    .unwrap_or_else(|| panic!("the home program faults: {:?}", interrupted.fault));
                 let to = interrupted.acts.iter().rev().find_map(|act| match act {
-                    Act::Send { to: Receiver::Remote(to), .. } => Some(*to),
+                    Act::Send {
+                        to: Receiver::Remote(to),
+                        ..
+                    } => Some(*to),
                     _ => None,
                 });
-                let step = ViewStep { input, acts: interrupted.acts };
+                let step = ViewStep {
+                    input,
+                    acts: interrupted.acts,
+                };
                 return Err(self.stopped(stop, self.graph.view(state), to.unwrap_or(0), &step));
             }
             Ok(Outcome::Unexpected) => match event {
@@ -218,7 +275,14 @@ impl Explorer<'_, '_> {
     /// A run of what the home has seen, ending with the given remote in the given setting.
     fn run(&mut self, view: &View, remote: u8, setting: SettingId) -> crate::sequence::Sequence {
         let remotes = self.graph.remotes;
-        explain(&mut self.knowledge.environment, view, remotes, remote, setting, None)
+        explain(
+            &mut self.knowledge.environment,
+            view,
+            remotes,
+            remote,
+            setting,
+            None,
+        )
     }
 
     /// The fault behind a knowledge set that could not be built while `step` was under way.
@@ -235,9 +299,17 @@ impl Explorer<'_, '_> {
                 let state = self.knowledge.environment.setting(setting).state;
                 let state = &protocol.remote.states[state.index()].name;
                 let name = self.name(message).to_string();
-                let text = format!("`{name}` can reach `{agent}` in state `{state}`, which has no rule for it");
-                let sequence =
-                    explain(&mut self.knowledge.environment, &view, remotes, remote, setting, Some(message));
+                let text = format!(
+                    "`{name}` can reach `{agent}` in state `{state}`, which has no rule for it"
+                );
+                let sequence = explain(
+                    &mut self.knowledge.environment,
+                    &view,
+                    remotes,
+                    remote,
+                    setting,
+                    Some(message),
+                );
                 Box::new(Fault {
                     kind: FaultKind::UnexpectedMessage,
                     text,
@@ -265,11 +337,16 @@ impl Explorer<'_, '_> {
                     self.knowledge.environment.show(with),
                     self.knowledge.environment.show(without)
                 );
-                let explanations = vec![self.run(&view, remote, with), self.run(&view, remote, without)];
+                let explanations = vec![
+                    self.run(&view, remote, with),
+                    self.run(&view, remote, without),
+                ];
                 Box::new(Fault {
                     kind: FaultKind::LostCount,
                     text,
-                    remedy: Some("answer every forward, once, with a message of class answer".into()),
+                    remedy: Some(
+                        "answer every forward, once, with a message of class answer".into(),
+                    ),
                     span: self.policy.span,
                     explanations,
                 })
@@ -281,16 +358,26 @@ impl Explorer<'_, '_> {
     fn stuck(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
         let remote = input.1.unwrap_or(0);
         let known = self.graph.known(state, remote);
-        let after = self.knowledge.receive(known, message).ok().flatten().expect("the message can arrive");
+        let after = self
+            .knowledge
+            .receive(known, message)
+            .ok()
+            .flatten()
+            .expect("the message can arrive");
         let name = self.name(message).to_string();
         let mut view = self.graph.view(state);
-        view.push(ViewStep { input, acts: Vec::new() });
+        view.push(ViewStep {
+            input,
+            acts: Vec::new(),
+        });
         if self.knowledge.environment.class(message) != Class::Request {
             let settings = self.knowledge.settings(after)[0];
             let sequence = self.run(&view, remote, settings);
             return Box::new(Fault {
                 kind: FaultKind::SlotBusy,
-                text: format!("`{name}` brings dirty data while the memory slot of the line is busy"),
+                text: format!(
+                    "`{name}` brings dirty data while the memory slot of the line is busy"
+                ),
                 remedy: Some("let requests wait for the victims that precede them".into()),
                 span: self.knowledge.environment.protocol.message(message).span,
                 explanations: vec![sequence],
@@ -298,7 +385,11 @@ impl Explorer<'_, '_> {
         }
         let blocked = self.knowledge.blockings[self.knowledge.blocking(message)];
         let (owing, free) = self.split(after, blocked);
-        let explanations = [owing, free].into_iter().flatten().map(|setting| self.run(&view, remote, setting)).collect();
+        let explanations = [owing, free]
+            .into_iter()
+            .flatten()
+            .map(|setting| self.run(&view, remote, setting))
+            .collect();
         Box::new(Fault {
             kind: FaultKind::NeitherServedNorStalled,
             text: format!(
@@ -311,10 +402,15 @@ impl Explorer<'_, '_> {
     }
 
     /// Two settings of a set, if there are such: one that is sure to bring a message, one that is not.
-    fn split(&mut self, known: KnowledgeId, blocked: Option<usize>) -> (Option<SettingId>, Option<SettingId>) {
+    fn split(
+        &mut self,
+        known: KnowledgeId,
+        blocked: Option<usize>,
+    ) -> (Option<SettingId>, Option<SettingId>) {
         let settings = self.knowledge.settings(known).to_vec();
-        let (owing, free): (Vec<_>, Vec<_>) =
-            settings.into_iter().partition(|&setting| self.knowledge.environment.must_answer(setting, blocked));
+        let (owing, free): (Vec<_>, Vec<_>) = settings
+            .into_iter()
+            .partition(|&setting| self.knowledge.environment.must_answer(setting, blocked));
         (owing.first().copied(), free.first().copied())
     }
 
@@ -343,12 +439,18 @@ impl Explorer<'_, '_> {
             if waits && !facts.must_answer[0] {
                 let view = self.graph.view(state);
                 let (owing, free) = self.split(known, None);
-                let explanations =
-                    [owing, free].into_iter().flatten().map(|setting| self.run(&view, remote, setting)).collect();
+                let explanations = [owing, free]
+                    .into_iter()
+                    .flatten()
+                    .map(|setting| self.run(&view, remote, setting))
+                    .collect();
                 return Err(Box::new(Fault {
                     kind: FaultKind::MayNotExist,
                     text: "the home waits for dirty data that need not exist".into(),
-                    remedy: Some("give the remote different answers for the cases that the charts show".into()),
+                    remedy: Some(
+                        "give the remote different answers for the cases that the charts show"
+                            .into(),
+                    ),
                     span,
                     explanations,
                 }));
@@ -358,20 +460,49 @@ impl Explorer<'_, '_> {
     }
 
     /// An answer tells what the author expects of it.
-    fn check_expectation(&mut self, state: u32, input: Input, after: KnowledgeId) -> Result<(), Box<Fault>> {
-        let (Event::Message(message), Some(remote)) = input else { return Ok(()) };
-        for expectation in self.policy.expectations.iter().filter(|expectation| expectation.answer == message) {
+    fn check_expectation(
+        &mut self,
+        state: u32,
+        input: Input,
+        after: KnowledgeId,
+    ) -> Result<(), Box<Fault>> {
+        let (Event::Message(message), Some(remote)) = input else {
+            return Ok(());
+        };
+        for expectation in self
+            .policy
+            .expectations
+            .iter()
+            .filter(|expectation| expectation.answer == message)
+        {
             let right = |explorer: &Self, setting| {
-                explorer.knowledge.environment.right(explorer.knowledge.environment.setting(setting).state)
+                explorer
+                    .knowledge
+                    .environment
+                    .right(explorer.knowledge.environment.setting(setting).state)
             };
             let settings = self.knowledge.settings(after).to_vec();
-            let Some(&wrong) = settings.iter().find(|&&setting| right(self, setting) > expectation.right) else { continue };
-            let as_expected = settings.iter().find(|&&setting| right(self, setting) <= expectation.right).copied();
+            let Some(&wrong) = settings
+                .iter()
+                .find(|&&setting| right(self, setting) > expectation.right)
+            else {
+                continue;
+            };
+            let as_expected = settings
+                .iter()
+                .find(|&&setting| right(self, setting) <= expectation.right)
+                .copied();
             let mut view = self.graph.view(state);
-            view.push(ViewStep { input, acts: Vec::new() });
+            view.push(ViewStep {
+                input,
+                acts: Vec::new(),
+            });
             let shown = self.knowledge.environment.show(wrong);
-            let explanations =
-                as_expected.into_iter().chain([wrong]).map(|setting| self.run(&view, remote, setting)).collect();
+            let explanations = as_expected
+                .into_iter()
+                .chain([wrong])
+                .map(|setting| self.run(&view, remote, setting))
+                .collect();
             return Err(Box::new(Fault {
                 kind: FaultKind::WrongExpectation,
                 text: format!(
@@ -393,30 +524,55 @@ impl Explorer<'_, '_> {
 
     /// Remarks, once per request, that it may be served before an earlier message has arrived.
     fn note_early_service(&mut self, state: u32, input: Input) {
-        let (Event::Message(message), Some(remote)) = input else { return };
-        if self.knowledge.environment.class(message) != Class::Request || self.noted.contains(&message) {
+        let (Event::Message(message), Some(remote)) = input else {
+            return;
+        };
+        if self.knowledge.environment.class(message) != Class::Request
+            || self.noted.contains(&message)
+        {
             return;
         }
-        let Ok(Some(after)) = self.knowledge.receive(self.graph.known(state, remote), message) else { return };
+        let Ok(Some(after)) = self
+            .knowledge
+            .receive(self.graph.known(state, remote), message)
+        else {
+            return;
+        };
         let facts = self.knowledge.facts(after);
         if facts.victims || facts.acknowledgements || facts.forward {
             self.noted.push(message);
-            let what = if facts.forward { "a forward is unanswered" } else { "an earlier victim may be in flight" };
+            let what = if facts.forward {
+                "a forward is unanswered"
+            } else {
+                "an earlier victim may be in flight"
+            };
             let text = format!("`{}` may be served while {what}", self.name(message));
-            self.graph.notes.push(Note { text, sequence: None });
+            self.graph.notes.push(Note {
+                text,
+                sequence: None,
+            });
         }
     }
 
     /// Remarks, once per request, that it may wait for a message that need not exist
     /// (`stall possible`; the drain check decides whether that strands it).
     fn note_doubtful_wait(&mut self, state: u32, input: Input) {
-        let (Event::Message(message), Some(remote)) = input else { return };
-        let idle = [MEMORY, HAND, LOCAL].iter().all(|&variable| self.slot(state, variable) == 0);
+        let (Event::Message(message), Some(remote)) = input else {
+            return;
+        };
+        let idle = [MEMORY, HAND, LOCAL]
+            .iter()
+            .all(|&variable| self.slot(state, variable) == 0);
         if self.policy.stall == Stall::Proven || !idle || self.noted.contains(&message) {
             return;
         }
         let locked = self.slot(state, super::program::LOCKED) != 0;
-        let Ok(Some(after)) = self.knowledge.receive(self.graph.known(state, remote), message) else { return };
+        let Ok(Some(after)) = self
+            .knowledge
+            .receive(self.graph.known(state, remote), message)
+        else {
+            return;
+        };
         let blocking = self.knowledge.blocking(message);
         if locked || self.knowledge.facts(after).must_answer[blocking] {
             return;
@@ -425,9 +581,15 @@ impl Explorer<'_, '_> {
         let blocked = self.knowledge.blockings[blocking];
         let (_, free) = self.split(after, blocked);
         let mut view = self.graph.view(state);
-        view.push(ViewStep { input, acts: Vec::new() });
+        view.push(ViewStep {
+            input,
+            acts: Vec::new(),
+        });
         let sequence = free.map(|setting| self.run(&view, remote, setting));
-        let text = format!("`{}` may wait for a victim that need not exist", self.name(message));
+        let text = format!(
+            "`{}` may wait for a victim that need not exist",
+            self.name(message)
+        );
         self.graph.notes.push(Note { text, sequence });
     }
 }

@@ -75,7 +75,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Number of sets found so far.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.sets.len()
     }
 
@@ -92,7 +92,10 @@ impl<'a> Knowledge<'a> {
     /// Which entry of [`Facts::must_answer`] speaks of a stalled request.
     pub fn blocking(&self, request: MessageId) -> usize {
         let queue = self.environment.ordered_queue(request);
-        self.blockings.iter().position(|&other| other == queue).expect("every request's queue is listed")
+        self.blockings
+            .iter()
+            .position(|&other| other == queue)
+            .expect("every request's queue is listed")
     }
 
     /// What the home knows at power-up.
@@ -102,14 +105,24 @@ impl<'a> Knowledge<'a> {
     }
 
     /// What it knows after taking a message; `None` if the message cannot arrive.
-    pub fn receive(&mut self, id: KnowledgeId, message: MessageId) -> Result<Option<KnowledgeId>, Stop> {
+    pub fn receive(
+        &mut self,
+        id: KnowledgeId,
+        message: MessageId,
+    ) -> Result<Option<KnowledgeId>, Stop> {
         if let Some(&known) = self.received.get(&(id, message)) {
             return Ok(known);
         }
         let before = self.sets[id.0 as usize].clone();
-        let after: Vec<_> =
-            before.iter().filter_map(|&setting| self.environment.receive(setting, message)).collect();
-        let known = if after.is_empty() { None } else { Some(self.close(after)?) };
+        let after: Vec<_> = before
+            .iter()
+            .filter_map(|&setting| self.environment.receive(setting, message))
+            .collect();
+        let known = if after.is_empty() {
+            None
+        } else {
+            Some(self.close(after)?)
+        };
         self.received.insert((id, message), known);
         Ok(known)
     }
@@ -120,14 +133,21 @@ impl<'a> Knowledge<'a> {
             return Ok(known);
         }
         let before = self.sets[id.0 as usize].clone();
-        let after = before.iter().map(|&setting| self.environment.send(setting, message)).collect();
+        let after = before
+            .iter()
+            .map(|&setting| self.environment.send(setting, message))
+            .collect();
         let known = self.close(after)?;
         self.sent.insert((id, message), known);
         Ok(known)
     }
 
     /// A receive that has been computed: `None` if it never was, `Some(None)` if it is impossible.
-    pub fn known_receive(&self, id: KnowledgeId, message: MessageId) -> Option<Option<KnowledgeId>> {
+    pub fn known_receive(
+        &self,
+        id: KnowledgeId,
+        message: MessageId,
+    ) -> Option<Option<KnowledgeId>> {
         self.received.get(&(id, message)).copied()
     }
 
@@ -168,7 +188,12 @@ impl<'a> Knowledge<'a> {
 
     fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, Stop> {
         let policy = self.environment.policy();
-        let awaited = |message: &MessageId| policy.awaits.iter().any(|rule| rule.grants.contains(message));
+        let awaited = |message: &MessageId| {
+            policy
+                .awaits
+                .iter()
+                .any(|rule| rule.grants.contains(message))
+        };
         let mut facts = Facts {
             rights: Right::None,
             dirty: false,
@@ -193,18 +218,22 @@ impl<'a> Knowledge<'a> {
                     Class::Request => {}
                     Class::Victim => facts.victims |= !policy.serve_past.contains(&message),
                     Class::Answer | Class::Forward => forward = true,
-                    Class::Grant => facts.rights = facts.rights.max(self.environment.granted(message)),
+                    Class::Grant => {
+                        facts.rights = facts.rights.max(self.environment.granted(message))
+                    }
                     Class::Acknowledgement => {
                         facts.acknowledgements = true;
                         facts.unacknowledged = true;
                     }
                 }
-                facts.dirty |= self.environment.to_home(message) && carries == crate::protocol::Carries::DirtyLine;
+                facts.dirty |= self.environment.to_home(message)
+                    && carries == crate::protocol::Carries::DirtyLine;
             }
             *(if forward { &mut with } else { &mut without }) = Some(id);
             for index in 0..self.blockings.len() {
                 let blocked = self.blockings[index];
-                facts.must_answer[index] = facts.must_answer[index] && self.environment.must_answer(id, blocked);
+                facts.must_answer[index] =
+                    facts.must_answer[index] && self.environment.must_answer(id, blocked);
             }
         }
         if let (Some(with), Some(without)) = (with, without) {

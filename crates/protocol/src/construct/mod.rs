@@ -37,11 +37,27 @@ use knowledge::{Knowledge, KnowledgeId};
 use program::{freeze, Entry, Writer};
 use table::{refine, HomeTable};
 
-/// Remotes up to which home states are multiplied out to find every knowledge set.
-/// No protocol tried has shown a set with three remotes that two do not reach.
-const MOST_REMOTES: u8 = 3;
-/// Remotes up to which the drain check multiplies settings out; the checker covers the rest.
-const MOST_DRAINED: u8 = 2;
+/// How far a construction multiplies remotes out.
+///
+/// Knowledge sets are the same for any number of remotes from two on in every protocol tried
+/// (a test compares two with three). Should a larger system ever reach a set that was not found,
+/// its home has no rule there, and the checker reports the message as unexpected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Remotes for which home states are explored, if a system of the text has as many.
+    pub explored: u8,
+    /// Remotes for which the drain check runs. The checker's model covers it for every system.
+    pub drained: u8,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Extent {
+            explored: 2,
+            drained: 1,
+        }
+    }
+}
 
 /// Why there is no home.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,15 +76,15 @@ pub struct Construction<'a> {
     pub class_of: Vec<u32>,
     /// The home for one remote, multiplied out.
     pub graph: HomeGraph,
-    /// The home for as many remotes as the text's largest system has (three at most), if more than one.
+    /// The home for several remotes, if a system of the text has more than one.
     pub joint: Option<HomeGraph>,
-    /// The drain check of one remote, and of two where a system has several.
+    /// The drain checks, of one remote and up.
     pub drains: Vec<Drain>,
     entries: Vec<Entry>,
     program: Controller,
 }
 
-/// Constructs the home of a protocol whose home is a policy.
+/// Constructs the home of a protocol whose home is a policy, to the default [`Extent`].
 ///
 /// The drain check is part of the result ([`Construction::fault`]), since the table is worth
 /// looking at even where it fails.
@@ -79,45 +95,67 @@ pub struct Construction<'a> {
 /// # Panics
 /// If the protocol's home is a controller written by hand.
 pub fn construct(protocol: &Protocol) -> Result<Construction<'_>, ConstructionError> {
-    let Home::Policy(policy) = &protocol.home else { panic!("the home of this protocol is written by hand") };
+    construct_to(protocol, Extent::default())
+}
+
+/// As [`construct`], to the given extent.
+///
+/// # Errors
+/// As [`construct`].
+///
+/// # Panics
+/// As [`construct`].
+pub fn construct_to(
+    protocol: &Protocol,
+    extent: Extent,
+) -> Result<Construction<'_>, ConstructionError> {
+    let Home::Policy(policy) = &protocol.home else {
+        panic!("the home of this protocol is written by hand")
+    };
     let environment = Environment::new(protocol).map_err(ConstructionError::Refused)?;
     check_grants(&environment, policy).map_err(ConstructionError::Fault)?;
     let mut knowledge = Knowledge::new(environment);
     let (program, entries) = Writer::write(protocol, policy, |request| knowledge.blocking(request));
-    let mut explore = |remotes| explore(&mut knowledge, &program, &entries, remotes).map_err(ConstructionError::Fault);
-    let graph = explore(1)?;
-    let remotes = protocol.systems.iter().map(|system| system.remotes).max().unwrap_or(1).min(MOST_REMOTES);
-    let joint = (remotes > 1).then(|| explore(remotes)).transpose()?;
+    let explore = |knowledge: &mut Knowledge, remotes| {
+        explore(knowledge, &program, &entries, remotes).map_err(ConstructionError::Fault)
+    };
+    let largest = protocol
+        .systems
+        .iter()
+        .map(|system| system.remotes)
+        .max()
+        .unwrap_or(1);
+    let graph = explore(&mut knowledge, 1)?;
+    let joint = match largest.min(extent.explored) {
+        0 | 1 => None,
+        remotes => Some(explore(&mut knowledge, remotes)?),
+    };
     let mut drains = vec![drain::drain(&mut knowledge.environment, &graph)];
-    if remotes > 1 {
-        let drained = remotes.min(MOST_DRAINED);
-        if drained == remotes {
-            drains.extend(joint.iter().map(|joint| drain::drain(&mut knowledge.environment, joint)));
-        } else {
-            let smaller = explore_again(&mut knowledge, &program, &entries, drained)?;
-            drains.push(drain::drain(&mut knowledge.environment, &smaller));
-        }
+    for remotes in 2..=largest.min(extent.drained) {
+        let graph = explore(&mut knowledge, remotes)?;
+        drains.push(drain::drain(&mut knowledge.environment, &graph));
     }
     let class_of = classes(&knowledge, &entries);
-    Ok(Construction { knowledge, class_of, graph, joint, drains, entries, program })
-}
-
-fn explore_again(
-    knowledge: &mut Knowledge,
-    program: &Controller,
-    entries: &[Entry],
-    remotes: u8,
-) -> Result<HomeGraph, ConstructionError> {
-    explore(knowledge, program, entries, remotes).map_err(ConstructionError::Fault)
+    Ok(Construction {
+        knowledge,
+        class_of,
+        graph,
+        joint,
+        drains,
+        entries,
+        program,
+    })
 }
 
 /// Classes of knowledge sets with equal facts and equivalent futures.
 fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
-    refine(knowledge.len(), |set, class| {
+    refine(knowledge.count(), |set, class| {
         let id = KnowledgeId(set as u16);
         let class_of = |next: Option<KnowledgeId>| next.map(|next| class[next.0 as usize]);
         let value = |entry: &Entry| match *entry {
-            Entry::Receive(message) => (0, class_of(knowledge.known_receive(id, message).flatten())),
+            Entry::Receive(message) => {
+                (0, class_of(knowledge.known_receive(id, message).flatten()))
+            }
             Entry::Send(message) => (0, class_of(knowledge.known_send(id, message))),
             fact => (fact.of(knowledge.facts(id)).unwrap_or(0), None),
         };
@@ -129,8 +167,8 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
 fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
     for grant in policy.requests.iter().flat_map(|request| &request.grants) {
         let gives = environment.granted(grant.message);
-        let chosen_without_data =
-            grant.when == When::Chosen && !environment.protocol.message(grant.message).carries.line();
+        let chosen_without_data = grant.when == When::Chosen
+            && !environment.protocol.message(grant.message).carries.line();
         if gives == grant.right && !chosen_without_data {
             continue;
         }
@@ -138,7 +176,10 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
         let text = if chosen_without_data {
             format!("`{name}` carries no line: a grant can be a free choice only when memory has been read for it")
         } else {
-            format!("`{name}` gives the right {gives:?}, not {:?}, by the remote's rules", grant.right)
+            format!(
+                "`{name}` gives the right {gives:?}, not {:?}, by the remote's rules",
+                grant.right
+            )
         };
         return Err(Box::new(Fault {
             kind: FaultKind::WrongGrant,
@@ -165,15 +206,29 @@ impl Construction<'_> {
     /// The home for any number of remotes: one knowledge index per remote and the transaction in hand.
     pub fn factored(&self, merge: bool) -> Controller {
         let mut controller = self.program.clone();
-        let count = self.knowledge.len();
-        let class_of: Vec<u16> = (0..count).map(|set| if merge { self.class_of[set] as u16 } else { set as u16 }).collect();
+        let count = self.knowledge.count();
+        let class_of: Vec<u16> = (0..count)
+            .map(|set| {
+                if merge {
+                    self.class_of[set] as u16
+                } else {
+                    set as u16
+                }
+            })
+            .collect();
         let mut representatives = Vec::new();
         for (set, &class) in class_of.iter().enumerate() {
             if class as usize == representatives.len() {
                 representatives.push(KnowledgeId(set as u16));
             }
         }
-        freeze(&mut controller, &self.entries, &self.knowledge, &representatives, &class_of);
+        freeze(
+            &mut controller,
+            &self.entries,
+            &self.knowledge,
+            &representatives,
+            &class_of,
+        );
         controller
     }
 
@@ -185,6 +240,8 @@ impl Construction<'_> {
     /// What is worth knowing besides: requests served early, doubtful waits, fairness assumptions.
     pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
         let graphs = std::iter::once(&self.graph).chain(&self.joint);
-        graphs.flat_map(|graph| &graph.notes).chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))
+        graphs
+            .flat_map(|graph| &graph.notes)
+            .chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))
     }
 }

@@ -34,12 +34,17 @@ impl<'e, 'a> Namer<'e, 'a> {
         let protocol = environment.protocol;
         let letter = |right| {
             let states = &protocol.remote.states;
-            states.iter().find(|state| state.right == right && state.stable()).map_or(String::new(), |state| state.name.clone())
+            states
+                .iter()
+                .find(|state| state.right == right && state.stable())
+                .map_or(String::new(), |state| state.name.clone())
         };
         let mut answers = vec![(Right::Write, true); protocol.messages.len()];
         let mut victims = vec![String::new(); protocol.messages.len()];
         for rule in &protocol.remote.rules {
-            let Effect::Take { body, next } = &rule.effect else { continue };
+            let Effect::Take { body, next } = &rule.effect else {
+                continue;
+            };
             let state = &protocol.remote.states[rule.state.index()];
             for message in sends(body) {
                 let answer = &mut answers[message.index()];
@@ -54,7 +59,11 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
         Namer {
             environment,
-            letters: [letter(Right::None), letter(Right::Read), letter(Right::Write)],
+            letters: [
+                letter(Right::None),
+                letter(Right::Read),
+                letter(Right::Write),
+            ],
             pending: pending(protocol),
             answers,
             victims,
@@ -63,20 +72,34 @@ impl<'e, 'a> Namer<'e, 'a> {
 
     /// One name per class of states of a graph with one remote: the shortest name of a member.
     /// Names that would be equal get a, b, c, ... in order.
-    pub fn names(&self, knowledge: &Knowledge, graph: &HomeGraph, members: &[Vec<u32>]) -> Vec<String> {
+    pub fn names(
+        &self,
+        knowledge: &Knowledge,
+        graph: &HomeGraph,
+        members: &[Vec<u32>],
+    ) -> Vec<String> {
         let name = |&state: &u32| {
             let base = self.set(knowledge, graph.known(state, 0));
-            format!("{base}{}", self.status(&base, &graph.states[state as usize].slots))
+            format!(
+                "{base}{}",
+                self.status(&base, &graph.states[state as usize].slots)
+            )
         };
         let mut names: Vec<String> = members
             .iter()
             .map(|members| {
-                members.iter().map(name).min_by_key(|name| (name.len(), name.clone())).unwrap_or_default()
+                members
+                    .iter()
+                    .map(name)
+                    .min_by_key(|name| (name.len(), name.clone()))
+                    .unwrap_or_default()
             })
             .collect();
         for first in 0..names.len() {
             let name = names[first].clone();
-            let same: Vec<usize> = (first..names.len()).filter(|&other| names[other] == name).collect();
+            let same: Vec<usize> = (first..names.len())
+                .filter(|&other| names[other] == name)
+                .collect();
             if same.len() > 1 {
                 for (count, &index) in same.iter().enumerate() {
                     names[index] = format!("{name}~{}", suffix(count));
@@ -127,7 +150,11 @@ impl<'e, 'a> Namer<'e, 'a> {
             })
             .collect();
         let of = |class: Class| move |message: &&MessageId| environment.class(**message) == class;
-        let top = settings.iter().map(|(state, _)| environment.right(*state)).max().unwrap_or(Right::None);
+        let top = settings
+            .iter()
+            .map(|(state, _)| environment.right(*state))
+            .max()
+            .unwrap_or(Right::None);
         let mut name = self.letters[top as usize].clone();
 
         let granted: BTreeSet<Right> = settings
@@ -136,13 +163,21 @@ impl<'e, 'a> Namer<'e, 'a> {
             .map(|(state, _)| environment.right(*state).min(Right::Read))
             .collect();
         if !granted.is_empty() {
-            let from: String = granted.iter().rev().map(|&right| self.letters[right as usize].as_str()).collect();
+            let from: String = granted
+                .iter()
+                .rev()
+                .map(|&right| self.letters[right as usize].as_str())
+                .collect();
             name = format!("{from}>{name}");
         }
 
         if knowledge.facts(id).forward {
             name.push_str("_f");
-            let in_flight: BTreeSet<MessageId> = settings.iter().flat_map(|(_, messages)| messages).copied().collect();
+            let in_flight: BTreeSet<MessageId> = settings
+                .iter()
+                .flat_map(|(_, messages)| messages)
+                .copied()
+                .collect();
             let mut any = false;
             for reach in &environment.policy().reach {
                 if in_flight.contains(&reach.forward) {
@@ -153,11 +188,18 @@ impl<'e, 'a> Namer<'e, 'a> {
             if !any {
                 name.push('!');
             }
-            let answers: Vec<_> = in_flight.iter().filter(of(Class::Answer)).map(|answer| self.answers[answer.index()]).collect();
+            let answers: Vec<_> = in_flight
+                .iter()
+                .filter(of(Class::Answer))
+                .map(|answer| self.answers[answer.index()])
+                .collect();
             if answers.iter().any(|&(_, upgrading)| upgrading) {
                 name.push('u');
             }
-            if answers.iter().any(|&(from, upgrading)| !upgrading && from > top) {
+            if answers
+                .iter()
+                .any(|&(from, upgrading)| !upgrading && from > top)
+            {
                 name.push('x');
             }
         }
@@ -165,12 +207,26 @@ impl<'e, 'a> Namer<'e, 'a> {
         let owed: BTreeSet<BTreeSet<&str>> = settings
             .iter()
             .map(|(_, messages)| {
-                messages.iter().filter(of(Class::Victim)).map(|victim| self.victims[victim.index()].as_str()).collect()
+                messages
+                    .iter()
+                    .filter(of(Class::Victim))
+                    .map(|victim| self.victims[victim.index()].as_str())
+                    .collect()
             })
             .collect();
-        let least: Vec<_> = owed.iter().filter(|set| !owed.iter().any(|other| other != *set && other.is_subset(set))).collect();
+        let least: Vec<_> = owed
+            .iter()
+            .filter(|set| {
+                !owed
+                    .iter()
+                    .any(|other| other != *set && other.is_subset(set))
+            })
+            .collect();
         if !least.iter().any(|set| set.is_empty()) {
-            let words: Vec<String> = least.iter().map(|set| set.iter().copied().collect::<Vec<_>>().join("+")).collect();
+            let words: Vec<String> = least
+                .iter()
+                .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
+                .collect();
             name.push_str("_w");
             name.push_str(&words.join("|"));
         }
@@ -179,30 +235,55 @@ impl<'e, 'a> Namer<'e, 'a> {
     }
 
     /// What is known of the remote's request.
-    fn request(&self, settings: &[(StateId, Vec<MessageId>)], top: Right, no_grant: bool) -> String {
+    fn request(
+        &self,
+        settings: &[(StateId, Vec<MessageId>)],
+        top: Right,
+        no_grant: bool,
+    ) -> String {
         let environment = self.environment;
-        let request_name = |message: &MessageId| environment.protocol.message(*message).name.clone();
+        let request_name =
+            |message: &MessageId| environment.protocol.message(*message).name.clone();
         let waiting = |(state, messages): &(StateId, Vec<MessageId>)| {
             !self.pending[state.index()].is_empty()
-                && !messages.iter().any(|&message| matches!(environment.class(message), Class::Grant | Class::Request))
+                && !messages.iter().any(|&message| {
+                    matches!(environment.class(message), Class::Grant | Class::Request)
+                })
         };
         if settings.iter().all(waiting) {
-            let requests: BTreeSet<MessageId> =
-                settings.iter().flat_map(|(state, _)| &self.pending[state.index()]).copied().collect();
-            return format!(":{}", requests.iter().map(request_name).collect::<Vec<_>>().join("/"));
+            let requests: BTreeSet<MessageId> = settings
+                .iter()
+                .flat_map(|(state, _)| &self.pending[state.index()])
+                .copied()
+                .collect();
+            return format!(
+                ":{}",
+                requests
+                    .iter()
+                    .map(request_name)
+                    .collect::<Vec<_>>()
+                    .join("/")
+            );
         }
         let lost = |state: StateId, request: MessageId| {
             // A transient state without a right, for a request that starts from a state with one.
-            environment.right(state) == Right::None && self.pending[state.index()].contains(&request)
+            environment.right(state) == Right::None
+                && self.pending[state.index()].contains(&request)
         };
         for request in environment.protocol.message_ids() {
             if environment.class(request) != Class::Request || !self.upgrades(request) {
                 continue;
             }
-            if settings.iter().all(|(state, messages)| messages.contains(&request) || lost(*state, request)) {
+            if settings
+                .iter()
+                .all(|(state, messages)| messages.contains(&request) || lost(*state, request))
+            {
                 return format!("+{}", request_name(&request));
             }
-            if top == Right::None && no_grant && settings.iter().any(|(state, _)| lost(*state, request)) {
+            if top == Right::None
+                && no_grant
+                && settings.iter().any(|(state, _)| lost(*state, request))
+            {
                 return format!("+{}?", request_name(&request));
             }
         }
@@ -228,13 +309,21 @@ fn pending(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
     loop {
         let before: usize = pending.iter().map(BTreeSet::len).sum();
         for rule in &protocol.remote.rules {
-            let Effect::Take { body, next: Some(next) } = &rule.effect else { continue };
+            let Effect::Take {
+                body,
+                next: Some(next),
+            } = &rule.effect
+            else {
+                continue;
+            };
             if protocol.remote.states[next.index()].stable() {
                 continue;
             }
             let mut requests = pending[rule.state.index()].clone();
             if matches!(rule.event, Event::Access(_)) {
-                requests.extend(sends(body).filter(|&message| protocol.class(message) == Some(Class::Request)));
+                requests.extend(
+                    sends(body).filter(|&message| protocol.class(message) == Some(Class::Request)),
+                );
             }
             pending[next.index()].extend(requests);
         }

@@ -6,7 +6,8 @@
 
 use super::knowledge::{Facts, Knowledge, KnowledgeId, Stop};
 use crate::controller::{
-    Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target, Variable,
+    Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target,
+    Variable,
 };
 use crate::execute::{Fault, Tables};
 use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
@@ -117,10 +118,11 @@ impl Tables for Lazy<'_, '_> {
             Entry::Send(message) => self.knowledge.send(id, message).map(Some),
             _ => unreachable!("facts are tables of their own"),
         };
-        next.map(|next| next.map_or(0, |next| next.0 + 1)).map_err(|stop| {
-            self.stop = Some(stop);
-            Fault::Table(table)
-        })
+        next.map(|next| next.map_or(0, |next| next.0 + 1))
+            .map_err(|stop| {
+                self.stop = Some(stop);
+                Fault::Table(table)
+            })
     }
 }
 
@@ -146,7 +148,11 @@ fn is(variable: VariableId, value: u16) -> Expression {
 }
 
 fn is_not(variable: VariableId, value: u16) -> Expression {
-    binary(Operator::NotEqual, E::Variable(variable), E::Constant(value))
+    binary(
+        Operator::NotEqual,
+        E::Variable(variable),
+        E::Constant(value),
+    )
 }
 
 fn and(left: Expression, right: Expression) -> Expression {
@@ -162,7 +168,11 @@ fn not(operand: Expression) -> Expression {
 }
 
 fn when(condition: Expression, then: Vec<Statement>, otherwise: Vec<Statement>) -> Statement {
-    S::If { condition, then, otherwise }
+    S::If {
+        condition,
+        then,
+        otherwise,
+    }
 }
 
 fn set(variable: VariableId, value: u16) -> Statement {
@@ -177,18 +187,30 @@ impl<'a> Writer<'a> {
         policy: &'a Policy,
         blocking: impl Fn(MessageId) -> usize,
     ) -> (Controller, Vec<Entry>) {
-        let mut writer = Writer { protocol, policy, entries: Vec::new(), rules: Vec::new() };
+        let mut writer = Writer {
+            protocol,
+            policy,
+            entries: Vec::new(),
+            rules: Vec::new(),
+        };
         for (position, request) in policy.requests.iter().enumerate() {
             writer.request(position, request, blocking(request.message));
         }
         for message in protocol.message_ids() {
-            if matches!(protocol.class(message), Some(Class::Victim | Class::Answer | Class::Acknowledgement)) {
+            if matches!(
+                protocol.class(message),
+                Some(Class::Victim | Class::Answer | Class::Acknowledgement)
+            ) {
                 writer.response(message);
             }
         }
         writer.locals();
         writer.memory();
-        let variable = |name: &str, ty| Variable { name: name.into(), ty, span: policy.span };
+        let variable = |name: &str, ty| Variable {
+            name: name.into(),
+            ty,
+            span: policy.span,
+        };
         let controller = Controller {
             name: "home".into(),
             states: vec![State {
@@ -201,10 +223,25 @@ impl<'a> Writer<'a> {
             }],
             variables: vec![
                 variable("known", Type::PerRemote { max: u16::MAX }),
-                variable("hand", Type::Range { max: policy.requests.len() as u16 }),
+                variable(
+                    "hand",
+                    Type::Range {
+                        max: policy.requests.len() as u16,
+                    },
+                ),
                 variable("requester", Type::Remote),
-                variable("local", Type::Range { max: policy.locals.len() as u16 }),
-                variable("memory", Type::Range { max: Slot::Store as u16 }),
+                variable(
+                    "local",
+                    Type::Range {
+                        max: policy.locals.len() as u16,
+                    },
+                ),
+                variable(
+                    "memory",
+                    Type::Range {
+                        max: Slot::Store as u16,
+                    },
+                ),
                 variable("locked", Type::Bool),
             ],
             tables: Vec::new(),
@@ -216,10 +253,14 @@ impl<'a> Writer<'a> {
     }
 
     fn table(&mut self, entry: Entry, known: Expression) -> Expression {
-        let position = self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
-            self.entries.push(entry);
-            self.entries.len() - 1
-        });
+        let position = self
+            .entries
+            .iter()
+            .position(|&other| other == entry)
+            .unwrap_or_else(|| {
+                self.entries.push(entry);
+                self.entries.len() - 1
+            });
         E::Table(position as u16, Box::new(known))
     }
 
@@ -229,7 +270,13 @@ impl<'a> Writer<'a> {
     }
 
     fn rule(&mut self, event: Event, guard: Expression, effect: Effect, span: Span) {
-        self.rules.push(Rule { state: StateId(0), event, guard: Some(guard), effect, span });
+        self.rules.push(Rule {
+            state: StateId(0),
+            event,
+            guard: Some(guard),
+            effect,
+            span,
+        });
     }
 
     fn take(&mut self, event: Event, guard: Expression, body: Vec<Statement>, span: Span) {
@@ -239,7 +286,11 @@ impl<'a> Writer<'a> {
     fn request(&mut self, position: usize, request: &RequestPolicy, blocking: usize) {
         let event = Event::Message(request.message);
         let arrives = Entry::Receive(request.message);
-        let possible = binary(Operator::NotEqual, self.table(arrives, known(E::Sender)), E::Constant(0));
+        let possible = binary(
+            Operator::NotEqual,
+            self.table(arrives, known(E::Sender)),
+            E::Constant(0),
+        );
         let after = self.after(arrives, E::Sender);
         let fact = |writer: &mut Self, entry| writer.table(entry, after.clone());
         let busy = or(or(is_not(MEMORY, 0), is_not(HAND, 0)), is(LOCKED, 1));
@@ -248,18 +299,32 @@ impl<'a> Writer<'a> {
         let dirty = fact(self, Entry::Dirty);
         let owed = or(or(unsettled, is_not(LOCAL, 0)), forward.clone());
         let leave = |writer: &mut Self, condition| {
-            writer.rule(event, and(possible.clone(), condition), Effect::Leave, request.span);
+            writer.rule(
+                event,
+                and(possible.clone(), condition),
+                Effect::Leave,
+                request.span,
+            );
         };
         leave(self, busy);
         match self.policy.stall {
             Stall::Possible => leave(self, or(owed, dirty)),
             Stall::Proven => {
+                // A local operation in hand that waits for nothing of this remote is brought on by others.
+                let unacknowledged = fact(self, Entry::Unacknowledged);
+                let uninvolved = not(or(or(forward.clone(), dirty.clone()), unacknowledged));
+                leave(self, and(is_not(LOCAL, 0), uninvolved));
                 let proven = fact(self, Entry::MustAnswer(blocking));
                 leave(self, and(owed, proven));
                 // Neither servable, for memory is not good or the operation in hand comes first,
                 // nor sure to be resolved by a message: the construction shows this never happens.
                 let stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
-                self.rule(event, and(possible.clone(), stuck), Effect::Never, request.span);
+                self.rule(
+                    event,
+                    and(possible.clone(), stuck),
+                    Effect::Never,
+                    request.span,
+                );
             }
         }
         let mut body = vec![
@@ -275,10 +340,23 @@ impl<'a> Writer<'a> {
         let event = Event::Message(message);
         let span = self.protocol.message(message).span;
         let arrives = Entry::Receive(message);
-        let possible = binary(Operator::NotEqual, self.table(arrives, known(E::Sender)), E::Constant(0));
-        let mut body = vec![S::AssignElement(KNOWN, E::Sender, self.after(arrives, E::Sender))];
+        let possible = binary(
+            Operator::NotEqual,
+            self.table(arrives, known(E::Sender)),
+            E::Constant(0),
+        );
+        let mut body = vec![S::AssignElement(
+            KNOWN,
+            E::Sender,
+            self.after(arrives, E::Sender),
+        )];
         if self.protocol.message(message).carries == Carries::DirtyLine {
-            self.rule(event, and(possible.clone(), is_not(MEMORY, 0)), Effect::Never, span);
+            self.rule(
+                event,
+                and(possible.clone(), is_not(MEMORY, 0)),
+                Effect::Never,
+                span,
+            );
             body.extend([S::StartWrite, set(MEMORY, Slot::Write as u16)]);
         } else {
             body.extend(self.pursue());
@@ -305,7 +383,12 @@ impl<'a> Writer<'a> {
         }
         if self.policy.locals.iter().any(|local| local.lock) {
             let span = self.policy.span;
-            self.take(Event::Unlock, is(LOCKED, 1), vec![set(LOCKED, 0), S::Unlocked], span);
+            self.take(
+                Event::Unlock,
+                is(LOCKED, 1),
+                vec![set(LOCKED, 0), S::Unlocked],
+                span,
+            );
             self.rule(Event::Unlock, E::Constant(1), Effect::Refuse, span);
         }
     }
@@ -326,7 +409,12 @@ impl<'a> Writer<'a> {
             if !request.grants.iter().any(|grant| reads(grant.message)) {
                 continue;
             }
-            let choices = u8::from(request.grants.iter().any(|grant| grant.when == When::Chosen));
+            let choices = u8::from(
+                request
+                    .grants
+                    .iter()
+                    .any(|grant| grant.when == When::Chosen),
+            );
             for choice in 0..=choices {
                 let mut body = vec![free.clone()];
                 body.extend(self.grant(request, |line| line, choice));
@@ -337,11 +425,21 @@ impl<'a> Writer<'a> {
         }
         let mut body = vec![free];
         body.extend(self.pursue());
-        self.take(Event::MemoryDone, is(MEMORY, Slot::Write as u16), body, self.policy.span);
+        self.take(
+            Event::MemoryDone,
+            is(MEMORY, Slot::Write as u16),
+            body,
+            self.policy.span,
+        );
     }
 
     /// The first grant of a request that applies, among those whose carrying the line is `eligible`.
-    fn grant(&mut self, request: &RequestPolicy, eligible: impl Fn(bool) -> bool, choice: u8) -> Vec<Statement> {
+    fn grant(
+        &mut self,
+        request: &RequestPolicy,
+        eligible: impl Fn(bool) -> bool,
+        choice: u8,
+    ) -> Vec<Statement> {
         let mut chain = Vec::new();
         for grant in request.grants.iter().rev() {
             if !eligible(self.protocol.message(grant.message).carries.line()) {
@@ -365,7 +463,11 @@ impl<'a> Writer<'a> {
         match condition {
             When::Held => self.table(Entry::Held, known(E::Variable(REQUESTER))),
             _ => {
-                let none = binary(Operator::Equal, self.table(Entry::Rights, known(E::Each)), E::Constant(0));
+                let none = binary(
+                    Operator::Equal,
+                    self.table(Entry::Rights, known(E::Each)),
+                    E::Constant(0),
+                );
                 let requester = binary(Operator::Equal, E::Each, E::Variable(REQUESTER));
                 E::All(Box::new(or(requester, none)))
             }
@@ -377,7 +479,11 @@ impl<'a> Writer<'a> {
         let requester = E::Variable(REQUESTER);
         let after = self.after(Entry::Send(grant), requester.clone());
         vec![
-            S::Send { message: grant, to: Target::Remote(requester.clone()), fields: Vec::new() },
+            S::Send {
+                message: grant,
+                to: Target::Remote(requester.clone()),
+                fields: Vec::new(),
+            },
             S::AssignElement(KNOWN, requester, after),
             set(HAND, 0),
             S::Assign(REQUESTER, E::None),
@@ -435,17 +541,28 @@ impl<'a> Writer<'a> {
     }
 
     /// Sends the forwards a goal needs; runs `then` if it is met already.
-    fn goal(&mut self, ensure: Right, except: Option<Expression>, then: Vec<Statement>) -> Vec<Statement> {
+    fn goal(
+        &mut self,
+        ensure: Right,
+        except: Option<Expression>,
+        then: Vec<Statement>,
+    ) -> Vec<Statement> {
         let forward = self.table(Entry::Forward, known(E::Each));
         let rights = self.table(Entry::Rights, known(E::Each));
         let dirty = self.table(Entry::Dirty, known(E::Each));
         let goal = E::Constant(ensure as u16);
-        let mut above = and(not(forward.clone()), binary(Operator::Greater, rights.clone(), goal.clone()));
+        let mut above = and(
+            not(forward.clone()),
+            binary(Operator::Greater, rights.clone(), goal.clone()),
+        );
         if !self.policy.awaits.is_empty() {
             let unacknowledged = self.table(Entry::Unacknowledged, known(E::Each));
             above = and(above, not(unacknowledged));
         }
-        let mut met = and(and(not(forward), not(dirty)), binary(Operator::LessOrEqual, rights, goal));
+        let mut met = and(
+            and(not(forward), not(dirty)),
+            binary(Operator::LessOrEqual, rights, goal),
+        );
         if let Some(except) = except {
             above = and(binary(Operator::NotEqual, E::Each, except.clone()), above);
             met = or(binary(Operator::Equal, E::Each, except), met);
@@ -454,10 +571,17 @@ impl<'a> Writer<'a> {
         if let Some(message) = forward_for(self.policy, ensure) {
             let after = self.after(Entry::Send(message), E::Each);
             let body = vec![
-                S::Send { message, to: Target::Remote(E::Each), fields: Vec::new() },
+                S::Send {
+                    message,
+                    to: Target::Remote(E::Each),
+                    fields: Vec::new(),
+                },
                 S::AssignElement(KNOWN, E::Each, after),
             ];
-            statements.push(S::ForEach { condition: above, body });
+            statements.push(S::ForEach {
+                condition: above,
+                body,
+            });
         }
         statements.push(when(E::All(Box::new(met)), then, Vec::new()));
         statements
@@ -467,7 +591,9 @@ impl<'a> Writer<'a> {
 /// The forward that brings a remote down to a right: the one that reaches the highest right not above it.
 pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
     let helpful = policy.reach.iter().filter(|reach| reach.right <= ensure);
-    helpful.max_by_key(|reach| reach.right).map(|reach| reach.forward)
+    helpful
+        .max_by_key(|reach| reach.right)
+        .map(|reach| reach.forward)
 }
 
 /// The local operations of a policy as a controller lists them.
@@ -488,7 +614,9 @@ pub fn freeze(
     representatives: &[KnowledgeId],
     class_of: &[u16],
 ) {
-    controller.variables[KNOWN.index()].ty = Type::PerRemote { max: representatives.len() as u16 - 1 };
+    controller.variables[KNOWN.index()].ty = Type::PerRemote {
+        max: representatives.len() as u16 - 1,
+    };
     let class = |next: Option<KnowledgeId>| next.map_or(0, |next| class_of[next.0 as usize] + 1);
     controller.tables = entries
         .iter()

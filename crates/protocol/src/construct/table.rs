@@ -32,7 +32,11 @@ impl HomeTable {
     /// The table of a graph for one remote. With `merge`, states that no future can tell apart are one.
     pub fn new(knowledge: &Knowledge, graph: &HomeGraph, merge: bool) -> Self {
         assert_eq!(graph.remotes, 1, "a flat table is for one remote");
-        let class_of = if merge { classes(&graph.cells) } else { (0..graph.states.len() as u32).collect() };
+        let class_of = if merge {
+            classes(&graph.cells)
+        } else {
+            (0..graph.states.len() as u32).collect()
+        };
         let count = class_of.iter().max().map_or(0, |&last| last as usize + 1);
         let mut members = vec![Vec::new(); count];
         for (state, &class) in class_of.iter().enumerate() {
@@ -50,7 +54,11 @@ impl HomeTable {
                     .collect();
                 settings.sort();
                 settings.dedup();
-                HomeState { name, settings, members: members.clone() }
+                HomeState {
+                    name,
+                    settings,
+                    members: members.clone(),
+                }
             })
             .collect();
         let rows = members
@@ -58,7 +66,10 @@ impl HomeTable {
             .map(|members| {
                 let row = |((event, _), cell): &(Input, Cell)| {
                     let cell = match cell {
-                        Cell::Take { acts, to } => Cell::Take { acts: acts.clone(), to: class_of[*to as usize] },
+                        Cell::Take { acts, to } => Cell::Take {
+                            acts: acts.clone(),
+                            to: class_of[*to as usize],
+                        },
                         other => other.clone(),
                     };
                     (*event, cell)
@@ -71,7 +82,11 @@ impl HomeTable {
 
     /// Number of rows that take their input.
     pub fn transitions(&self) -> usize {
-        self.rows.iter().flatten().filter(|row| matches!(row.1, Cell::Take { .. })).count()
+        self.rows
+            .iter()
+            .flatten()
+            .filter(|row| matches!(row.1, Cell::Take { .. }))
+            .count()
     }
 
     /// The events that occur, in order.
@@ -108,18 +123,31 @@ impl HomeTable {
                 };
                 // A row stands where its goal stands: at its own request's, or at the one in hand.
                 // With one remote the requester takes one slot, so slots and variables have the same index.
-                let hand = if from[REQUESTER.index()] != 0 { from[HAND.index()] } else { 0 };
+                let hand = if from[REQUESTER.index()] != 0 {
+                    from[HAND.index()]
+                } else {
+                    0
+                };
                 let span = match event {
                     Event::Message(message) => policy
                         .requests
                         .iter()
                         .find(|request| request.message == *message)
-                        .map_or(knowledge.environment.protocol.message(*message).span, |request| request.span),
+                        .map_or(
+                            knowledge.environment.protocol.message(*message).span,
+                            |request| request.span,
+                        ),
                     Event::Local(local) => policy.locals[*local as usize].span,
                     _ if hand != 0 => policy.requests[hand as usize - 1].span,
                     _ => span,
                 };
-                rules.push(Rule { state: StateId(index as u16), event: *event, guard: None, effect, span });
+                rules.push(Rule {
+                    state: StateId(index as u16),
+                    event: *event,
+                    guard: None,
+                    effect,
+                    span,
+                });
             }
         }
         Controller {
@@ -167,7 +195,10 @@ pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
 
 /// The coarsest partition in which members of a class have equal signatures, where a signature may
 /// speak of the classes of other elements. Classes are numbered in order of their first member.
-pub fn refine<S: Eq + std::hash::Hash>(count: usize, signature: impl Fn(usize, &[u32]) -> S) -> Vec<u32> {
+pub fn refine<S: Eq + std::hash::Hash>(
+    count: usize,
+    signature: impl Fn(usize, &[u32]) -> S,
+) -> Vec<u32> {
     let mut class = vec![0u32; count];
     let mut classes = usize::from(count > 0);
     loop {
@@ -175,7 +206,9 @@ pub fn refine<S: Eq + std::hash::Hash>(count: usize, signature: impl Fn(usize, &
         let next: Vec<u32> = (0..count)
             .map(|element| {
                 let number = numbers.len() as u32;
-                *numbers.entry((class[element], signature(element, &class))).or_insert(number)
+                *numbers
+                    .entry((class[element], signature(element, &class)))
+                    .or_insert(number)
             })
             .collect();
         class = next;
