@@ -340,7 +340,7 @@ fn three_remotes_know_no_more_than_two() {
             .ok()
             .unwrap()
             .knowledge
-            .len()
+            .count()
         };
         assert_eq!(sets(2), sets(3));
     }
