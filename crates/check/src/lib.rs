@@ -3,3 +3,4 @@
 pub mod build;
 pub mod model;
 mod validate;
+pub mod system;

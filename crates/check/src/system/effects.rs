@@ -1,0 +1,548 @@
+//! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
+
+use cohkit_protocol::controller::{Expression, Statement, Target};
+use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
+
+use super::expressions::Context;
+use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
+use super::SystemError;
+use crate::build::{assert, choose, when};
+use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId};
+
+/// What `done` means in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Done {
+    /// The pending access only reads, or is performed at memory.
+    Elsewhere,
+    /// The pending access writes this agent's copy.
+    Writes,
+    /// The row does not say `done`.
+    Absent,
+}
+
+/// A row being carried out.
+pub(super) struct Moment<'c> {
+    pub context: &'c Context,
+    /// The message being taken, and whether the copy of the line that it or the memory brings is current.
+    pub taken: Option<MessageId>,
+    pub brought: Option<Expr>,
+    /// Whether the copy that an outgoing message gets is current.
+    pub copy: Expr,
+    pub done: Done,
+}
+
+impl<'p> System<'p> {
+    /// Statements in order.
+    pub fn statements(
+        &mut self,
+        moment: &mut Moment,
+        body: &[Statement],
+    ) -> Result<Vec<Stmt>, SystemError> {
+        let mut out = Vec::new();
+        for statement in body {
+            self.statement(moment, statement, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    fn statement(
+        &mut self,
+        moment: &mut Moment,
+        statement: &Statement,
+        out: &mut Vec<Stmt>,
+    ) -> Result<(), SystemError> {
+        let context = moment.context;
+        let line = context.line.clone();
+        match statement {
+            Statement::Send {
+                message,
+                to,
+                fields,
+            } => match to {
+                Target::Home => out.extend(self.send(moment, *message, None, fields)?),
+                Target::Remote(to) => {
+                    let to = self.remote_index(context, to);
+                    out.extend(self.send(moment, *message, Some(to), fields)?);
+                }
+                Target::Each(set) => {
+                    let each = self.with_bound(self.remote_type, |system, to| {
+                        let member = system.member(context, set, to.into());
+                        let send = system.send(moment, *message, Some(to.into()), fields)?;
+                        Ok(to.each(vec![when(member, send)]))
+                    })?;
+                    out.push(each);
+                }
+            },
+            Statement::Assign(name, value) => {
+                let place = self.variable(context, *name);
+                let variable = &self.side_of(context).controller.variables[name.index()];
+                if variable.ty == ValueType::RemoteSet {
+                    let each = self.with_bound(self.remote_type, |system, each| {
+                        let member = system.member(context, value, each.into());
+                        each.each(vec![place.at(each).set(member)])
+                    });
+                    out.push(each);
+                } else {
+                    let value = self.number(context, value);
+                    out.push(place.set(value));
+                }
+            }
+            Statement::AssignElement(name, remote, value) => {
+                let index = self.remote_index(context, remote);
+                let value = self.number(context, value);
+                out.push(self.variable(context, *name).at(index).set(value));
+            }
+            Statement::ForEach { condition, body } => {
+                let each = self.with_bound(self.remote_type, |system, each| {
+                    let inner = context.with_each(each.into());
+                    let condition = system.truth(&inner, condition);
+                    let mut moment = Moment {
+                        context: &inner,
+                        copy: moment.copy.clone(),
+                        brought: moment.brought.clone(),
+                        ..*moment
+                    };
+                    let body = system.statements(&mut moment, body)?;
+                    Ok(each.each(vec![when(condition, body)]))
+                })?;
+                out.push(each);
+            }
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let condition = self.truth(context, condition);
+                let then = self.statements(moment, then)?;
+                let otherwise = self.statements(moment, otherwise)?;
+                out.push(choose(condition, then, otherwise));
+            }
+            Statement::WriteMemory => {
+                let carries = moment.taken.map(|m| self.protocol.message(m).carries);
+                match (carries, &moment.brought) {
+                    (Some(Carries::Store), _) => {
+                        out.extend(self.make_all_old(&line, true));
+                        out.push(self.memory.at(line).set(true));
+                    }
+                    (Some(Carries::PartialStore), _) => {
+                        out.extend(self.make_all_old(&line, false));
+                    }
+                    (_, Some(bit)) => out.push(self.memory.at(line).set(bit)),
+                    _ => return Err(self.meaningless("writes memory without bytes", context)),
+                }
+            }
+            Statement::Done => {
+                if moment.done == Done::Writes {
+                    out.extend(self.make_all_old(&line, true));
+                    moment.copy = Expr::Bool(true);
+                }
+            }
+            Statement::StartRead => {
+                self.start(context, slot::READ, out)?;
+            }
+            Statement::StartWrite => {
+                let Some(bit) = moment.brought.clone() else {
+                    return Err(self.meaningless("writes memory without a line", context));
+                };
+                let memory = self.start(context, slot::WRITE, out)?;
+                out.push(memory.current.at(line).set(bit));
+            }
+            Statement::StartStore { whole } => {
+                let operation = if *whole { slot::STORE } else { slot::PARTIAL };
+                self.start(context, operation, out)?;
+            }
+            Statement::Acknowledge(index) => self.acknowledge(context, *index, out)?,
+            Statement::Unlocked => {
+                let Some(device) = self.device else {
+                    return Err(self.meaningless("gives a lock back that it never had", context));
+                };
+                out.push(self.does(self.home_agent, &line, "is unlocked", true));
+                out.push(device.lock.at(line).set(device.locks.nth(lock::NONE)));
+            }
+        }
+        Ok(())
+    }
+
+    fn meaningless(&self, what: &str, context: &Context) -> SystemError {
+        let agent = &self.side_of(context).controller.name;
+        SystemError::Meaningless(format!("a row of {agent} {what}"))
+    }
+
+    /// Begins a memory operation.
+    fn start(
+        &self,
+        context: &Context,
+        operation: u32,
+        out: &mut Vec<Stmt>,
+    ) -> Result<Slot, SystemError> {
+        let memory = match self.slot {
+            Some(memory) if context.home => memory,
+            _ => return Err(self.meaningless("starts a memory operation", context)),
+        };
+        let state = memory.state.at(&context.line);
+        out.push(assert(
+            "memory operation while the slot is busy",
+            state.clone().is(memory.states.nth(slot::IDLE)),
+        ));
+        out.push(state.set(memory.states.nth(operation)));
+        Ok(memory)
+    }
+
+    fn acknowledge(
+        &mut self,
+        context: &Context,
+        index: u8,
+        out: &mut Vec<Stmt>,
+    ) -> Result<(), SystemError> {
+        let controller = self.home.controller;
+        let (Some(device), Some(local)) = (self.device, controller.locals.get(usize::from(index)))
+        else {
+            return Err(self.meaningless("acknowledges an unknown operation", context));
+        };
+        let line = &context.line;
+        let what = format!("acknowledges {}", local.name);
+        out.push(self.does(self.home_agent, line, &what, true));
+        let accepted = device.accepted.at(line);
+        out.push(assert(
+            "one local operation at a time",
+            accepted.clone().is(i32::from(index) + 1),
+        ));
+        out.push(accepted.set(0));
+        let right = self.remote.right;
+        let state = self.remote.state;
+        let rights = self.with_bound(self.remote_type, |_, r| {
+            r.all(right.of(state.at(line).at(r)).le(right_code(local.ensures)))
+        });
+        out.push(assert("single writer", rights));
+        out.push(assert("data value", self.memory.at(line)));
+        if local.locks {
+            let level = match local.ensures {
+                Right::None => lock::WRITE,
+                Right::Read => lock::READ,
+                Right::Write => {
+                    return Err(self.meaningless("locks a line without ensuring a right", context))
+                }
+            };
+            let held = device.lock.at(line);
+            out.push(assert(
+                "lock",
+                held.clone().is(device.locks.nth(lock::NONE)),
+            ));
+            out.push(held.set(device.locks.nth(level)));
+        }
+        Ok(())
+    }
+
+    /// Puts a message into its channel.
+    fn send(
+        &mut self,
+        moment: &Moment,
+        message: MessageId,
+        to: Option<Expr>,
+        fields: &[Expression],
+    ) -> Result<Vec<Stmt>, SystemError> {
+        let context = moment.context;
+        let direction = match (context.home, &to) {
+            (true, _) => Direction::ToRemote,
+            (false, None) => Direction::ToHome,
+            (false, Some(_)) => Direction::Between,
+        };
+        let flow = self
+            .flows
+            .iter()
+            .position(|f| f.message == message && f.direction == direction);
+        let Some(flow) = flow else {
+            return Err(self.meaningless("sends a message that has no channel", context));
+        };
+        let from = context.own.clone();
+        let values: Vec<Expr> = fields.iter().map(|f| self.number(context, f)).collect();
+        let kind = self.protocol.message(message);
+        let carries = kind.carries.line();
+        let mut out = vec![Stmt::Note(Note {
+            agent: self.agent(from.as_ref()),
+            action: NoteAction::Send {
+                message: self.words(message, &values),
+                to: self.agent(to.as_ref()),
+            },
+            line: self.note_line(&context.line),
+            visible: context.home,
+        })];
+        if carries && self.used_once.contains(&message) {
+            out.push(assert("data value", moment.copy.clone()));
+        }
+        let flow = &self.flows[flow];
+        let capacity = flow.capacity;
+        let stored: Vec<Expr> = values
+            .into_iter()
+            .zip(&flow.constants)
+            .filter(|(_, constant)| constant.is_none())
+            .map(|(value, _)| value)
+            .collect();
+        match flow.storage {
+            Storage::Counted(variable) => {
+                let place = ends(variable.at(&context.line), from.as_ref(), to.as_ref());
+                let place = stored.into_iter().fold(place, Place::at);
+                let (count, place) = if carries {
+                    let both = place.clone().at(false) + place.clone().at(true);
+                    (both, place.at(moment.copy.clone()))
+                } else {
+                    (place.clone().into(), place)
+                };
+                let bound = format!("more than {capacity} {} in flight", kind.name);
+                out.push(assert(bound, count.lt(capacity)));
+                out.push(place.clone().set(place + 1));
+            }
+            Storage::Queued(index, label) => {
+                let queue = &self.queues[index];
+                let place = self.queue_at(index, from.as_ref(), to.as_ref());
+                let length = place.clone().field("length");
+                let bound = format!("more than {capacity} {} in flight", queue.name);
+                out.push(assert(bound, length.clone().lt(queue.capacity)));
+                let entry = place.field("slot").at(&length);
+                let mut part = |name: &str, value: Expr| {
+                    out.push(entry.clone().field(name).set(value));
+                };
+                part("kind", queue.kinds.nth(label));
+                part("line", context.line.clone());
+                for (i, value) in stored.into_iter().enumerate() {
+                    part(&format!("field{i}"), value);
+                }
+                if carries {
+                    part("current", moment.copy.clone());
+                }
+                out.push(length.clone().set(length + 1));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The effect of a write on everything but the copy written: all other copies are old.
+    pub fn make_all_old(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
+        let current = self.current.at(line);
+        let mut out = vec![current.clear()];
+        if memory_too {
+            out.push(self.memory.at(line).set(false));
+        }
+        if let Some(memory) = self.slot {
+            out.push(memory.current.at(line).set(false));
+        }
+        for flow in 0..self.flows.len() {
+            if let Storage::Counted(variable) = self.flows[flow].storage {
+                if self.carries_line(flow) {
+                    let all = self.over_cells(flow, variable.at(line), &|place| {
+                        let (old, current) = (place.clone().at(false), place.at(true));
+                        vec![when(
+                            current.clone().gt(0),
+                            vec![
+                                old.clone().set(old + current.clone()),
+                                current.set(0),
+                            ],
+                        )]
+                    });
+                    out.extend(all);
+                }
+            }
+        }
+        for index in 0..self.queues.len() {
+            if self.queues[index].carries_line {
+                let positions = self.queues[index].positions;
+                let all = self.over_queues(index, &mut |system, queue| {
+                    let each = system.with_bound(positions, |_, i| {
+                        let entry = queue.clone().field("slot").at(i);
+                        i.each(vec![when(
+                            entry.clone().field("line").is(line),
+                            vec![entry.field("current").set(false)],
+                        )])
+                    });
+                    vec![each]
+                });
+                out.extend(all);
+            }
+        }
+        out
+    }
+
+    /// Whether a copy of the line other than one remote's, or other than memory's, is current.
+    pub fn another_is_current(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
+        let current = self.current;
+        let mut found = match own {
+            Some(_) if self.remotes == 1 => Expr::Bool(false),
+            _ => self.with_bound(self.remote_type, |_, r| {
+                let other = own.map_or(Expr::Bool(true), |own| r.is_not(own));
+                r.any(other.and(current.at(line).at(r)))
+            }),
+        };
+        if own.is_some() {
+            found = found.or(self.memory.at(line));
+        }
+        if let Some(memory) = self.slot {
+            found = found.or(memory.current.at(line));
+        }
+        for flow in 0..self.flows.len() {
+            if let Storage::Counted(variable) = self.flows[flow].storage {
+                if self.carries_line(flow) {
+                    let some = self.some_cell(flow, variable.at(line), &|place| place.at(true).gt(0));
+                    found = found.or(some);
+                }
+            }
+        }
+        for index in 0..self.queues.len() {
+            if self.queues[index].carries_line {
+                let positions = self.queues[index].positions;
+                let some = self.some_queue(index, &mut |system, queue| {
+                    system.with_bound(positions, |_, i| {
+                        let entry = queue.clone().field("slot").at(i);
+                        i.any(entry.clone().field("line").is(line).and(entry.field("current")))
+                    })
+                });
+                found = found.or(some);
+            }
+        }
+        found
+    }
+
+    /// Whether the messages of a flow carry a copy of the line.
+    pub fn carries_line(&self, flow: usize) -> bool {
+        self.protocol.message(self.flows[flow].message).carries.line()
+    }
+
+    /// The types that index a counted flow below the line and above `current`.
+    pub fn cell_types(&self, flow: usize) -> Vec<TypeId> {
+        let flow = &self.flows[flow];
+        let ends = usize::from(flow.direction.from_remote())
+            + usize::from(flow.direction.to_remote());
+        let mut types = vec![self.remote_type; ends];
+        types.extend(&flow.stored);
+        types
+    }
+
+    fn over_cells(
+        &mut self,
+        flow: usize,
+        place: Place,
+        body: &dyn Fn(Place) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        let types = self.cell_types(flow);
+        self.nest_statements(&types, place, &mut |_, place| body(place))
+    }
+
+    /// Whether something holds of some cell of a counted flow.
+    pub fn some_cell(&mut self, flow: usize, place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
+        let types = self.cell_types(flow);
+        self.nest_claim(&types, place, &mut |_, place| claim(place))
+    }
+
+    fn queue_types(&self, queue: usize) -> Vec<TypeId> {
+        let direction = self.queues[queue].direction;
+        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        vec![self.remote_type; ends]
+    }
+
+    fn over_queues(
+        &mut self,
+        queue: usize,
+        body: &mut dyn FnMut(&mut Self, Place) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        let types = self.queue_types(queue);
+        let place = Place::from(self.queues[queue].variable);
+        self.nest_statements(&types, place, body)
+    }
+
+    /// Whether something holds of some queue of a group.
+    pub fn some_queue(
+        &mut self,
+        queue: usize,
+        claim: &mut dyn FnMut(&mut Self, Place) -> Expr,
+    ) -> Expr {
+        let types = self.queue_types(queue);
+        let place = Place::from(self.queues[queue].variable);
+        self.nest_claim(&types, place, claim)
+    }
+
+    fn nest_statements(
+        &mut self,
+        types: &[TypeId],
+        place: Place,
+        body: &mut dyn FnMut(&mut Self, Place) -> Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        match types {
+            [] => body(self, place),
+            [first, rest @ ..] => {
+                let each = self.with_bound(*first, |system, i| {
+                    i.each(system.nest_statements(rest, place.at(i), body))
+                });
+                vec![each]
+            }
+        }
+    }
+
+    fn nest_claim(
+        &mut self,
+        types: &[TypeId],
+        place: Place,
+        claim: &mut dyn FnMut(&mut Self, Place) -> Expr,
+    ) -> Expr {
+        match types {
+            [] => claim(self, place),
+            [first, rest @ ..] => self.with_bound(*first, |system, i| {
+                i.any(system.nest_claim(rest, place.at(i), claim))
+            }),
+        }
+    }
+
+    /// The lifeline of a remote, or of the home.
+    pub fn agent(&self, remote: Option<&Expr>) -> Expr {
+        match remote {
+            Some(index) => index.clone(),
+            None => Expr::Int(self.home_agent),
+        }
+    }
+
+    /// The line of a note, where there are several.
+    pub fn note_line(&self, line: &Expr) -> Option<Expr> {
+        (self.lines > 1).then(|| line.clone())
+    }
+
+    /// A note that an agent does something of its own.
+    pub fn does(&self, agent: impl Into<Expr>, line: &Expr, what: &str, visible: bool) -> Stmt {
+        Stmt::Note(Note {
+            agent: agent.into(),
+            action: NoteAction::Does(vec![Piece::Text(what.to_string())]),
+            line: self.note_line(line),
+            visible,
+        })
+    }
+
+    /// A message with its fields: `Data(acks=1)`.
+    pub fn words(&self, message: MessageId, values: &[Expr]) -> Phrase {
+        let kind = self.protocol.message(message);
+        let mut words = vec![Piece::Text(kind.name.clone())];
+        for (i, (field, value)) in kind.fields.iter().zip(values).enumerate() {
+            let before = if i == 0 { "(" } else { ", " };
+            words.push(Piece::Text(format!("{before}{}=", field.name)));
+            words.extend(self.value_words(field.ty, value));
+        }
+        if !kind.fields.is_empty() {
+            words.push(Piece::Text(")".into()));
+        }
+        words
+    }
+
+    /// A value in the words of its type.
+    pub fn value_words(&self, ty: ValueType, value: &Expr) -> Phrase {
+        let text = |words: &str| vec![Piece::Text(words.to_string())];
+        match ty {
+            ValueType::Remote => vec![Piece::Choice(
+                value.clone().gt(0),
+                vec![Piece::Agent(value.clone() - 1)],
+                text("none"),
+            )],
+            ValueType::Bool => vec![Piece::Choice(
+                value.clone().gt(0),
+                text("true"),
+                text("false"),
+            )],
+            _ => vec![Piece::Value(value.clone())],
+        }
+    }
+}

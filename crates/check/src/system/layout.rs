@@ -1,0 +1,712 @@
+//! The variables of a system's state, and ways to reach them.
+
+use cohkit_protocol::controller::{
+    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Variable,
+};
+use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use rustc_hash::FxHashMap;
+
+use super::{Options, SystemError};
+use crate::build::Builder;
+use crate::model::{Deadlock, Expr, Model, ModelError, Place, TableId, TypeId, VariableId};
+
+/// What a memory slot holds, by label.
+pub(super) mod slot {
+    pub const IDLE: u32 = 0;
+    pub const READ: u32 = 1;
+    pub const SAMPLED: u32 = 2;
+    pub const WRITE: u32 = 3;
+    pub const STORE: u32 = 4;
+    pub const PARTIAL: u32 = 5;
+    pub const DONE: u32 = 6;
+    pub const LABELS: [&str; 7] = [
+        "idle",
+        "read",
+        "sampled",
+        "write",
+        "store",
+        "partial_store",
+        "done",
+    ];
+}
+
+/// The device's lock, by label.
+pub(super) mod lock {
+    pub const NONE: u32 = 0;
+    /// The device may read.
+    pub const READ: u32 = 1;
+    /// The device may read and write.
+    pub const WRITE: u32 = 2;
+    /// The unlock has been taken and not yet confirmed.
+    pub const GIVEN_BACK: u32 = 3;
+    pub const LABELS: [&str; 4] = ["unlocked", "reading", "writing", "given_back"];
+}
+
+/// One kind of agent in the model.
+pub(super) struct Side<'p> {
+    pub controller: &'p Controller,
+    /// Distinguishes the home from the remotes.
+    pub home: bool,
+    /// The enumeration of its states.
+    pub states: TypeId,
+    /// Its current state, per line (and remote).
+    pub state: VariableId,
+    /// Its variables, per line (and remote).
+    pub variables: Vec<VariableId>,
+    pub tables: Vec<TableId>,
+    /// The right each state gives: 0, 1, 2.
+    pub right: TableId,
+    /// Whether each state waits for nothing.
+    pub stable: TableId,
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    ToHome,
+    ToRemote,
+    Between,
+}
+
+impl Direction {
+    pub fn from_remote(self) -> bool {
+        self != Direction::ToRemote
+    }
+    pub fn to_remote(self) -> bool {
+        self != Direction::ToHome
+    }
+}
+
+/// One kind of message in one direction.
+pub(super) struct Flow {
+    pub message: MessageId,
+    pub direction: Direction,
+    /// Per field of the message: its value where every send gives the same constant, and so it needs no place.
+    pub constants: Vec<Option<u16>>,
+    /// Types of the fields that have a place, in order.
+    pub stored: Vec<TypeId>,
+    pub storage: Storage,
+    /// Most of them in flight per sender and receiver (and line, if unordered).
+    pub capacity: i32,
+}
+
+/// Where the messages of a flow are.
+#[derive(Clone, Copy)]
+pub(super) enum Storage {
+    /// Counted: line, sender, receiver, fields, current -> number.
+    Counted(VariableId),
+    /// In this queue, under this label.
+    Queued(usize, u32),
+}
+
+/// The ordered messages of one group in one direction.
+pub(super) struct Queue {
+    pub direction: Direction,
+    pub variable: VariableId,
+    /// The enumeration of message kinds; its first label stands for none.
+    pub kinds: TypeId,
+    pub positions: TypeId,
+    pub capacity: i32,
+    /// Whether an entry says if its copy of the line is current.
+    pub carries_line: bool,
+    /// The names of its channels.
+    pub name: String,
+}
+
+/// The device behind the home, if the home has local operations.
+#[derive(Clone, Copy)]
+pub(super) struct Device {
+    /// The operation asked for: 0, or its index plus 1.
+    pub asked: VariableId,
+    /// The operation accepted and not yet acknowledged: 0, or its index plus 1.
+    pub accepted: VariableId,
+    pub locks: TypeId,
+    pub lock: VariableId,
+    pub agent: i32,
+}
+
+/// The memory's slot, if the home has asynchronous memory.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    pub states: TypeId,
+    pub state: VariableId,
+    pub current: VariableId,
+}
+
+/// A system under construction.
+pub(super) struct System<'p> {
+    pub protocol: &'p Protocol,
+    pub options: &'p Options,
+    pub remotes: i32,
+    pub lines: i32,
+    pub build: Builder,
+    pub remote_type: TypeId,
+    pub line_type: TypeId,
+    pub remote: Side<'p>,
+    pub home: Side<'p>,
+    /// Whether each remote's copy is current.
+    pub current: VariableId,
+    /// Whether memory is current.
+    pub memory: VariableId,
+    pub slot: Option<Slot>,
+    pub device: Option<Device>,
+    pub flows: Vec<Flow>,
+    pub queues: Vec<Queue>,
+    /// Lifeline of the home; remotes come before it.
+    pub home_agent: i32,
+    pub memory_agent: i32,
+    /// Messages with which a remote performs an access without keeping the line.
+    pub used_once: Vec<MessageId>,
+    parameters: FxHashMap<(String, TypeId), VariableId>,
+    bound: FxHashMap<(TypeId, usize), VariableId>,
+    depth: usize,
+    positions: [Option<TableId>; 2],
+    powers: Option<TableId>,
+}
+
+/// A send as it stands in a row.
+struct Sending<'r> {
+    message: MessageId,
+    direction: Direction,
+    fields: &'r [Expression],
+}
+
+impl<'p> System<'p> {
+    pub fn new(
+        protocol: &'p Protocol,
+        home: &'p Controller,
+        remotes: u8,
+        lines: u8,
+        options: &'p Options,
+    ) -> Result<System<'p>, SystemError> {
+        let mut build = Builder::new(format!("{} {remotes}x{lines}", protocol.name));
+        let (remotes, lines) = (i32::from(remotes), i32::from(lines));
+        let line_type = build.range("line", 0, lines - 1);
+        let remote_type = build.range("remote", 0, remotes - 1);
+        let per_remote = |build: &mut Builder, name: &str, element: TypeId| {
+            let inner = build.array(name, remote_type, element);
+            build.array(name, line_type, inner)
+        };
+
+        let remote_name = protocol.remote.name.clone();
+        let home_name = if home.name == remote_name {
+            format!("{}_home", home.name)
+        } else {
+            home.name.clone()
+        };
+        let side = |build: &mut Builder, controller: &'p Controller, name: &str, is_home: bool| {
+            let states = build.enumeration(
+                format!("{name}_state"),
+                controller.states.iter().map(|s| s.name.as_str()),
+            );
+            let place = |build: &mut Builder, name: String, element: TypeId| {
+                let ty = if is_home {
+                    build.array(&name, line_type, element)
+                } else {
+                    per_remote(build, &name, element)
+                };
+                build.state(name, ty)
+            };
+            let state = place(build, format!("{name}_state"), states);
+            let variables = controller
+                .variables
+                .iter()
+                .map(|v| {
+                    let element = variable_type(build, v, remotes, remote_type);
+                    place(build, format!("{name}_{}", v.name), element)
+                })
+                .collect();
+            let tables = controller
+                .tables
+                .iter()
+                .map(|t| {
+                    let largest = t.values.iter().copied().max().unwrap_or(0);
+                    let index = build.range("index", 0, t.values.len() as i32 - 1);
+                    let result = build.range("result", 0, i32::from(largest));
+                    build.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
+                })
+                .collect();
+            let rights = build.range("right", 0, 2);
+            let right = build.table(
+                format!("{name}_right"),
+                states,
+                rights,
+                controller.states.iter().map(|s| right_code(s.right)),
+            );
+            let stable = build.table(
+                format!("{name}_stable"),
+                states,
+                TypeId::BOOL,
+                controller.states.iter().map(|s| i32::from(s.stable())),
+            );
+            Side {
+                controller,
+                home: is_home,
+                states,
+                state,
+                variables,
+                tables,
+                right,
+                stable,
+            }
+        };
+        let remote = side(&mut build, &protocol.remote, &remote_name, false);
+        let home = side(&mut build, home, &home_name, true);
+
+        let bits = per_remote(&mut build, "current", TypeId::BOOL);
+        let current = build.state(format!("{remote_name}_current"), bits);
+        let bits = build.array("current", line_type, TypeId::BOOL);
+        let memory = build.state("memory_current", bits);
+
+        for i in 0..remotes {
+            build.agent(if remotes == 1 {
+                remote_name.clone()
+            } else {
+                format!("{remote_name} {i}")
+            });
+        }
+        let home_agent = build.agent(&home_name);
+        let memory_agent = build.agent("memory");
+
+        let slot = uses(&home.controller.rules, &|s| {
+            matches!(
+                s,
+                Statement::StartRead | Statement::StartWrite | Statement::StartStore { .. }
+            )
+        })
+        .then(|| {
+            let states = build.enumeration("memory_operation", slot::LABELS);
+            let per_line = build.array("memory_operation", line_type, states);
+            Slot {
+                states,
+                state: build.state("memory_operation", per_line),
+                current: build.state("memory_operation_current", bits),
+            }
+        });
+        let device = (!home.controller.locals.is_empty()).then(|| {
+            let operations = build.range("operation", 0, home.controller.locals.len() as i32);
+            let per_line = build.array("operation", line_type, operations);
+            let asked = build.state("device_asks", per_line);
+            let accepted = build.state("device_waits", per_line);
+            let locks = build.enumeration("lock", lock::LABELS);
+            let per_line = build.array("lock", line_type, locks);
+            let lock = build.state("device_lock", per_line);
+            let agent = build.agent("device");
+            Device {
+                asked,
+                accepted,
+                locks,
+                lock,
+                agent,
+            }
+        });
+        let used_once = protocol
+            .message_ids()
+            .filter(|&m| {
+                protocol.message(m).carries.line()
+                    && protocol.remote.rules.iter().any(|row| {
+                        row.event == Event::Message(m)
+                            && uses(std::slice::from_ref(row), &|s| *s == Statement::Done)
+                    })
+            })
+            .collect();
+
+        let mut system = System {
+            protocol,
+            options,
+            remotes,
+            lines,
+            build,
+            remote_type,
+            line_type,
+            remote,
+            home,
+            current,
+            memory,
+            slot,
+            device,
+            flows: Vec::new(),
+            queues: Vec::new(),
+            home_agent,
+            memory_agent,
+            used_once,
+            parameters: FxHashMap::default(),
+            bound: FxHashMap::default(),
+            depth: 0,
+            positions: [None; 2],
+            powers: None,
+        };
+        system.channels()?;
+        Ok(system)
+    }
+
+    /// The finished model.
+    pub fn finish(mut self) -> Result<Model, Vec<ModelError>> {
+        let line = self.parameter("l", self.line_type);
+        let current = self.memory.at(line).set(true);
+        self.build.start("reset", vec![line.each(vec![current])]);
+        self.build.deadlock(Deadlock::ExceptQuiescent);
+        self.build.build()
+    }
+
+    /// Declares the storage of all messages that somebody sends.
+    fn channels(&mut self) -> Result<(), SystemError> {
+        let mut sendings = Vec::new();
+        for side in [&self.remote, &self.home] {
+            for row in &side.controller.rules {
+                let mut error = None;
+                visit(row, &mut |statement| {
+                    if let Statement::Send {
+                        message,
+                        to,
+                        fields,
+                    } = statement
+                    {
+                        let direction = match (side.home, to) {
+                            (false, Target::Home) => Direction::ToHome,
+                            (false, _) => Direction::Between,
+                            (true, Target::Home) => {
+                                error = Some(format!(
+                                    "the home sends {} to itself",
+                                    self.protocol.message(*message).name
+                                ));
+                                return;
+                            }
+                            (true, _) => Direction::ToRemote,
+                        };
+                        sendings.push(Sending {
+                            message: *message,
+                            direction,
+                            fields,
+                        });
+                    }
+                });
+                if let Some(error) = error {
+                    return Err(SystemError::Meaningless(error));
+                }
+            }
+        }
+        for direction in [Direction::ToHome, Direction::ToRemote, Direction::Between] {
+            let mut queued: Vec<(usize, Vec<usize>)> = Vec::new();
+            for message in self.protocol.message_ids() {
+                let sends: Vec<&Sending> = sendings
+                    .iter()
+                    .filter(|s| s.message == message && s.direction == direction)
+                    .collect();
+                if sends.is_empty() {
+                    continue;
+                }
+                let kind = self.protocol.message(message);
+                let constants: Vec<Option<u16>> = (0..kind.fields.len())
+                    .map(|i| match sends[0].fields.get(i) {
+                        Some(Expression::Constant(c))
+                            if sends.iter().all(|s| s.fields[i] == Expression::Constant(*c)) =>
+                        {
+                            Some(*c)
+                        }
+                        _ => None,
+                    })
+                    .collect();
+                let bounds = &self.protocol.bounds;
+                let own = bounds.per_message.iter().find(|(m, _)| *m == message);
+                let order = self.protocol.order_of(kind.channel);
+                let limits = [
+                    own.map(|(_, bound)| bound.limit),
+                    bounds.in_flight.filter(|_| order.is_none()).map(|b| b.limit),
+                ];
+                let capacity = limits
+                    .into_iter()
+                    .flatten()
+                    .fold(self.options.capacity, u16::min)
+                    .max(1);
+                let index = self.flows.len();
+                let mut stored = Vec::new();
+                for (field, constant) in kind.fields.iter().zip(&constants) {
+                    if constant.is_none() {
+                        let values = largest(field.ty, self.remotes);
+                        stored.push(self.build.range(&field.name, 0, values));
+                    }
+                }
+                let storage = match order {
+                    Some(group) => {
+                        let position = match queued.iter().position(|(g, _)| *g == group) {
+                            Some(position) => position,
+                            None => {
+                                queued.push((group, Vec::new()));
+                                queued.len() - 1
+                            }
+                        };
+                        queued[position].1.push(index);
+                        let label = queued[position].1.len() as u32;
+                        Storage::Queued(self.queues.len() + position, label)
+                    }
+                    None => Storage::Counted(self.counter(message, direction, &stored, capacity)),
+                };
+                self.flows.push(Flow {
+                    message,
+                    direction,
+                    constants,
+                    stored,
+                    storage,
+                    capacity: capacity.into(),
+                });
+            }
+            for (group, flows) in queued {
+                self.queue(direction, group, &flows);
+            }
+        }
+        Ok(())
+    }
+
+    /// Declares the counter of an unordered flow.
+    fn counter(
+        &mut self,
+        message: MessageId,
+        direction: Direction,
+        stored: &[TypeId],
+        capacity: u16,
+    ) -> VariableId {
+        let kind = self.protocol.message(message);
+        let name = match direction {
+            Direction::ToHome => format!("{}_to_home", kind.name),
+            Direction::ToRemote => format!("{}_to_{}", kind.name, self.remote.controller.name),
+            Direction::Between => format!("{}_between", kind.name),
+        };
+        let mut ty = self.build.range("in_flight", 0, capacity.into());
+        if kind.carries.line() {
+            ty = self.build.array(&name, TypeId::BOOL, ty);
+        }
+        for &values in stored.iter().rev() {
+            ty = self.build.array(&name, values, ty);
+        }
+        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        for _ in 0..ends {
+            ty = self.build.array(&name, self.remote_type, ty);
+        }
+        ty = self.build.array(&name, self.line_type, ty);
+        self.build.state(name, ty)
+    }
+
+    /// Declares the queues of one ordered group in one direction.
+    fn queue(&mut self, direction: Direction, group: usize, flows: &[usize]) {
+        let names: Vec<&str> = self.protocol.orders[group]
+            .iter()
+            .map(|c| self.protocol.channels[c.index()].name.as_str())
+            .collect();
+        let name = names.join("_");
+        let suffix = match direction {
+            Direction::ToHome => "to_home",
+            Direction::ToRemote => "to_remote",
+            Direction::Between => "between",
+        };
+        let variable = format!("{name}_{suffix}");
+        let mut labels = vec!["none".to_string()];
+        let mut columns: Vec<i32> = Vec::new();
+        let mut carries_line = false;
+        for &flow in flows {
+            let flow = &self.flows[flow];
+            let kind = self.protocol.message(flow.message);
+            labels.push(kind.name.clone());
+            carries_line |= kind.carries.line();
+            let stored = kind.fields.iter().zip(&flow.constants);
+            for (i, (field, _)) in stored.filter(|(_, c)| c.is_none()).enumerate() {
+                let values = largest(field.ty, self.remotes);
+                match columns.get_mut(i) {
+                    Some(column) => *column = values.max(*column),
+                    None => columns.push(values),
+                }
+            }
+        }
+        let kinds = self.build.enumeration(&variable, labels);
+        let mut parts = vec![("kind".to_string(), kinds), ("line".to_string(), self.line_type)];
+        for (i, column) in columns.into_iter().enumerate() {
+            let values = self.build.range("field", 0, column);
+            parts.push((format!("field{i}"), values));
+        }
+        if carries_line {
+            parts.push(("current".to_string(), TypeId::BOOL));
+        }
+        let entry = self.build.record("entry", parts);
+        let capacity = i32::from(self.options.capacity);
+        let positions = self.build.range("position", 0, capacity - 1);
+        let length = self.build.range("length", 0, capacity);
+        let slots = self.build.array("slots", positions, entry);
+        let mut ty = self
+            .build
+            .record("queue", [("length", length), ("slot", slots)]);
+        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        for _ in 0..ends {
+            ty = self.build.array("queues", self.remote_type, ty);
+        }
+        let queue = Queue {
+            direction,
+            variable: self.build.state(variable, ty),
+            kinds,
+            positions,
+            capacity,
+            carries_line,
+            name: names.join(", "),
+        };
+        self.queues.push(queue);
+    }
+
+    /// The side a direction ends at.
+    pub fn side(&self, home: bool) -> &Side<'p> {
+        if home {
+            &self.home
+        } else {
+            &self.remote
+        }
+    }
+
+    /// A rule parameter. Parameters are never loop variables.
+    pub fn parameter(&mut self, name: &str, ty: TypeId) -> VariableId {
+        let key = (name.to_string(), ty);
+        if let Some(&variable) = self.parameters.get(&key) {
+            return variable;
+        }
+        let variable = self.build.bound(name, ty);
+        self.parameters.insert(key, variable);
+        variable
+    }
+
+    /// A temporary of rule bodies.
+    pub fn local(&mut self, name: &str, ty: TypeId) -> VariableId {
+        let key = (format!("local {name}"), ty);
+        if let Some(&variable) = self.parameters.get(&key) {
+            return variable;
+        }
+        let variable = self.build.local(name, ty);
+        self.parameters.insert(key, variable);
+        variable
+    }
+
+    /// Runs `body` with a loop or quantifier variable that is used nowhere around it.
+    pub fn with_bound<T>(
+        &mut self,
+        ty: TypeId,
+        body: impl FnOnce(&mut Self, VariableId) -> T,
+    ) -> T {
+        self.depth += 1;
+        let key = (ty, self.depth);
+        let variable = match self.bound.get(&key) {
+            Some(&variable) => variable,
+            None => {
+                let name = format!("i{}_{}", self.depth, ty.index());
+                let variable = self.build.bound(name, ty);
+                self.bound.insert(key, variable);
+                variable
+            }
+        };
+        let result = body(self, variable);
+        self.depth -= 1;
+        result
+    }
+
+    /// The table that numbers the states of one kind of agent.
+    pub fn positions(&mut self, home: bool) -> TableId {
+        if let Some(table) = self.positions[usize::from(home)] {
+            return table;
+        }
+        let side = self.side(home);
+        let (states, count) = (side.states, side.controller.states.len() as i32);
+        let result = self.build.range("position", 0, count - 1);
+        let table = self.build.table("position", states, result, 0..count);
+        self.positions[usize::from(home)] = Some(table);
+        table
+    }
+
+    /// The table of powers of two, one for each remote.
+    pub fn powers(&mut self) -> TableId {
+        if let Some(table) = self.powers {
+            return table;
+        }
+        let result = self.build.range("power", 1, 1 << (self.remotes - 1));
+        let values = (0..self.remotes).map(|i| 1 << i);
+        let table = self.build.table("power", self.remote_type, result, values);
+        self.powers = Some(table);
+        table
+    }
+
+    /// The queue of a sender and a receiver.
+    pub fn queue_at(&self, queue: usize, from: Option<&Expr>, to: Option<&Expr>) -> Place {
+        ends(Place::from(self.queues[queue].variable), from, to)
+    }
+}
+
+/// Goes down to a sender and a receiver; the home needs no index.
+pub(super) fn ends(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
+    [from, to]
+        .into_iter()
+        .flatten()
+        .fold(place, |place, end| place.at(end))
+}
+
+fn variable_type(
+    build: &mut Builder,
+    variable: &Variable,
+    remotes: i32,
+    remote_type: TypeId,
+) -> TypeId {
+    match variable.ty {
+        ValueType::RemoteSet => build.array(&variable.name, remote_type, TypeId::BOOL),
+        ValueType::PerRemote { max } => {
+            let element = build.range(&variable.name, 0, max.into());
+            build.array(&variable.name, remote_type, element)
+        }
+        simple => build.range(&variable.name, 0, largest(simple, remotes)),
+    }
+}
+
+/// The largest code of a value. Values are numbers in the model: a remote is its index plus 1 and none is 0,
+/// truth is 1, and in a message a set of remotes is the sum of the members' powers of two.
+pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
+    match ty {
+        ValueType::Range { max } | ValueType::PerRemote { max } => max.into(),
+        ValueType::Count | ValueType::Remote => remotes,
+        ValueType::Bool => 1,
+        ValueType::RemoteSet => (1 << remotes) - 1,
+    }
+}
+
+/// A right as a number.
+pub(super) fn right_code(right: Right) -> i32 {
+    match right {
+        Right::None => 0,
+        Right::Read => 1,
+        Right::Write => 2,
+    }
+}
+
+/// Visits all statements of a row, nested ones too.
+pub(super) fn visit<'r>(row: &'r Row, visitor: &mut impl FnMut(&'r Statement)) {
+    if let Effect::Take { body, .. } = &row.effect {
+        walk(body, visitor);
+    }
+}
+
+/// Visits all statements of a body, nested ones too.
+pub(super) fn walk<'r>(body: &'r [Statement], visitor: &mut impl FnMut(&'r Statement)) {
+    for statement in body {
+        visitor(statement);
+        match statement {
+            Statement::ForEach { body, .. } => walk(body, visitor),
+            Statement::If {
+                then, otherwise, ..
+            } => {
+                walk(then, visitor);
+                walk(otherwise, visitor);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether some statement of the rows satisfies a condition.
+pub(super) fn uses(rows: &[Row], condition: &impl Fn(&Statement) -> bool) -> bool {
+    let mut found = false;
+    for row in rows {
+        visit(row, &mut |s| found |= condition(s));
+    }
+    found
+}

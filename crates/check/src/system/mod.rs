@@ -1,0 +1,155 @@
+//! From a protocol system to a finite model.
+//!
+//! [`model`] puts a number of remotes, a home, the channels between them, memory and the device
+//! behind the home together, for one or more cache lines.
+//! It takes any remote and any home [`Controller`], hand-written or constructed,
+//! and follows the semantics of [`cohkit_protocol::controller`] to the letter.
+//!
+//! ## The state
+//!
+//! Per line and remote: the state, the variables, and whether its copy is *current*.
+//! Per line: the home's state and variables, whether memory is current, the memory operation in
+//! flight (at most one), the device's local operation and its lock.
+//! Unordered channels count equal messages; ordered groups are first-in first-out queues, one for
+//! each sender and receiver, shared by all lines.
+//! What has no meaning (the copy of a remote that holds none, queue slots beyond the end) has one fixed value,
+//! so states that differ in nothing are one state.
+//!
+//! ## The data
+//!
+//! Each copy of the line (in a cache, in memory, in a message, in a memory operation) carries
+//! one bit, *current*: it has the effect of every write so far.
+//! A write makes its own copy current and all others old.
+//! For the data value property this is as exact as version numbers, and it is finite.
+//! A copy never becomes current again by itself, so a copy read too early is still old when it is used.
+//!
+//! ## Properties
+//!
+//! By name, as reports show them:
+//!
+//! * *single writer*: a right to write excludes all other rights; a device lock of an operation that
+//!   ensured rights excludes what it excluded; the rights hold when an operation is acknowledged;
+//! * *data value*: a copy that may be read is current; memory is current when it is read for a remote, when
+//!   a local operation is acknowledged, and as long as the device holds the lock; a message
+//!   with which a remote performs an access without keeping the line is current when it is sent;
+//! * *no unexpected message*: whatever can be delivered has a rule;
+//! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
+//!   to its side of the memory's and the device's ports;
+//! * *more than N M in flight*: a channel's counter or queue ran over, or a bound stated in the text;
+//! * *no deadlock* and *every request can still complete*, by the search, from what is quiescent here:
+//!   all agents stable, nothing in flight, nothing asked, no lock;
+//! * the invariants of the text, each under its own name.
+//!
+//! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy
+//! at different times, and a device that never gives its lock back.
+
+mod effects;
+mod expressions;
+mod layout;
+mod properties;
+mod reactions;
+mod triggers;
+
+use std::fmt;
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+
+use crate::model::{Model, ModelError};
+
+/// How a system is modelled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Most equal messages in an unordered channel, and most messages in one ordered queue.
+    /// Not an assumption: running over is reported as a violation.
+    pub capacity: u16,
+    /// Whether the device may ask for its next local operation as soon as the home has accepted the one
+    /// before, rather than after that is acknowledged.
+    pub ask_ahead: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            capacity: 7,
+            ask_ahead: true,
+        }
+    }
+}
+
+/// Why there is no model of a system.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SystemError {
+    /// The number of remotes or lines is out of range.
+    Size(String),
+    /// A controller does something that has no meaning where it stands.
+    Meaningless(String),
+    /// The model came out wrong: a defect of the lowering or of a constructed controller.
+    Model(Vec<ModelError>),
+}
+
+impl fmt::Display for SystemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SystemError::Size(what) | SystemError::Meaningless(what) => f.write_str(what),
+            SystemError::Model(errors) => {
+                write!(f, "the model is not well formed")?;
+                errors.iter().try_for_each(|e| write!(f, "; {e}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for SystemError {}
+
+/// The model of a system of `remotes` caching agents and `lines` cache lines.
+///
+/// `home` is the protocol's hand-written home, or one constructed from its policy.
+///
+/// # Errors
+/// If a size is out of range (1 to 8 remotes, 1 to 4 lines), or a controller cannot be lowered.
+pub fn model(
+    protocol: &Protocol,
+    home: &Controller,
+    remotes: u8,
+    lines: u8,
+    options: &Options,
+) -> Result<Model, SystemError> {
+    if !(1..=8).contains(&remotes) {
+        return Err(SystemError::Size(format!(
+            "a system has 1 to 8 remotes, not {remotes}"
+        )));
+    }
+    if !(1..=4).contains(&lines) {
+        return Err(SystemError::Size(format!(
+            "a system has 1 to 4 lines, not {lines}"
+        )));
+    }
+    if options.capacity == 0 {
+        return Err(SystemError::Size(
+            "a channel has a capacity of at least 1".into(),
+        ));
+    }
+    let mut system = layout::System::new(protocol, home, remotes, lines, options)?;
+    system.triggers()?;
+    system.properties()?;
+    system.finish().map_err(SystemError::Model)
+}
+
+/// What every verdict on systems of this protocol rests on beside the text's rules: its stated bounds.
+pub fn assumptions(protocol: &Protocol) -> Vec<String> {
+    let total = protocol.bounds.in_flight.iter().map(|bound| {
+        format!(
+            "at most {} messages in flight per remote and line",
+            bound.limit
+        )
+    });
+    let each = protocol.bounds.per_message.iter().map(|(message, bound)| {
+        format!(
+            "at most {} {} in flight per remote and line; sending another waits",
+            bound.limit,
+            protocol.message(*message).name
+        )
+    });
+    total.chain(each).collect()
+}

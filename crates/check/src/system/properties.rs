@@ -1,0 +1,250 @@
+//! What must hold, and when a system is quiescent.
+
+use cohkit_protocol::protocol::{Amount, Claim, Comparison};
+
+use super::layout::{lock, slot, Storage, System};
+use super::SystemError;
+use crate::model::{Expr, Place};
+
+impl<'p> System<'p> {
+    /// Adds invariants and quiescence.
+    pub fn properties(&mut self) -> Result<(), SystemError> {
+        let single_writer = self.for_all_lines(Self::single_writer);
+        self.build.invariant("single writer", single_writer);
+        let data_value = self.for_all_lines(Self::data_value);
+        self.build.invariant("data value", data_value);
+        for invariant in &self.protocol.invariants {
+            let holds = self.for_all_lines(|system, line| system.claim(&invariant.holds, line));
+            self.build.invariant(&invariant.name, holds);
+        }
+        if let Some(bound) = self.protocol.bounds.in_flight {
+            let limit = i32::from(bound.limit);
+            let holds = self.for_all_lines(|system, line| {
+                let counts = (0..system.remotes).map(|r| system.in_flight_of(line, r).le(limit));
+                Expr::conjunction(counts.collect::<Vec<_>>())
+            });
+            self.build
+                .invariant(format!("more than {limit} messages in flight"), holds);
+        }
+        let idle = self.for_all_lines(Self::idle);
+        let queues = (0..self.queues.len()).collect::<Vec<_>>();
+        let empty = queues.into_iter().map(|queue| {
+            !self.some_queue(queue, &mut |_, place| place.field("length").gt(0))
+        });
+        let empty: Vec<Expr> = empty.collect();
+        self.build
+            .quiescent(empty.into_iter().fold(idle, Expr::and));
+        Ok(())
+    }
+
+    fn for_all_lines(&mut self, claim: impl FnOnce(&mut Self, &Expr) -> Expr) -> Expr {
+        self.with_bound(self.line_type, |system, l| {
+            l.all(claim(system, &Expr::from(l)))
+        })
+    }
+
+    fn single_writer(&mut self, line: &Expr) -> Expr {
+        let right = self.remote.right;
+        let state = self.remote.state.at(line);
+        let of = |r: crate::model::VariableId| right.of(state.clone().at(r));
+        let ty = self.remote_type;
+        let mut holds = if self.remotes == 1 {
+            Expr::Bool(true)
+        } else {
+            self.with_bound(ty, |system, r| {
+                system.with_bound(ty, |_, other| {
+                    let alone = other.all(other.is_not(r).implies(of(other).is(0)));
+                    r.all(of(r).is(2).implies(alone))
+                })
+            })
+        };
+        if let Some(device) = self.device {
+            let held = device.lock.at(line);
+            let least = self.with_bound(ty, |_, r| r.all(of(r).is(0)));
+            let no_writer = self.with_bound(ty, |_, r| r.all(of(r).lt(2)));
+            let is = |label: u32| held.clone().is(device.locks.nth(label));
+            holds = holds
+                .and(is(lock::WRITE).implies(least))
+                .and(is(lock::READ).implies(no_writer));
+        }
+        holds
+    }
+
+    fn data_value(&mut self, line: &Expr) -> Expr {
+        let readable = self.remote.right;
+        let (state, current) = (self.remote.state.at(line), self.current.at(line));
+        let copies = self.with_bound(self.remote_type, |_, r| {
+            let reads = readable.of(state.at(r)).gt(0);
+            r.all(reads.implies(current.at(r)))
+        });
+        match self.device {
+            None => copies,
+            Some(device) => {
+                let held = device.lock.at(line);
+                let uses = |label: u32| held.clone().is(device.locks.nth(label));
+                let uses = uses(lock::READ).or(uses(lock::WRITE));
+                copies.and(uses.implies(self.memory.at(line)))
+            }
+        }
+    }
+
+    /// Nothing under way on a line, queues apart.
+    fn idle(&mut self, line: &Expr) -> Expr {
+        let stable = self.remote.stable;
+        let state = self.remote.state.at(line);
+        let mut idle = self
+            .home
+            .stable
+            .of(self.home.state.at(line))
+            .and(self.with_bound(self.remote_type, |_, r| r.all(stable.of(state.at(r)))));
+        if let Some(memory) = self.slot {
+            idle = idle.and(memory.state.at(line).is(memory.states.nth(slot::IDLE)));
+        }
+        if let Some(device) = self.device {
+            idle = idle
+                .and(device.asked.at(line).is(0))
+                .and(device.accepted.at(line).is(0))
+                .and(device.lock.at(line).is(device.locks.nth(lock::NONE)));
+        }
+        for flow in 0..self.flows.len() {
+            if let Storage::Counted(variable) = self.flows[flow].storage {
+                let carries = self.carries_line(flow);
+                let some = self.some_cell(flow, variable.at(line), &|place| {
+                    if carries {
+                        let current = place.clone().at(true).gt(0);
+                        place.at(false).gt(0).or(current)
+                    } else {
+                        place.gt(0)
+                    }
+                });
+                idle = idle.and(!some);
+            }
+        }
+        idle
+    }
+
+    fn claim(&mut self, claim: &Claim, line: &Expr) -> Expr {
+        match claim {
+            Claim::Compare(a, comparison, b) => {
+                let (a, b) = (self.amount(a, line), self.amount(b, line));
+                match comparison {
+                    Comparison::Equal => a.is(b),
+                    Comparison::NotEqual => a.is_not(b),
+                    Comparison::Less => a.lt(b),
+                    Comparison::LessOrEqual => a.le(b),
+                    Comparison::Greater => a.gt(b),
+                    Comparison::GreaterOrEqual => a.ge(b),
+                }
+            }
+            Claim::And(a, b) => self.claim(a, line).and(self.claim(b, line)),
+            Claim::Or(a, b) => self.claim(a, line).or(self.claim(b, line)),
+            Claim::Implies(a, b) => self.claim(a, line).implies(self.claim(b, line)),
+            Claim::Not(a) => !self.claim(a, line),
+            Claim::Locked => match self.device {
+                Some(device) => device
+                    .lock
+                    .at(line)
+                    .is_not(device.locks.nth(lock::NONE)),
+                None => Expr::Bool(false),
+            },
+        }
+    }
+
+    fn amount(&mut self, amount: &Amount, line: &Expr) -> Expr {
+        match amount {
+            Amount::Constant(c) => Expr::Int((*c).into()),
+            Amount::RemotesIn(states) => {
+                let side = &self.remote;
+                sum((0..self.remotes).map(|r| {
+                    let state = side.state.at(line).at(r);
+                    let any = states
+                        .iter()
+                        .map(|s| state.clone().is(side.states.nth(s.0.into())));
+                    Expr::disjunction(any).as_number()
+                }))
+            }
+            Amount::InFlight(messages) => {
+                let flows: Vec<usize> = (0..self.flows.len()).collect();
+                sum(flows.into_iter().map(|flow| {
+                    if messages.contains(&self.flows[flow].message) {
+                        self.count_flow(flow, line, None)
+                    } else {
+                        Expr::Int(0)
+                    }
+                }))
+            }
+        }
+    }
+
+    /// How many messages from or to one remote are in flight.
+    fn in_flight_of(&mut self, line: &Expr, remote: i32) -> Expr {
+        sum((0..self.flows.len()).map(|flow| self.count_flow(flow, line, Some(remote))))
+    }
+
+    /// How many messages of a flow are in flight; only those from or to one remote if that is given.
+    fn count_flow(&mut self, flow: usize, line: &Expr, only: Option<i32>) -> Expr {
+        let direction = self.flows[flow].direction;
+        let indices = |there: bool| match there {
+            true => (0..self.remotes).map(Some).collect(),
+            false => vec![None],
+        };
+        let mut counts = Vec::new();
+        for from in indices(direction.from_remote()) {
+            for to in indices(direction.to_remote()) {
+                if only.is_some() && from != only && to != only {
+                    continue;
+                }
+                let (from, to) = (from.map(Expr::Int), to.map(Expr::Int));
+                counts.push(match self.flows[flow].storage {
+                    Storage::Counted(variable) => {
+                        let place =
+                            super::layout::ends(variable.at(line), from.as_ref(), to.as_ref());
+                        self.count_cells(flow, place)
+                    }
+                    Storage::Queued(queue, label) => {
+                        let place = self.queue_at(queue, from.as_ref(), to.as_ref());
+                        self.count_queued(queue, label, place, line)
+                    }
+                });
+            }
+        }
+        sum(counts)
+    }
+
+    /// The number of messages below a place of a counted flow that goes down to sender and receiver.
+    pub fn count_cells(&self, flow: usize, place: Place) -> Expr {
+        let mut places = vec![place];
+        for &ty in &self.flows[flow].stored {
+            let (lo, hi) = self.build.model().bounds(ty).unwrap_or((0, 0));
+            places = places
+                .into_iter()
+                .flat_map(|place| (lo..=hi).map(move |value| place.clone().at(value)))
+                .collect();
+        }
+        if self.carries_line(flow) {
+            places = places
+                .into_iter()
+                .flat_map(|place| [place.clone().at(false), place.at(true)])
+                .collect();
+        }
+        sum(places.into_iter().map(Expr::from))
+    }
+
+    /// The number of messages of one kind and line in a queue.
+    pub fn count_queued(&self, queue: usize, label: u32, place: Place, line: &Expr) -> Expr {
+        let queue = &self.queues[queue];
+        sum((0..queue.capacity).map(|i| {
+            let entry = place.clone().field("slot").at(i);
+            let kind = entry.clone().field("kind").is(queue.kinds.nth(label));
+            kind.and(entry.field("line").is(line)).as_number()
+        }))
+    }
+}
+
+/// The sum of numbers; 0 if there are none.
+fn sum(numbers: impl IntoIterator<Item = Expr>) -> Expr {
+    numbers
+        .into_iter()
+        .reduce(|a, b| a + b)
+        .unwrap_or(Expr::Int(0))
+}

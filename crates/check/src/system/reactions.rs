@@ -1,0 +1,447 @@
+//! From the rows for one event to rules.
+//!
+//! States whose rows for the event agree in everything but the next state share rules;
+//! constant tables say which states those are and where they lead.
+//! That keeps models of constructed homes, which have many states and few different rows, small.
+
+use cohkit_protocol::controller::{
+    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
+};
+use cohkit_protocol::protocol::{MessageId, Right, Type as ValueType};
+
+use super::effects::{Done, Moment};
+use super::expressions::Context;
+use super::layout::{ends, uses, walk, Direction, Storage, System};
+use super::SystemError;
+use crate::build::error;
+use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId};
+
+/// Something that may happen to an agent.
+pub(super) struct Trigger {
+    /// Start of the rules' names.
+    pub name: String,
+    pub parameters: Vec<VariableId>,
+    /// Whether it can happen now.
+    pub present: Expr,
+    /// For guards.
+    pub before: Context,
+    /// For bodies, after `consume` has run.
+    pub after: Context,
+    /// What happens whatever the agent does: the message leaves its channel, and so on.
+    pub consume: Vec<Stmt>,
+    /// What happens besides if the agent takes it.
+    pub taking: Vec<Stmt>,
+    /// What happens besides if the agent refuses it; `None` if that is no answer.
+    pub refusing: Option<Vec<Stmt>>,
+    pub taken: Option<MessageId>,
+    /// Whether the copy of the line that comes with it is current.
+    pub brought: Option<Expr>,
+    /// Whether the agent must have an answer.
+    pub must: bool,
+    pub spontaneous: bool,
+}
+
+/// A row without its state and next state.
+#[derive(PartialEq, Clone, Debug)]
+struct Case<'c> {
+    guard: Option<&'c Expression>,
+    deed: Deed<'c>,
+    /// Whether the agent has the line before and after.
+    holds: (bool, bool),
+    /// Whether the row performs a store in this agent's copy.
+    stores: bool,
+    done: Done,
+}
+
+#[derive(PartialEq, Clone, Debug)]
+enum Deed<'c> {
+    Take(&'c [Statement]),
+    Leave,
+    Refuse,
+    Never,
+}
+
+/// States with the same cases for an event.
+struct Class<'c> {
+    states: Vec<usize>,
+    cases: Vec<Case<'c>>,
+    /// Per case, for each of the states, the state it leads to.
+    next: Vec<Vec<Option<usize>>>,
+}
+
+/// The classes of an event, with those states that have no row in one class too.
+fn classes(controller: &Controller, event: Event) -> Result<Vec<Class<'_>>, SystemError> {
+    let mut classes: Vec<Class> = Vec::new();
+    for state in 0..controller.states.len() {
+        let rows = controller
+            .rules
+            .iter()
+            .filter(|row| row.event == event && row.state.index() == state);
+        let mut cases = Vec::new();
+        let mut next = Vec::new();
+        for row in rows {
+            let (case, to) = case(controller, row)?;
+            let last = case.guard.is_none();
+            cases.push(case);
+            next.push(to);
+            if last {
+                break;
+            }
+        }
+        match classes.iter_mut().find(|c| c.cases == cases) {
+            Some(class) => {
+                class.states.push(state);
+                for (all, to) in class.next.iter_mut().zip(next) {
+                    all.push(to);
+                }
+            }
+            None => classes.push(Class {
+                states: vec![state],
+                cases,
+                next: next.into_iter().map(|to| vec![to]).collect(),
+            }),
+        }
+    }
+    Ok(classes)
+}
+
+fn case<'c>(
+    controller: &'c Controller,
+    row: &'c Row,
+) -> Result<(Case<'c>, Option<usize>), SystemError> {
+    let (deed, next) = match &row.effect {
+        Effect::Take { body, next } => (Deed::Take(body), next.map(|s| s.index())),
+        Effect::Leave => (Deed::Leave, None),
+        Effect::Refuse => (Deed::Refuse, None),
+        Effect::Never => (Deed::Never, None),
+    };
+    let from = &controller.states[row.state.index()];
+    let to = next.map_or(from, |s| &controller.states[s]);
+    let stores = row.event == Event::Access(Access::Store)
+        && from.right == Right::Write
+        && to.right == Right::Write;
+    let done = if uses(std::slice::from_ref(row), &|s| *s == Statement::Done) {
+        done(controller, row)?
+    } else {
+        Done::Absent
+    };
+    let case = Case {
+        guard: row.guard.as_ref(),
+        deed,
+        holds: (from.holds_line, to.holds_line),
+        stores,
+        done,
+    };
+    Ok((case, next))
+}
+
+/// Which access `done` performs: the one whose row led here.
+fn done(controller: &Controller, row: &Row) -> Result<Done, SystemError> {
+    let accesses = match row.event {
+        Event::Access(access) => vec![access],
+        _ => pending(controller, row.state.index()),
+    };
+    let writes = |a: &Access| *a == Access::Store;
+    if !accesses.iter().any(writes) {
+        Ok(Done::Elsewhere)
+    } else if accesses.iter().all(writes) {
+        Ok(Done::Writes)
+    } else {
+        Err(SystemError::Meaningless(format!(
+            "`done` in state {} of {} may end a store or another access",
+            controller.states[row.state.index()].name, controller.name
+        )))
+    }
+}
+
+/// The accesses that may be pending in a transient state.
+fn pending(controller: &Controller, state: usize) -> Vec<Access> {
+    let mut known = vec![false; controller.states.len()];
+    let mut work = vec![state];
+    let mut accesses = Vec::new();
+    while let Some(state) = work.pop() {
+        if std::mem::replace(&mut known[state], true) {
+            continue;
+        }
+        for row in &controller.rules {
+            let Effect::Take { next: Some(next), .. } = &row.effect else {
+                continue;
+            };
+            if next.index() != state {
+                continue;
+            }
+            match row.event {
+                Event::Access(access) if !accesses.contains(&access) => accesses.push(access),
+                Event::Message(_) if !controller.states[row.state.index()].stable() => {
+                    work.push(row.state.index());
+                }
+                _ => {}
+            }
+        }
+    }
+    accesses
+}
+
+impl<'p> System<'p> {
+    /// The rules by which an agent reacts to something.
+    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
+        let home = trigger.before.home;
+        let controller = self.side(home).controller;
+        let classes = classes(controller, event)?;
+        let table = self.class_table(home, &trigger.name, &classes);
+        for (number, class) in classes.iter().enumerate() {
+            let here = self.in_class(&trigger.before, class, number, table);
+            let mut rest = trigger.present.clone().and(here);
+            let mut total = false;
+            for (case, next) in class.cases.iter().zip(&class.next) {
+                let guard = match case.guard {
+                    Some(guard) => {
+                        let holds = self.truth(&trigger.before, guard);
+                        let guard = rest.clone().and(holds.clone());
+                        rest = rest.and(!holds);
+                        guard
+                    }
+                    None => {
+                        total = true;
+                        rest.clone()
+                    }
+                };
+                self.reaction(&trigger, class, case, next, guard)?;
+            }
+            if !total && trigger.must {
+                self.unexpected(&trigger, rest);
+            }
+        }
+        Ok(())
+    }
+
+    /// One rule: a case of a class.
+    fn reaction(
+        &mut self,
+        trigger: &Trigger,
+        class: &Class,
+        case: &Case,
+        next: &[Option<usize>],
+        guard: Expr,
+    ) -> Result<(), SystemError> {
+        let body = match case.deed {
+            Deed::Take(body) => body,
+            Deed::Leave => return Ok(()),
+            Deed::Refuse => {
+                match &trigger.refusing {
+                    Some(refusing) => {
+                        let body = [trigger.consume.clone(), refusing.clone()].concat();
+                        self.rule(trigger, " is refused", guard, body);
+                    }
+                    None if trigger.must => self.unexpected(trigger, guard),
+                    None => {}
+                }
+                return Ok(());
+            }
+            Deed::Never => {
+                if trigger.must {
+                    self.unexpected(trigger, guard);
+                }
+                return Ok(());
+            }
+        };
+        let context = &trigger.after;
+        let home = context.home;
+        let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
+        let copy = match (&trigger.brought, &own_copy) {
+            (Some(brought), _) if !home || trigger.taken.is_none() => brought.clone(),
+            (_, Some(own)) => own.into(),
+            _ => self.memory.at(&context.line).into(),
+        };
+        let mut moment = Moment {
+            context,
+            taken: trigger.taken,
+            brought: trigger.brought.clone(),
+            copy,
+            done: case.done,
+        };
+        let mut out = [trigger.consume.clone(), trigger.taking.clone()].concat();
+        out.extend(self.statements(&mut moment, body)?);
+        let copy = moment.copy;
+        if let Some(own) = own_copy {
+            if !case.holds.1 {
+                if case.holds.0 {
+                    out.push(own.set(false));
+                }
+            } else if case.stores {
+                out.extend(self.make_all_old(&context.line, true));
+                out.push(own.set(true));
+            } else if trigger.brought.is_some() || case.done == Done::Writes {
+                out.push(own.set(copy));
+            }
+        }
+        let state = context.part(self.side(home).state);
+        let moves = next.iter().any(Option::is_some);
+        if moves {
+            let to = self.next_state(home, class, next, &state);
+            out.push(state.set(to));
+        }
+        if moves || assigns(body) {
+            out.push(Stmt::Note(Note {
+                agent: self.agent(context.own.as_ref()),
+                action: NoteAction::Becomes(self.state_words(context)),
+                line: self.note_line(&context.line),
+                visible: home,
+            }));
+        }
+        let guard = if trigger.spontaneous {
+            self.within_bounds(context, body, guard)
+        } else {
+            guard
+        };
+        self.rule(trigger, "", guard, out);
+        Ok(())
+    }
+
+    fn rule(&mut self, trigger: &Trigger, suffix: &str, guard: Expr, body: Vec<Stmt>) {
+        self.build.rule(Rule {
+            name: format!("{}{suffix}", trigger.name),
+            parameters: trigger.parameters.clone(),
+            guard,
+            body,
+            spontaneous: trigger.spontaneous,
+        });
+    }
+
+    fn unexpected(&mut self, trigger: &Trigger, guard: Expr) {
+        let context = &trigger.after;
+        let mut words = vec![Piece::Text("has no rule for this in ".into())];
+        words.extend(self.state_words(context));
+        let mut body = trigger.consume.clone();
+        body.push(Stmt::Note(Note {
+            agent: self.agent(context.own.as_ref()),
+            action: NoteAction::Does(words),
+            line: self.note_line(&context.line),
+            visible: context.home,
+        }));
+        body.push(error("no unexpected message"));
+        self.rule(trigger, " unexpectedly", guard, body);
+    }
+
+    /// The guard of an access, narrowed to where the bounded messages it sends may be sent.
+    fn within_bounds(&mut self, context: &Context, body: &[Statement], guard: Expr) -> Expr {
+        let mut guard = guard;
+        for (message, bound) in &self.protocol.bounds.per_message {
+            let sends = body.iter().any(|s| {
+                matches!(s, Statement::Send { message: m, to: Target::Home, .. } if m == message)
+            });
+            let flow = self
+                .flows
+                .iter()
+                .position(|f| f.message == *message && f.direction == Direction::ToHome);
+            let (true, Some(flow)) = (sends, flow) else {
+                continue;
+            };
+            let limit = i32::from(bound.limit);
+            match self.flows[flow].storage {
+                Storage::Counted(variable) => {
+                    let place = ends(variable.at(&context.line), context.own.as_ref(), None);
+                    let count = self.count_cells(flow, place);
+                    guard = guard.and(count.lt(limit));
+                }
+                Storage::Queued(index, label) => {
+                    let queue = self.queue_at(index, context.own.as_ref(), None);
+                    let count = self.count_queued(index, label, queue, &context.line);
+                    guard = guard.and(count.lt(limit));
+                }
+            }
+        }
+        guard
+    }
+
+    /// Which class each state is in, if there are enough classes and states to need a table.
+    fn class_table(&mut self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
+        let large = classes.iter().any(|c| c.states.len() > 2);
+        if classes.len() < 2 || !large {
+            return None;
+        }
+        let side = self.side(home);
+        let (states, count) = (side.states, side.controller.states.len());
+        let mut values = vec![0; count];
+        for (number, class) in classes.iter().enumerate() {
+            for &state in &class.states {
+                values[state] = number as i32;
+            }
+        }
+        let result = self.build.range("class", 0, classes.len() as i32 - 1);
+        let name = format!("class of {name}");
+        Some(self.build.table(name, states, result, values))
+    }
+
+    fn in_class(
+        &self,
+        context: &Context,
+        class: &Class,
+        number: usize,
+        table: Option<TableId>,
+    ) -> Expr {
+        let side = self.side_of(context);
+        let state = context.part(side.state);
+        match table {
+            Some(table) if class.states.len() > 2 => table.of(state).is(number as i32),
+            _ if class.states.len() == side.controller.states.len() => Expr::Bool(true),
+            _ => Expr::disjunction(
+                class
+                    .states
+                    .iter()
+                    .map(|&s| state.clone().is(side.states.nth(s as u32))),
+            ),
+        }
+    }
+
+    /// Where a case leads.
+    fn next_state(
+        &mut self,
+        home: bool,
+        class: &Class,
+        next: &[Option<usize>],
+        state: &Place,
+    ) -> Expr {
+        let side = self.side(home);
+        let states = side.states;
+        if let [Some(first), rest @ ..] = next {
+            if rest.iter().all(|to| *to == Some(*first)) {
+                return states.nth(*first as u32);
+            }
+        }
+        let mut values: Vec<i32> = (0..side.controller.states.len() as i32).collect();
+        for (&from, to) in class.states.iter().zip(next) {
+            values[from] = to.unwrap_or(from) as i32;
+        }
+        let table = self.build.table("next", states, states, values);
+        table.of(state)
+    }
+
+    /// An agent's state and those of its variables that are not zero: `IM_A{owed=1}`.
+    pub fn state_words(&self, context: &Context) -> Phrase {
+        let side = self.side_of(context);
+        let mut words = vec![Piece::Value(context.part(side.state).into())];
+        for (variable, &place) in side.controller.variables.iter().zip(&side.variables) {
+            if matches!(
+                variable.ty,
+                ValueType::RemoteSet | ValueType::PerRemote { .. }
+            ) {
+                continue;
+            }
+            let value: Expr = context.part(place).into();
+            let mut shown = vec![Piece::Text(format!(" {}=", variable.name))];
+            shown.extend(self.value_words(variable.ty, &value));
+            words.push(Piece::Choice(value.is_not(0), shown, Vec::new()));
+        }
+        words
+    }
+}
+
+/// Whether statements change a variable.
+fn assigns(body: &[Statement]) -> bool {
+    let mut found = false;
+    walk(body, &mut |s| {
+        found |= matches!(s, Statement::Assign(..) | Statement::AssignElement(..));
+    });
+    found
+}

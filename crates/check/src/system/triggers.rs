@@ -1,0 +1,494 @@
+//! Everything that can happen in a system: accesses, deliveries, memory, the device.
+
+use cohkit_protocol::controller::{Access, Effect, Event};
+use cohkit_protocol::protocol::{Right, Type as ValueType};
+
+use super::expressions::Context;
+use super::layout::{ends, lock, slot, Storage, System};
+use super::reactions::Trigger;
+use super::SystemError;
+use crate::build::{assert, error, when};
+use crate::model::{Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId};
+
+impl<'p> System<'p> {
+    /// Adds all rules.
+    pub fn triggers(&mut self) -> Result<(), SystemError> {
+        for (access, name) in Access::ALL {
+            self.access(access, name)?;
+        }
+        self.hits();
+        for flow in 0..self.flows.len() {
+            self.deliver(flow)?;
+        }
+        self.memory_steps()?;
+        self.device_steps()
+    }
+
+    fn line_index(&mut self) -> (VariableId, Expr) {
+        let line = self.parameter("l", self.line_type);
+        (line, line.into())
+    }
+
+    fn context(home: bool, line: &Expr, own: Option<Expr>) -> Context {
+        Context {
+            home,
+            line: line.clone(),
+            own,
+            sender: None,
+            fields: Vec::new(),
+            each: None,
+        }
+    }
+
+    /// A core, or the cache's replacement, wants something.
+    fn access(&mut self, access: Access, name: &str) -> Result<(), SystemError> {
+        let event = Event::Access(access);
+        if !self.remote.controller.rules.iter().any(|r| r.event == event) {
+            return Ok(());
+        }
+        let (l, line) = self.line_index();
+        let r = self.parameter("r", self.remote_type);
+        let context = Self::context(false, &line, Some(r.into()));
+        let note = self.does(r, &line, name, false);
+        self.react(
+            event,
+            Trigger {
+                name: format!("{} {name}", self.remote.controller.name),
+                parameters: vec![l, r],
+                present: Expr::Bool(true),
+                before: context.clone(),
+                after: context,
+                consume: vec![note],
+                taking: Vec::new(),
+                refusing: None,
+                taken: None,
+                brought: None,
+                must: false,
+                spontaneous: true,
+            },
+        )
+    }
+
+    /// Stores that hit without a row of their own. A store that changes nothing, because no other copy is current,
+    /// is left out. Loads that hit change nothing ever.
+    fn hits(&mut self) {
+        let controller = self.remote.controller;
+        let rows = &controller.rules;
+        let hit = |state: usize| {
+            controller.states[state].right == Right::Write
+                && !rows.iter().any(|row| {
+                    row.event == Event::Access(Access::Store)
+                        && row.state.index() == state
+                        && matches!(row.effect, Effect::Take { .. })
+                })
+        };
+        let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
+        if states.is_empty() {
+            return;
+        }
+        let (l, line) = self.line_index();
+        let r = self.parameter("r", self.remote_type);
+        let state = self.remote.state.at(l).at(r);
+        let here = Expr::disjunction(
+            states
+                .iter()
+                .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
+        );
+        let changes = self.another_is_current(&line, Some(&r.into()));
+        let mut body = vec![self.does(r, &line, "store", false)];
+        body.extend(self.make_all_old(&line, true));
+        body.push(self.current.at(l).at(r).set(true));
+        self.build.rule(Rule {
+            name: format!("{} store hits", controller.name),
+            parameters: vec![l, r],
+            guard: here.and(changes),
+            body,
+            spontaneous: true,
+        });
+    }
+
+    /// A message arrives.
+    fn deliver(&mut self, index: usize) -> Result<(), SystemError> {
+        let flow = &self.flows[index];
+        let (message, direction) = (flow.message, flow.direction);
+        let constants = flow.constants.clone();
+        let kind = self.protocol.message(message);
+        let home = !direction.to_remote();
+        let (l, line) = self.line_index();
+        let remote_type = self.remote_type;
+        let sender = direction
+            .from_remote()
+            .then(|| self.parameter("s", remote_type));
+        let receiver = direction
+            .to_remote()
+            .then(|| self.parameter("r", remote_type));
+        let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
+        let arrival = match self.flows[index].storage {
+            Storage::Counted(variable) => {
+                let place = ends(variable.at(l), from.as_ref(), to.as_ref());
+                self.counted_arrival(index, place)
+            }
+            Storage::Queued(queue, label) => {
+                let place = self.queue_at(queue, from.as_ref(), to.as_ref());
+                self.queued_arrival(index, queue, label, place, &line)
+            }
+        };
+        // Fields without a place have the constant that every send gives them.
+        let fields = |stored: Vec<Expr>| -> Vec<(Expr, ValueType)> {
+            let mut stored = stored.into_iter();
+            let values = kind.fields.iter().zip(&constants);
+            values
+                .map(|(field, constant)| {
+                    let value = match constant {
+                        Some(constant) => Expr::Int((*constant).into()),
+                        None => stored.next().unwrap_or(Expr::Int(0)),
+                    };
+                    (value, field.ty)
+                })
+                .collect()
+        };
+        let context = |stored: Vec<Expr>| Context {
+            home,
+            line: line.clone(),
+            own: to.clone(),
+            sender: from.clone(),
+            fields: fields(stored),
+            each: None,
+        };
+        let (before, after) = (context(arrival.before), context(arrival.after));
+        let values: Vec<Expr> = after.fields.iter().map(|(value, _)| value.clone()).collect();
+        let mut consume = arrival.look;
+        consume.push(Stmt::Note(Note {
+            agent: self.agent(to.as_ref()),
+            action: NoteAction::Receive {
+                message: self.words(message, &values),
+                from: self.agent(from.as_ref()),
+            },
+            line: self.note_line(&line),
+            visible: home,
+        }));
+        consume.extend(arrival.removal);
+        let mut parameters = vec![l];
+        parameters.extend(sender);
+        parameters.extend(receiver);
+        parameters.extend(arrival.parameters);
+        let agent = &self.side(home).controller.name;
+        self.react(
+            Event::Message(message),
+            Trigger {
+                name: format!("{agent} takes {}", kind.name),
+                parameters,
+                present: arrival.present,
+                before,
+                after,
+                consume,
+                taking: Vec::new(),
+                refusing: None,
+                taken: Some(message),
+                brought: arrival.current,
+                must: true,
+                spontaneous: false,
+            },
+        )
+    }
+
+    /// Any message of an unordered flow may be next: its fields are parameters of the rule.
+    fn counted_arrival(&mut self, flow: usize, mut place: Place) -> Arrival {
+        let carries = self.carries_line(flow);
+        let flow = &self.flows[flow];
+        let fields = &self.protocol.message(flow.message).fields;
+        let names = fields.iter().zip(&flow.constants);
+        let stored: Vec<(&str, TypeId)> = names
+            .filter(|(_, constant)| constant.is_none())
+            .map(|(field, _)| field.name.as_str())
+            .zip(flow.stored.iter().copied())
+            .collect();
+        let mut parameters = Vec::new();
+        for (name, ty) in stored {
+            parameters.push(self.parameter(name, ty));
+        }
+        let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
+        let current = carries.then(|| self.parameter("current", TypeId::BOOL));
+        parameters.extend(current);
+        for &parameter in &parameters {
+            place = place.at(parameter);
+        }
+        Arrival {
+            parameters,
+            present: place.clone().gt(0),
+            look: Vec::new(),
+            removal: vec![place.clone().set(place - 1)],
+            after: before.clone(),
+            before,
+            current: current.map(Expr::from),
+        }
+    }
+
+    /// Only the head of a queue may be next: its fields are looked at before it is removed.
+    fn queued_arrival(
+        &mut self,
+        flow: usize,
+        queue: usize,
+        label: u32,
+        place: Place,
+        line: &Expr,
+    ) -> Arrival {
+        let carries = self.carries_line(flow);
+        let stored = self.flows[flow].stored.clone();
+        let head = place.clone().field("slot").at(0);
+        let kinds = self.queues[queue].kinds;
+        let mut present = head.clone().field("kind").is(kinds.nth(label));
+        if self.lines > 1 {
+            present = present.and(head.clone().field("line").is(line));
+        }
+        let (mut look, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, ty) in stored.into_iter().enumerate() {
+            let name = format!("field{i}");
+            let value = head.clone().field(&name);
+            let local = self.local(&name, ty);
+            look.push(local.begin(&value));
+            before.push(value.into());
+            after.push(local.into());
+        }
+        let current = carries.then(|| self.local("brought", TypeId::BOOL));
+        if let Some(current) = current {
+            look.push(current.begin(head.field("current")));
+        }
+        let positions = self.queues[queue].positions;
+        let length = place.clone().field("length");
+        let slots = place.field("slot");
+        let shift = self.with_bound(positions, |_, i| {
+            let moved = slots.clone().at(i).set(slots.clone().at(i + 1));
+            i.each(vec![when((i + 1).lt(&length), vec![moved])])
+        });
+        let removal = vec![
+            shift,
+            slots.at(length.clone() - 1).clear(),
+            length.clone().set(length - 1),
+        ];
+        Arrival {
+            parameters: Vec::new(),
+            present,
+            look,
+            removal,
+            before,
+            after,
+            current: current.map(Expr::from),
+        }
+    }
+
+    /// The memory samples, performs, and answers.
+    fn memory_steps(&mut self) -> Result<(), SystemError> {
+        let Some(memory) = self.slot else {
+            return Ok(());
+        };
+        let (l, line) = self.line_index();
+        let state = memory.state.at(l);
+        let is = |label: u32| state.clone().is(memory.states.nth(label));
+        let becomes = |label: u32| state.clone().set(memory.states.nth(label));
+        let current = memory.current.at(l);
+        let of_memory = self.memory.at(l);
+        let write_everything = self.make_all_old(&line, true);
+        let write_partly = self.make_all_old(&line, false);
+        let steps = [
+            (
+                "is read",
+                slot::READ,
+                vec![
+                    assert("data value", of_memory.clone()),
+                    current.clone().set(of_memory.clone()),
+                    becomes(slot::SAMPLED),
+                ],
+            ),
+            (
+                "is written",
+                slot::WRITE,
+                vec![
+                    of_memory.clone().set(current.clone()),
+                    current.clone().set(false),
+                    becomes(slot::DONE),
+                ],
+            ),
+            (
+                "takes the store",
+                slot::STORE,
+                [write_everything, vec![of_memory.set(true), becomes(slot::DONE)]].concat(),
+            ),
+            (
+                "takes the partial store",
+                slot::PARTIAL,
+                [write_partly, vec![becomes(slot::DONE)]].concat(),
+            ),
+        ];
+        for (what, from, body) in steps {
+            let note = self.does(self.memory_agent, &line, what, true);
+            self.build.rule(Rule {
+                name: format!("memory {what}"),
+                parameters: vec![l],
+                guard: is(from),
+                body: [vec![note], body].concat(),
+                spontaneous: false,
+            });
+        }
+        let alternatives = self
+            .home
+            .controller
+            .rules
+            .iter()
+            .filter_map(|row| match row.event {
+                Event::MemoryData(k) => Some(k),
+                _ => None,
+            });
+        let alternatives = alternatives.max().unwrap_or(0);
+        let brought = self.local("sampled", TypeId::BOOL);
+        for alternative in 0..=alternatives {
+            let consume = vec![
+                brought.begin(current.clone()),
+                current.clone().set(false),
+                becomes(slot::IDLE),
+            ];
+            let name = if alternatives == 0 {
+                "takes the memory's data".to_string()
+            } else {
+                format!("takes the memory's data, choice {alternative}")
+            };
+            let must = alternative == 0;
+            let trigger = self.home_trigger(&line, l, &name, is(slot::SAMPLED), consume, must);
+            self.react(
+                Event::MemoryData(alternative),
+                Trigger {
+                    brought: Some(brought.into()),
+                    ..trigger
+                },
+            )?;
+        }
+        let consume = vec![becomes(slot::IDLE)];
+        let name = "hears that memory is done";
+        let trigger = self.home_trigger(&line, l, name, is(slot::DONE), consume, true);
+        self.react(Event::MemoryDone, trigger)
+    }
+
+    /// The device asks for local operations, uses the line under its lock, and unlocks.
+    fn device_steps(&mut self) -> Result<(), SystemError> {
+        let Some(device) = self.device else {
+            return Ok(());
+        };
+        let (l, line) = self.line_index();
+        let (asked, accepted, held) = (
+            device.asked.at(l),
+            device.accepted.at(l),
+            device.lock.at(l),
+        );
+        let mut idle = asked.clone().is(0);
+        if !self.options.ask_ahead {
+            idle = idle.and(accepted.clone().is(0));
+        }
+        let locals = &self.home.controller.locals;
+        for (k, local) in locals.iter().enumerate() {
+            let code = k as i32 + 1;
+            let asks = format!("asks for {}", local.name);
+            let note = self.does(device.agent, &line, &asks, true);
+            self.build.rule(Rule {
+                name: format!("device {asks}"),
+                parameters: vec![l],
+                guard: idle.clone(),
+                body: vec![note, asked.clone().set(code)],
+                spontaneous: true,
+            });
+            let takes = format!("takes {}", local.name);
+            let consume = vec![
+                self.does(self.home_agent, &line, &takes, true),
+                asked.clone().set(0),
+            ];
+            let present = asked.clone().is(code);
+            let trigger = self.home_trigger(&line, l, &takes, present, consume, false);
+            self.react(
+                Event::Local(k as u8),
+                Trigger {
+                    taking: vec![
+                        assert("one local operation at a time", accepted.clone().is(0)),
+                        accepted.clone().set(code),
+                    ],
+                    refusing: Some(vec![self.does(
+                        self.home_agent,
+                        &line,
+                        &format!("refuses {}", local.name),
+                        true,
+                    )]),
+                    ..trigger
+                },
+            )?;
+        }
+        if !locals.iter().any(|local| local.locks) {
+            return Ok(());
+        }
+        let is = |label: u32| held.clone().is(device.locks.nth(label));
+        let consume = vec![self.does(device.agent, &line, "unlocks", true)];
+        let present = is(lock::READ).or(is(lock::WRITE));
+        let trigger = self.home_trigger(&line, l, "takes the unlock", present, consume, false);
+        self.react(
+            Event::Unlock,
+            Trigger {
+                taking: vec![held.clone().set(device.locks.nth(lock::GIVEN_BACK))],
+                refusing: Some(vec![error("lock")]),
+                ..trigger
+            },
+        )?;
+        if locals.iter().any(|l| l.locks && l.ensures == Right::None) {
+            let changes = self.another_is_current(&line, None);
+            let mut body = vec![self.does(device.agent, &line, "writes", true)];
+            body.extend(self.make_all_old(&line, true));
+            body.push(self.memory.at(l).set(true));
+            self.build.rule(Rule {
+                name: "device writes under its lock".into(),
+                parameters: vec![l],
+                guard: is(lock::WRITE).and(changes),
+                body,
+                spontaneous: true,
+            });
+        }
+        Ok(())
+    }
+
+    /// A trigger of the home that is not a message.
+    fn home_trigger(
+        &self,
+        line: &Expr,
+        l: VariableId,
+        name: &str,
+        present: Expr,
+        consume: Vec<Stmt>,
+        must: bool,
+    ) -> Trigger {
+        let context = Self::context(true, line, None);
+        Trigger {
+            name: format!("{} {name}", self.home.controller.name),
+            parameters: vec![l],
+            present,
+            before: context.clone(),
+            after: context,
+            consume,
+            taking: Vec::new(),
+            refusing: None,
+            taken: None,
+            brought: None,
+            must,
+            spontaneous: false,
+        }
+    }
+}
+
+/// What it takes to get a message out of its channel.
+struct Arrival {
+    parameters: Vec<VariableId>,
+    present: Expr,
+    /// Remembers what the message says.
+    look: Vec<Stmt>,
+    /// Takes it out.
+    removal: Vec<Stmt>,
+    /// The fields that have a place, in guards and after `look`.
+    before: Vec<Expr>,
+    after: Vec<Expr>,
+    /// Whether the copy of the line that it carries is current.
+    current: Option<Expr>,
+}
