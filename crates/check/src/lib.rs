@@ -2,5 +2,5 @@
 
 pub mod build;
 pub mod model;
-mod validate;
 pub mod system;
+mod validate;

@@ -333,10 +333,7 @@ impl<'p> System<'p> {
                         let (old, current) = (place.clone().at(false), place.at(true));
                         vec![when(
                             current.clone().gt(0),
-                            vec![
-                                old.clone().set(old + current.clone()),
-                                current.set(0),
-                            ],
+                            vec![old.clone().set(old + current.clone()), current.set(0)],
                         )]
                     });
                     out.extend(all);
@@ -381,7 +378,8 @@ impl<'p> System<'p> {
         for flow in 0..self.flows.len() {
             if let Storage::Counted(variable) = self.flows[flow].storage {
                 if self.carries_line(flow) {
-                    let some = self.some_cell(flow, variable.at(line), &|place| place.at(true).gt(0));
+                    let some =
+                        self.some_cell(flow, variable.at(line), &|place| place.at(true).gt(0));
                     found = found.or(some);
                 }
             }
@@ -392,7 +390,13 @@ impl<'p> System<'p> {
                 let some = self.some_queue(index, &mut |system, queue| {
                     system.with_bound(positions, |_, i| {
                         let entry = queue.clone().field("slot").at(i);
-                        i.any(entry.clone().field("line").is(line).and(entry.field("current")))
+                        i.any(
+                            entry
+                                .clone()
+                                .field("line")
+                                .is(line)
+                                .and(entry.field("current")),
+                        )
                     })
                 });
                 found = found.or(some);
@@ -403,14 +407,17 @@ impl<'p> System<'p> {
 
     /// Whether the messages of a flow carry a copy of the line.
     pub fn carries_line(&self, flow: usize) -> bool {
-        self.protocol.message(self.flows[flow].message).carries.line()
+        self.protocol
+            .message(self.flows[flow].message)
+            .carries
+            .line()
     }
 
     /// The types that index a counted flow below the line and above `current`.
     pub fn cell_types(&self, flow: usize) -> Vec<TypeId> {
         let flow = &self.flows[flow];
-        let ends = usize::from(flow.direction.from_remote())
-            + usize::from(flow.direction.to_remote());
+        let ends =
+            usize::from(flow.direction.from_remote()) + usize::from(flow.direction.to_remote());
         let mut types = vec![self.remote_type; ends];
         types.extend(&flow.stored);
         types

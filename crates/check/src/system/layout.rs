@@ -400,7 +400,9 @@ impl<'p> System<'p> {
                 let constants: Vec<Option<u16>> = (0..kind.fields.len())
                     .map(|i| match sends[0].fields.get(i) {
                         Some(Expression::Constant(c))
-                            if sends.iter().all(|s| s.fields[i] == Expression::Constant(*c)) =>
+                            if sends
+                                .iter()
+                                .all(|s| s.fields[i] == Expression::Constant(*c)) =>
                         {
                             Some(*c)
                         }
@@ -412,7 +414,10 @@ impl<'p> System<'p> {
                 let order = self.protocol.order_of(kind.channel);
                 let limits = [
                     own.map(|(_, bound)| bound.limit),
-                    bounds.in_flight.filter(|_| order.is_none()).map(|b| b.limit),
+                    bounds
+                        .in_flight
+                        .filter(|_| order.is_none())
+                        .map(|b| b.limit),
                 ];
                 let capacity = limits
                     .into_iter()
@@ -518,7 +523,10 @@ impl<'p> System<'p> {
             }
         }
         let kinds = self.build.enumeration(&variable, labels);
-        let mut parts = vec![("kind".to_string(), kinds), ("line".to_string(), self.line_type)];
+        let mut parts = vec![
+            ("kind".to_string(), kinds),
+            ("line".to_string(), self.line_type),
+        ];
         for (i, column) in columns.into_iter().enumerate() {
             let values = self.build.range("field", 0, column);
             parts.push((format!("field{i}"), values));

@@ -21,6 +21,8 @@
 //! one bit, *current*: it has the effect of every write so far.
 //! A write makes its own copy current and all others old.
 //! For the data value property this is as exact as version numbers, and it is finite.
+//! A store, or a non-caching write, is performed in place where its row leads from a right to write to a right to write,
+//! and without any row where the right allows it. Accesses that change nothing are left out.
 //! A copy never becomes current again by itself, so a copy read too early is still old when it is used.
 //!
 //! ## Properties

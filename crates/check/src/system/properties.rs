@@ -28,9 +28,9 @@ impl<'p> System<'p> {
         }
         let idle = self.for_all_lines(Self::idle);
         let queues = (0..self.queues.len()).collect::<Vec<_>>();
-        let empty = queues.into_iter().map(|queue| {
-            !self.some_queue(queue, &mut |_, place| place.field("length").gt(0))
-        });
+        let empty = queues
+            .into_iter()
+            .map(|queue| !self.some_queue(queue, &mut |_, place| place.field("length").gt(0)));
         let empty: Vec<Expr> = empty.collect();
         self.build
             .quiescent(empty.into_iter().fold(idle, Expr::and));
@@ -141,10 +141,7 @@ impl<'p> System<'p> {
             Claim::Implies(a, b) => self.claim(a, line).implies(self.claim(b, line)),
             Claim::Not(a) => !self.claim(a, line),
             Claim::Locked => match self.device {
-                Some(device) => device
-                    .lock
-                    .at(line)
-                    .is_not(device.locks.nth(lock::NONE)),
+                Some(device) => device.lock.at(line).is_not(device.locks.nth(lock::NONE)),
                 None => Expr::Bool(false),
             },
         }

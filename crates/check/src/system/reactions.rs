@@ -48,6 +48,8 @@ struct Case<'c> {
     deed: Deed<'c>,
     /// Whether the agent has the line before and after.
     holds: (bool, bool),
+    /// Whether the row leads to another state.
+    moves: bool,
     /// Whether the row performs a store in this agent's copy.
     stores: bool,
     done: Done,
@@ -117,9 +119,9 @@ fn case<'c>(
     };
     let from = &controller.states[row.state.index()];
     let to = next.map_or(from, |s| &controller.states[s]);
-    let stores = row.event == Event::Access(Access::Store)
-        && from.right == Right::Write
-        && to.right == Right::Write;
+    let written = [Access::Store, Access::WriteLine, Access::WritePartial].map(Event::Access);
+    let stores =
+        written.contains(&row.event) && from.right == Right::Write && to.right == Right::Write;
     let done = if uses(std::slice::from_ref(row), &|s| *s == Statement::Done) {
         done(controller, row)?
     } else {
@@ -129,6 +131,7 @@ fn case<'c>(
         guard: row.guard.as_ref(),
         deed,
         holds: (from.holds_line, to.holds_line),
+        moves: next.is_some_and(|to| to != row.state.index()),
         stores,
         done,
     };
@@ -149,7 +152,8 @@ fn done(controller: &Controller, row: &Row) -> Result<Done, SystemError> {
     } else {
         Err(SystemError::Meaningless(format!(
             "`done` in state {} of {} may end a store or another access",
-            controller.states[row.state.index()].name, controller.name
+            controller.states[row.state.index()].name,
+            controller.name
         )))
     }
 }
@@ -164,7 +168,10 @@ fn pending(controller: &Controller, state: usize) -> Vec<Access> {
             continue;
         }
         for row in &controller.rules {
-            let Effect::Take { next: Some(next), .. } = &row.effect else {
+            let Effect::Take {
+                next: Some(next), ..
+            } = &row.effect
+            else {
                 continue;
             };
             if next.index() != state {
@@ -247,6 +254,17 @@ impl<'p> System<'p> {
         };
         let context = &trigger.after;
         let home = context.home;
+        let mut guard = guard;
+        if trigger.spontaneous {
+            // An access that hits changes something only if it is a store that makes another copy old.
+            if body.is_empty() && !case.moves {
+                if !case.stores {
+                    return Ok(());
+                }
+                guard = guard.and(self.another_is_current(&context.line, context.own.as_ref()));
+            }
+            guard = self.within_bounds(context, body, guard);
+        }
         let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
         let copy = match (&trigger.brought, &own_copy) {
             (Some(brought), _) if !home || trigger.taken.is_none() => brought.clone(),
@@ -276,12 +294,11 @@ impl<'p> System<'p> {
             }
         }
         let state = context.part(self.side(home).state);
-        let moves = next.iter().any(Option::is_some);
-        if moves {
+        if case.moves {
             let to = self.next_state(home, class, next, &state);
             out.push(state.set(to));
         }
-        if moves || assigns(body) {
+        if case.moves || assigns(body) {
             out.push(Stmt::Note(Note {
                 agent: self.agent(context.own.as_ref()),
                 action: NoteAction::Becomes(self.state_words(context)),
@@ -289,11 +306,6 @@ impl<'p> System<'p> {
                 visible: home,
             }));
         }
-        let guard = if trigger.spontaneous {
-            self.within_bounds(context, body, guard)
-        } else {
-            guard
-        };
         self.rule(trigger, "", guard, out);
         Ok(())
     }

@@ -43,7 +43,13 @@ impl<'p> System<'p> {
     /// A core, or the cache's replacement, wants something.
     fn access(&mut self, access: Access, name: &str) -> Result<(), SystemError> {
         let event = Event::Access(access);
-        if !self.remote.controller.rules.iter().any(|r| r.event == event) {
+        if !self
+            .remote
+            .controller
+            .rules
+            .iter()
+            .any(|r| r.event == event)
+        {
             return Ok(());
         }
         let (l, line) = self.line_index();
@@ -156,7 +162,11 @@ impl<'p> System<'p> {
             each: None,
         };
         let (before, after) = (context(arrival.before), context(arrival.after));
-        let values: Vec<Expr> = after.fields.iter().map(|(value, _)| value.clone()).collect();
+        let values: Vec<Expr> = after
+            .fields
+            .iter()
+            .map(|(value, _)| value.clone())
+            .collect();
         let mut consume = arrival.look;
         consume.push(Stmt::Note(Note {
             agent: self.agent(to.as_ref()),
@@ -312,7 +322,11 @@ impl<'p> System<'p> {
             (
                 "takes the store",
                 slot::STORE,
-                [write_everything, vec![of_memory.set(true), becomes(slot::DONE)]].concat(),
+                [
+                    write_everything,
+                    vec![of_memory.set(true), becomes(slot::DONE)],
+                ]
+                .concat(),
             ),
             (
                 "takes the partial store",
@@ -374,11 +388,8 @@ impl<'p> System<'p> {
             return Ok(());
         };
         let (l, line) = self.line_index();
-        let (asked, accepted, held) = (
-            device.asked.at(l),
-            device.accepted.at(l),
-            device.lock.at(l),
-        );
+        let (asked, accepted, held) =
+            (device.asked.at(l), device.accepted.at(l), device.lock.at(l));
         let mut idle = asked.clone().is(0);
         if !self.options.ask_ahead {
             idle = idle.and(accepted.clone().is(0));
