@@ -416,8 +416,8 @@ impl<'p> System<'p> {
     /// The types that index a counted flow below the line and above `current`.
     pub fn cell_types(&self, flow: usize) -> Vec<TypeId> {
         let flow = &self.flows[flow];
-        let ends =
-            usize::from(flow.direction.from_remote()) + usize::from(flow.direction.to_remote());
+        let ends = usize::from(flow.direction.leaves_remote())
+            + usize::from(flow.direction.reaches_remote());
         let mut types = vec![self.remote_type; ends];
         types.extend(&flow.stored);
         types
@@ -441,7 +441,7 @@ impl<'p> System<'p> {
 
     fn queue_types(&self, queue: usize) -> Vec<TypeId> {
         let direction = self.queues[queue].direction;
-        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
         vec![self.remote_type; ends]
     }
 

@@ -69,10 +69,10 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    pub fn from_remote(self) -> bool {
+    pub fn leaves_remote(self) -> bool {
         self != Direction::ToRemote
     }
-    pub fn to_remote(self) -> bool {
+    pub fn reaches_remote(self) -> bool {
         self != Direction::ToHome
     }
 }
@@ -484,7 +484,7 @@ impl<'p> System<'p> {
         for &values in stored.iter().rev() {
             ty = self.build.array(&name, values, ty);
         }
-        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
         for _ in 0..ends {
             ty = self.build.array(&name, self.remote_type, ty);
         }
@@ -542,7 +542,7 @@ impl<'p> System<'p> {
         let mut ty = self
             .build
             .record("queue", [("length", length), ("slot", slots)]);
-        let ends = usize::from(direction.from_remote()) + usize::from(direction.to_remote());
+        let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
         for _ in 0..ends {
             ty = self.build.array("queues", self.remote_type, ty);
         }

@@ -186,8 +186,8 @@ impl<'p> System<'p> {
             false => vec![None],
         };
         let mut counts = Vec::new();
-        for from in indices(direction.from_remote()) {
-            for to in indices(direction.to_remote()) {
+        for from in indices(direction.leaves_remote()) {
+            for to in indices(direction.reaches_remote()) {
                 if only.is_some() && from != only && to != only {
                     continue;
                 }

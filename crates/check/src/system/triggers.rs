@@ -119,14 +119,14 @@ impl<'p> System<'p> {
         let (message, direction) = (flow.message, flow.direction);
         let constants = flow.constants.clone();
         let kind = self.protocol.message(message);
-        let home = !direction.to_remote();
+        let home = !direction.reaches_remote();
         let (l, line) = self.line_index();
         let remote_type = self.remote_type;
         let sender = direction
-            .from_remote()
+            .leaves_remote()
             .then(|| self.parameter("s", remote_type));
         let receiver = direction
-            .to_remote()
+            .reaches_remote()
             .then(|| self.parameter("r", remote_type));
         let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
         let arrival = match self.flows[index].storage {
