@@ -171,7 +171,7 @@ pub(super) struct LocalItem<'a> {
 pub(super) enum PolicyItem<'a> {
     On {
         message: Name<'a>,
-        goals: Vec<(Goal<'a>, Span)>,
+        goals: Block<(Goal<'a>, Span)>,
     },
     Reach {
         right: Name<'a>,

@@ -283,7 +283,9 @@ pub(super) fn suggestion<'a>(
         .filter(|name| name.len().abs_diff(wrong.len()) <= 3)
         .map(|name| (distance(wrong, name), name))
         .min()
-        .filter(|&(distance, name)| distance <= 1 + wrong.len().max(name.len()) / 4);
+        .filter(|&(distance, name)| {
+            distance < wrong.len() && distance <= 1 + wrong.len().max(name.len()) / 4
+        });
     let mut listed: Vec<String> = names
         .clone()
         .take(SHOWN)
@@ -293,10 +295,15 @@ pub(super) fn suggestion<'a>(
     if number > SHOWN {
         listed.push(format!("and {} more", number - SHOWN));
     }
+    let plural = if kind == "variable or field" {
+        "variables and fields".to_string()
+    } else {
+        format!("{kind}s")
+    };
     let exist = match number {
-        0 => format!("there are no {kind}s"),
+        0 => format!("there are no {plural}"),
         1 => format!("the only {kind} is {}", listed[0]),
-        _ => format!("the {kind}s are {}", listed.join(", ")),
+        _ => format!("the {plural} are {}", listed.join(", ")),
     };
     match nearest {
         Some((_, name)) => format!("did you mean `{name}`? {exist}"),

@@ -75,7 +75,7 @@ pub(super) const LONGEST_NAME: usize = 64;
 
 /// Cuts a text into tokens; the last is [`Token::End`].
 ///
-/// A newline after a comma is left out here: a list goes on in the next line.
+/// A newline after a comma or before a `|` is left out here: a list or row goes on.
 pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
     let mut bad: Option<Span> = None;
@@ -112,6 +112,10 @@ pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
         }
         match (token, tokens.last()) {
             (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
+            (Token::Bar, Some((Token::Newline, _))) => {
+                tokens.pop();
+                tokens.push((token, span));
+            }
             _ => tokens.push((token, span)),
         }
     }

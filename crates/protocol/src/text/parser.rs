@@ -409,7 +409,8 @@ impl<'a, 's> Parser<'a, 's> {
                     if !matches!(
                         self.peek(),
                         Token::Newline | Token::Semicolon | Token::CloseBrace | Token::End
-                    ) {
+                    ) && !self.at_block()
+                    {
                         let _: Parse<()> = self.expected("the end of the statement");
                         self.recover(row);
                     }

@@ -623,7 +623,7 @@ impl<'a> Resolver<'a, '_> {
             }
             // A constructed home takes every message that can be sent to it.
             let constructed = policy && channel.to == End::Home;
-            if !self.taken[index] && !constructed {
+            if self.sent[index] && !self.taken[index] && !constructed {
                 let receiver = match channel.to {
                     End::Remote => "the remote takes",
                     End::Home => "the home takes",

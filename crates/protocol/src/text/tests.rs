@@ -5,6 +5,9 @@ use crate::controller::{Effect, Event, Expression, Operator, Statement, Target};
 use crate::policy::When;
 use crate::protocol::{Carries, Class, Home, Right, Type};
 
+mod diagnostics;
+mod reference;
+
 const ECI: &str = include_str!("../../../../protocols/eci.coh");
 const MSI: &str = include_str!("tests/msi.coh");
 

@@ -190,13 +190,13 @@ impl<'a> Parser<'a, '_> {
                 }
             }
             _ => {
-                let name = self.name("an action")?;
-                let operator = match self.peek() {
+                let operator = match self.raw(1).0 {
                     Token::Becomes => None,
                     Token::Increase => Some(Operator::Add),
                     Token::Decrease => Some(Operator::Subtract),
-                    _ => return self.expected("`:=`, `+=` or `-=`"),
+                    _ => return self.no_action(),
                 };
+                let name = self.name("an action")?;
                 self.advance();
                 ActionKind::Assign(name, operator, self.expression()?)
             }
@@ -205,6 +205,34 @@ impl<'a> Parser<'a, '_> {
             kind,
             span: start.to(self.last()),
         })
+    }
+
+    fn no_action(&mut self) -> Parse<Action<'a>> {
+        const ACTIONS: [&str; 8] = [
+            "send",
+            "write",
+            "done",
+            "acknowledge",
+            "unlocked",
+            "leave",
+            "never",
+            "refuse",
+        ];
+        let span = self.span();
+        let word = self.word();
+        if word.is_empty() || self.sink.full() {
+            return self.expected("an action");
+        }
+        self.sink.push(
+            Diagnostic::new(
+                Code::Syntax,
+                span,
+                format!("expected an action, found `{word}`"),
+            )
+            .label("neither an action nor followed by `:=`, `+=` or `-=`")
+            .note(suggestion(word, "action", ACTIONS.into_iter())),
+        );
+        Err(Failed)
     }
 
     /// After `send`: `M`, `M (field = e, ...)`, either with `to TARGET`.
@@ -351,11 +379,12 @@ impl<'a> Parser<'a, '_> {
 
     /// After `on`: `REQUEST(r) { goals }`.
     fn on(&mut self) -> Parse<PolicyItem<'a>> {
+        let keyword = self.last();
         let message = self.name("a request")?;
         self.expect(Token::Open, "`(`")?;
         let requester = self.name("a name for the requester")?;
         self.expect(Token::Close, "`)`")?;
-        let goals = self.items("`on`", |p| {
+        let goals = self.block(keyword, "`on`", |p| {
             p.production("goal");
             let start = p.span();
             let word = p.word();

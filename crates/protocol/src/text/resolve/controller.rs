@@ -125,8 +125,11 @@ impl<'a> Resolver<'a, '_> {
         }
         let mut reading = Reading {
             side,
-            states: Names::new("state", agent.body.broken || states.is_none()),
-            variables: Names::new("variable", agent.body.broken),
+            states: Names::new("state", states.is_none_or(|block| block.broken)),
+            variables: Names::new(
+                "variable",
+                variables.map_or(agent.body.broken, |block| block.broken),
+            ),
             types: Vec::new(),
             locals: Vec::new(),
             unlock: false,
@@ -588,8 +591,11 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
         let found = self.message_named(name);
-        let target = self.target(found, to, span, scope);
-        let message = found?;
+        let Some(message) = found else {
+            // Its errors are reported all the same.
+            self.target(found, to, span, scope);
+            return None;
+        };
         self.sent[message.index()] = true;
         let channel = self.channel_of(message).clone();
         if !scope.side.is(channel.from) {
@@ -608,7 +614,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         }
         let fields = self.fields(message, name, given, scope);
-        let target = target?;
+        let target = self.target(found, to, span, scope)?;
         let receiver = if target == Target::Home {
             Side::Home
         } else {

@@ -19,7 +19,7 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
 
 /// The right a name stands for: that of a stable state of the remote.
 fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
-    let kind = "right (state of the remote)";
+    let kind = "stable state";
     let stable = || {
         names
             .list
@@ -383,13 +383,13 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         name: Name<'a>,
         message: Option<MessageId>,
-        statements: &[(Goal<'a>, Span)],
+        statements: &Block<(Goal<'a>, Span)>,
         span: Span,
         (states, names): (&[State], &Names<'a>),
         goals: &mut Vec<(Right, Span)>,
     ) -> Option<RequestPolicy> {
         let (mut ensure, mut write, mut grants) = (None, None, Vec::new());
-        for (goal, span) in statements {
+        for (goal, span) in &statements.items {
             match goal {
                 Goal::Ensure(name) => {
                     once(
@@ -465,12 +465,13 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         name: Name<'a>,
         message: Option<MessageId>,
-        statements: &[(Goal<'a>, Span)],
+        statements: &Block<(Goal<'a>, Span)>,
         ensure: bool,
         write: Option<Span>,
     ) -> bool {
         let before = self.sink.count();
         let grants: Vec<(bool, Span)> = statements
+            .items
             .iter()
             .filter_map(|(goal, span)| match goal {
                 Goal::Grant { when, .. } => Some((matches!(when, Condition::Always), *span)),
@@ -481,6 +482,10 @@ impl<'a> Resolver<'a, '_> {
             self.sink
                 .push(Diagnostic::new(code, span, message).label(label))
         };
+        if statements.broken {
+            // What is missing may be what could not be read.
+            return false;
+        }
         if !ensure {
             wrong(
                 Code::Grants,

@@ -1,0 +1,136 @@
+//! The language reference agrees with the parser: its examples are read,
+//! and its grammar has the productions and words of the parser, no more and no less.
+
+use super::*;
+use crate::controller::Access;
+use std::collections::BTreeSet;
+
+const REFERENCE: &str = include_str!("../../../../../docs/language.md");
+
+/// The contents of the fenced blocks of a kind.
+fn blocks(kind: &str) -> Vec<&'static str> {
+    let fence = format!("```{kind}\n");
+    let ends = |rest: &'static str| {
+        rest.split("```")
+            .next()
+            .expect("split gives one part at least")
+    };
+    REFERENCE
+        .match_indices(&fence)
+        .map(|(start, _)| ends(&REFERENCE[start + fence.len()..]))
+        .collect()
+}
+
+/// What is wrong with an example: all of a whole text, the syntax of a part.
+fn errors(example: &str) -> Vec<Diagnostic> {
+    if example.starts_with("protocol") {
+        return parse(example).err().unwrap_or_default();
+    }
+    let mut sink = Sink::default();
+    parser::Parser::new(example, &lexer::lex(example, &mut sink), &mut sink).file();
+    sink.finish()
+}
+
+/// The words in quotes of the grammar.
+fn grammar_words() -> BTreeSet<&'static str> {
+    let [grammar] = blocks("ebnf")[..] else {
+        panic!("one grammar")
+    };
+    grammar
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| word.starts_with(|first: char| first.is_ascii_alphabetic()))
+        .collect()
+}
+
+#[test]
+fn the_examples_are_good() {
+    assert!(blocks("coh").len() >= 6);
+    for example in blocks("coh") {
+        let shown: Vec<String> = errors(example)
+            .iter()
+            .map(|it| it.render("language.md", example, false))
+            .collect();
+        assert!(shown.is_empty(), "{}", shown.join("\n"));
+    }
+}
+
+#[test]
+fn the_productions_are_those_of_the_parser() {
+    let mut used = BTreeSet::new();
+    for example in blocks("coh") {
+        let mut sink = Sink::default();
+        let tokens = lexer::lex(example, &mut sink);
+        let mut parser = parser::Parser::new(example, &tokens, &mut sink);
+        parser.file();
+        used.append(&mut parser.productions);
+    }
+    // These are alternatives of others and have no function of their own.
+    let inlined = [
+        "statement",
+        "class",
+        "end",
+        "event",
+        "access",
+        "actions",
+        "policy",
+    ];
+    let [grammar] = blocks("ebnf")[..] else {
+        panic!("one grammar")
+    };
+    let declared: BTreeSet<&str> = grammar
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
+        .map(|line| line.split_whitespace().next().expect("a name"))
+        .filter(|name| !inlined.contains(name))
+        .collect();
+    assert_eq!(declared, used);
+}
+
+/// Each word of the grammar means something in an example: with another word there, it has errors.
+#[test]
+fn the_words_are_known_to_the_parser() {
+    for word in grammar_words() {
+        let changed = blocks("coh").into_iter().any(|example| {
+            let mut sink = Sink::default();
+            let mut other = String::new();
+            let mut copied = 0;
+            for (token, span) in lexer::lex(example, &mut sink) {
+                let (start, end) = (span.start as usize, span.end as usize);
+                if token == lexer::Token::Word && &example[start..end] == word {
+                    other.push_str(&example[copied..start]);
+                    other.push_str("xyzzy");
+                    copied = end;
+                }
+            }
+            other.push_str(&example[copied..]);
+            copied > 0 && !errors(&other).is_empty()
+        });
+        assert!(changed, "no example needs the word `{word}`");
+    }
+}
+
+/// The parser compares with no word that the grammar does not have.
+#[test]
+fn the_words_of_the_parser_are_in_the_grammar() {
+    let words = grammar_words();
+    let sources = [
+        include_str!("../parser.rs"),
+        include_str!("../parser/agent.rs"),
+        include_str!("../parser/expression.rs"),
+    ];
+    let compared = sources
+        .iter()
+        .flat_map(|source| source.split("_word(\"").skip(1));
+    let compared = compared.map(|rest| rest.split('"').next().expect("the rest of a word"));
+    let accesses = Access::ALL.iter().map(|(_, access)| *access);
+    let classes = parser::CLASSES.iter().map(|(class, _)| *class);
+    for word in compared
+        .chain(accesses)
+        .chain(classes)
+        .chain(parser::RESERVED)
+    {
+        assert!(words.contains(word), "the grammar lacks `{word}`");
+    }
+}
