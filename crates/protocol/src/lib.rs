@@ -5,5 +5,6 @@ pub mod controller;
 pub mod execute;
 pub mod policy;
 pub mod protocol;
+pub mod rows;
 pub mod sequence;
 pub mod text;

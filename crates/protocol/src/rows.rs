@@ -1,0 +1,255 @@
+//! Controllers as rows of words, for people: state, event, guard, actions, next state.
+//!
+//! The words are those of the protocol text; what only a constructed home does
+//! (memory and local operations) is said in the same manner.
+
+use crate::controller::{
+    Controller, Effect, Event, Expression, Operator, Rule, Statement, Target,
+};
+use crate::protocol::{MessageId, Protocol, Type, VariableId};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A controller in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Rows {
+    /// Number of states.
+    pub states: usize,
+    /// Number of rows that take their event; rows that leave or refuse it are not counted.
+    pub transitions: usize,
+    /// Number of different events.
+    pub events: usize,
+    /// The rows, in the order in which they are tried.
+    pub rows: Vec<Row>,
+}
+
+/// One rule in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Row {
+    /// The state it applies in.
+    pub state: String,
+    /// The access, message or operation.
+    pub event: String,
+    /// The further condition, if there is one.
+    pub guard: Option<String>,
+    /// What is done, in order.
+    pub actions: Vec<String>,
+    /// The next state, which may be the same; `None` if the event is not taken.
+    pub next: Option<String>,
+}
+
+/// The rows of one of the protocol's controllers. Rows that say `never` are left out.
+pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
+    let rules = || controller.rules.iter().filter(|rule| rule.effect != Effect::Never);
+    let taken = rules().filter(|rule| matches!(rule.effect, Effect::Take { .. }));
+    let events: BTreeSet<Event> = rules().map(|rule| rule.event).collect();
+    Rows {
+        states: controller.states.len(),
+        transitions: taken.count(),
+        events: events.len(),
+        rows: rules().map(|rule| Words { protocol, controller, rule }.row()).collect(),
+    }
+}
+
+/// What the words of one rule refer to.
+struct Words<'a> {
+    protocol: &'a Protocol,
+    controller: &'a Controller,
+    rule: &'a Rule,
+}
+
+impl Words<'_> {
+    fn row(&self) -> Row {
+        let state = |index: usize| self.controller.states[index].name.clone();
+        let own = self.rule.state.index();
+        let (actions, next) = match &self.rule.effect {
+            Effect::Take { body, next } => {
+                let next = next.map_or(own, |next| next.index());
+                (self.statements(body), Some(state(next)))
+            }
+            Effect::Leave => (vec!["leave".to_string()], None),
+            Effect::Refuse => (vec!["refuse".to_string()], None),
+            Effect::Never => (vec!["never".to_string()], None),
+        };
+        Row {
+            state: state(own),
+            event: self.event(),
+            guard: self.rule.guard.as_ref().map(|guard| self.expression(guard)),
+            actions,
+            next,
+        }
+    }
+
+    fn event(&self) -> String {
+        match self.rule.event {
+            Event::Access(access) => access.name().to_string(),
+            Event::Message(message) => self.message(message),
+            Event::Local(local) => self.local(local),
+            Event::Unlock => "unlock".to_string(),
+            Event::MemoryData(0) => "memory data".to_string(),
+            Event::MemoryData(choice) => format!("memory data, choice {choice}"),
+            Event::MemoryDone => "memory done".to_string(),
+        }
+    }
+
+    fn message(&self, message: MessageId) -> String {
+        self.protocol.message(message).name.clone()
+    }
+
+    fn local(&self, local: u8) -> String {
+        self.controller.locals[usize::from(local)].name.clone()
+    }
+
+    fn variable(&self, variable: VariableId) -> &str {
+        &self.controller.variables[variable.index()].name
+    }
+
+    fn statements(&self, body: &[Statement]) -> Vec<String> {
+        body.iter().map(|statement| self.statement(statement)).collect()
+    }
+
+    fn statement(&self, statement: &Statement) -> String {
+        match statement {
+            Statement::Send { message, to, fields } => {
+                let declared = &self.protocol.message(*message).fields;
+                let fields: Vec<String> = declared
+                    .iter()
+                    .zip(fields)
+                    .map(|(field, value)| format!("{} = {}", field.name, self.typed(field.ty, value)))
+                    .collect();
+                let fields = if fields.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", fields.join(", "))
+                };
+                let to = match to {
+                    // Whom a message goes to is said only where its channel leaves a choice.
+                    Target::Home => String::new(),
+                    Target::Remote(Expression::Constant(_)) => String::new(),
+                    Target::Remote(to) | Target::Each(to) => format!(" to {}", self.expression(to)),
+                };
+                format!("send {}{fields}{to}", self.message(*message))
+            }
+            Statement::Assign(variable, value) => {
+                let ty = self.controller.variables[variable.index()].ty;
+                format!("{} := {}", self.variable(*variable), self.typed(ty, value))
+            }
+            Statement::AssignElement(variable, remote, value) => format!(
+                "{}[{}] := {}",
+                self.variable(*variable),
+                self.expression(remote),
+                self.expression(value)
+            ),
+            Statement::ForEach { condition, body } => format!(
+                "for each remote with {}: {{ {} }}",
+                self.expression(condition),
+                self.statements(body).join(", ")
+            ),
+            Statement::If { condition, then, otherwise } => {
+                let mut text = format!(
+                    "if {} {{ {} }}",
+                    self.expression(condition),
+                    self.statements(then).join(", ")
+                );
+                if !otherwise.is_empty() {
+                    text += &format!(" else {{ {} }}", self.statements(otherwise).join(", "));
+                }
+                text
+            }
+            Statement::WriteMemory => "write".to_string(),
+            Statement::Done => "done".to_string(),
+            Statement::StartRead => "read memory".to_string(),
+            Statement::StartWrite => "write memory".to_string(),
+            Statement::StartStore { whole: true } => "store line".to_string(),
+            Statement::StartStore { whole: false } => "store part of line".to_string(),
+            Statement::Acknowledge(local) => format!("acknowledge {}", self.local(*local)),
+            Statement::Unlocked => "acknowledge unlock".to_string(),
+        }
+    }
+
+    /// An expression whose value is of this type, so that truth values read as such.
+    fn typed(&self, ty: Type, value: &Expression) -> String {
+        match (ty, value) {
+            (Type::Bool, Expression::Constant(0)) => "false".to_string(),
+            (Type::Bool, Expression::Constant(_)) => "true".to_string(),
+            _ => self.expression(value),
+        }
+    }
+
+    fn expression(&self, expression: &Expression) -> String {
+        self.within(expression, 0)
+    }
+
+    /// The expression, in parentheses if it binds no tighter than its surroundings.
+    fn within(&self, expression: &Expression, surroundings: u8) -> String {
+        use Operator::*;
+        let (text, binding) = match expression {
+            Expression::Constant(value) => (value.to_string(), 9),
+            Expression::None => ("none".to_string(), 9),
+            Expression::Empty => ("{}".to_string(), 9),
+            Expression::Own => ("self".to_string(), 9),
+            Expression::Sender => ("sender".to_string(), 9),
+            Expression::Each => ("each".to_string(), 9),
+            Expression::State => ("state".to_string(), 9),
+            Expression::Variable(variable) => (self.variable(*variable).to_string(), 9),
+            Expression::Element(variable, remote) => (
+                format!("{}[{}]", self.variable(*variable), self.expression(remote)),
+                9,
+            ),
+            Expression::Field(field) => (self.field(*field), 9),
+            Expression::Table(table, index) => {
+                let name = &self.controller.tables[usize::from(*table)].name;
+                (format!("{name}({})", self.expression(index)), 9)
+            }
+            Expression::Singleton(remote) => (format!("{{ {} }}", self.expression(remote)), 9),
+            Expression::Count(set) => (format!("count({})", self.expression(set)), 9),
+            Expression::All(condition) => (format!("all({})", self.expression(condition)), 9),
+            Expression::Any(condition) => (format!("any({})", self.expression(condition)), 9),
+            Expression::In(remote, set) => (
+                format!("{} in {}", self.within(remote, 4), self.within(set, 4)),
+                4,
+            ),
+            Expression::Not(condition) => (format!("not {}", self.within(condition, 3)), 3),
+            Expression::Binary(operator, left, right) => {
+                let (sign, binding) = match operator {
+                    Or => ("or", 1),
+                    And => ("and", 2),
+                    Equal => ("==", 4),
+                    NotEqual => ("!=", 4),
+                    Less => ("<", 4),
+                    LessOrEqual => ("<=", 4),
+                    Greater => (">", 4),
+                    GreaterOrEqual => (">=", 4),
+                    Add => ("+", 5),
+                    Subtract => ("-", 5),
+                };
+                // `and`, `or`, `+` and `-` group to the left; comparisons do not group.
+                let left_surroundings = if binding == 4 { 4 } else { binding - 1 };
+                (
+                    format!(
+                        "{} {sign} {}",
+                        self.within(left, left_surroundings),
+                        self.within(right, binding)
+                    ),
+                    binding,
+                )
+            }
+        };
+        if binding > surroundings {
+            text
+        } else {
+            format!("({text})")
+        }
+    }
+
+    /// The name of a field of the message at hand.
+    fn field(&self, field: u8) -> String {
+        let Event::Message(message) = self.rule.event else {
+            return format!("field {field}");
+        };
+        let fields = &self.protocol.message(message).fields;
+        fields
+            .get(usize::from(field))
+            .map_or_else(|| format!("field {field}"), |field| field.name.clone())
+    }
+}
