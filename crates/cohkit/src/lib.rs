@@ -4,42 +4,69 @@
 //! It deliberately knows nothing of coherence; that is in the crates below.
 //!
 //! ```
+//! use cohkit::{run, Console, Outcome, Terminal};
+//!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
-//! let outcome = cohkit::run(["cohkit", "--version"], &mut out, &mut err);
-//! assert_eq!(outcome, cohkit::Outcome::Yes);
+//! let mut console = Console::new(&mut out, &mut err, Terminal::default(), cohkit::interrupt::never());
+//! assert_eq!(run(["cohkit", "--version"], &mut console), Outcome::Yes);
 //! assert!(out.starts_with(b"cohkit "));
 //! ```
 
+mod console;
+mod files;
+pub mod interrupt;
 mod options;
 mod outcome;
+mod protocols;
+mod table;
 
 use clap::Parser;
 use std::ffi::OsString;
-use std::io::Write;
 
-use options::Options;
+pub use console::{Console, Terminal};
+use options::{Command, Options, Output};
+use outcome::Failure;
 pub use outcome::Outcome;
 
 /// Runs one command line, the command's name first, and says how it ended.
-pub fn run<A>(
-    arguments: impl IntoIterator<Item = A>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Outcome
+pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> Outcome
 where
     A: Into<OsString> + Clone,
 {
-    match Options::try_parse_from(arguments) {
-        Ok(Options {}) => Outcome::Yes,
-        Err(answer) => {
-            // A closed pipe is no error: the reader has seen enough.
-            if answer.use_stderr() {
-                let _ = write!(err, "{}", answer.render());
-                Outcome::BadInput
+    let result = match Options::try_parse_from(arguments) {
+        Ok(Options {
+            command: Command::Table(options),
+        }) => table::run(&options, console),
+        Err(answer) if answer.use_stderr() => {
+            let message = answer.render();
+            let message = if console.terminal.colour {
+                message.ansi().to_string()
             } else {
-                let _ = write!(out, "{}", answer.render());
-                Outcome::Yes
-            }
+                message.to_string()
+            };
+            Err(Failure::new(Outcome::BadInput, message.trim_end()))
         }
+        // `--help` and `--version` arrive as errors too.
+        Err(answer) => console
+            .print(&answer.render().to_string())
+            .map(|()| Outcome::Yes),
+    };
+    result.unwrap_or_else(|failure| {
+        console.say(&failure.message);
+        failure.outcome
+    })
+}
+
+/// Hands a result to where the options say it goes, unless the user has stopped the command.
+fn deliver(result: &str, output: &Output, console: &mut Console) -> Result<(), Failure> {
+    if console.is_interrupted() {
+        return Err(Failure::new(
+            Outcome::Interrupted,
+            "interrupted; nothing was written",
+        ));
+    }
+    match &output.out {
+        Some(path) => files::write(path, result),
+        None => console.print(result),
     }
 }

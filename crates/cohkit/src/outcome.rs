@@ -1,4 +1,4 @@
-//! How a command ends: its exit code.
+//! How a command ends: its exit code, and what is said when it cannot go on.
 
 use std::process::ExitCode;
 
@@ -36,5 +36,23 @@ impl Outcome {
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         ExitCode::from(outcome.code())
+    }
+}
+
+/// Why a command cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    /// How the command ends.
+    pub outcome: Outcome,
+    /// What is written to standard error, complete with place and remedy; without the last newline.
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(outcome: Outcome, message: impl Into<String>) -> Failure {
+        Failure {
+            outcome,
+            message: message.into(),
+        }
     }
 }

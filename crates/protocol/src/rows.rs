@@ -3,10 +3,8 @@
 //! The words are those of the protocol text; what only a constructed home does
 //! (memory and local operations) is said in the same manner.
 
-use crate::controller::{
-    Controller, Effect, Event, Expression, Operator, Rule, Statement, Target,
-};
-use crate::protocol::{MessageId, Protocol, Type, VariableId};
+use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
+use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -19,7 +17,7 @@ pub struct Rows {
     pub transitions: usize,
     /// Number of different events.
     pub events: usize,
-    /// The rows, in the order in which they are tried.
+    /// The rows by state, and for each state in the order in which they are tried.
     pub rows: Vec<Row>,
 }
 
@@ -40,14 +38,23 @@ pub struct Row {
 
 /// The rows of one of the protocol's controllers. Rows that say `never` are left out.
 pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
-    let rules = || controller.rules.iter().filter(|rule| rule.effect != Effect::Never);
-    let taken = rules().filter(|rule| matches!(rule.effect, Effect::Take { .. }));
-    let events: BTreeSet<Event> = rules().map(|rule| rule.event).collect();
+    let mut rules: Vec<&Rule> = controller.rules.iter().collect();
+    rules.retain(|rule| rule.effect != Effect::Never);
+    rules.sort_by_key(|rule| rule.state);
+    let taken = rules
+        .iter()
+        .filter(|rule| matches!(rule.effect, Effect::Take { .. }));
+    let events: BTreeSet<Event> = rules.iter().map(|rule| rule.event).collect();
+    let words = |&rule| Words {
+        protocol,
+        controller,
+        rule,
+    };
     Rows {
         states: controller.states.len(),
         transitions: taken.count(),
         events: events.len(),
-        rows: rules().map(|rule| Words { protocol, controller, rule }.row()).collect(),
+        rows: rules.iter().map(|rule| words(rule).row()).collect(),
     }
 }
 
@@ -105,17 +112,25 @@ impl Words<'_> {
     }
 
     fn statements(&self, body: &[Statement]) -> Vec<String> {
-        body.iter().map(|statement| self.statement(statement)).collect()
+        body.iter()
+            .map(|statement| self.statement(statement))
+            .collect()
     }
 
     fn statement(&self, statement: &Statement) -> String {
         match statement {
-            Statement::Send { message, to, fields } => {
+            Statement::Send {
+                message,
+                to,
+                fields,
+            } => {
                 let declared = &self.protocol.message(*message).fields;
                 let fields: Vec<String> = declared
                     .iter()
                     .zip(fields)
-                    .map(|(field, value)| format!("{} = {}", field.name, self.typed(field.ty, value)))
+                    .map(|(field, value)| {
+                        format!("{} = {}", field.name, self.typed(field.ty, value))
+                    })
                     .collect();
                 let fields = if fields.is_empty() {
                     String::new()
@@ -123,8 +138,12 @@ impl Words<'_> {
                     format!(" ({})", fields.join(", "))
                 };
                 let to = match to {
-                    // Whom a message goes to is said only where its channel leaves a choice.
-                    Target::Home => String::new(),
+                    // Whom a message goes to is said only where there is a choice; a constructed
+                    // home that names a remote by number has only this one.
+                    Target::Home if self.protocol.channel_of(*message).to == End::Home => {
+                        String::new()
+                    }
+                    Target::Home => " to home".to_string(),
                     Target::Remote(Expression::Constant(_)) => String::new(),
                     Target::Remote(to) | Target::Each(to) => format!(" to {}", self.expression(to)),
                 };
@@ -145,7 +164,11 @@ impl Words<'_> {
                 self.expression(condition),
                 self.statements(body).join(", ")
             ),
-            Statement::If { condition, then, otherwise } => {
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let mut text = format!(
                     "if {} {{ {} }}",
                     self.expression(condition),

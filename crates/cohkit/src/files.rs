@@ -1,0 +1,202 @@
+//! Files: read whole, and written whole or not at all.
+
+use crate::outcome::{Failure, Outcome};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Held while a file is being written.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Does something while no file is being written.
+pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
+    let _guard = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    action()
+}
+
+/// The text of an input file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: no such file\n  help: protocol texts end in `.coh`; is the path right?"),
+        ),
+        ErrorKind::IsADirectory => Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: is a folder\n  help: name the protocol texts in it, as in `{shown}/*.coh`"),
+        ),
+        ErrorKind::PermissionDenied => Failure::new(
+            Outcome::CouldNotRun,
+            format!("error: {shown}: no permission to read it\n  help: `chmod +r` allows it"),
+        ),
+        _ => Failure::new(
+            Outcome::CouldNotRun,
+            format!("error: {shown}: cannot be read: {error}"),
+        ),
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: a protocol text is a plain text file in UTF-8"),
+        )
+    })
+}
+
+/// Puts the contents into the file: all of them, or the file stays as it was.
+///
+/// They are written to a new file beside it, which then takes its name.
+/// What is not a regular file (a pipe, a device) is written to directly.
+pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
+    between_writes(|| write_whole(path, contents.as_bytes()))
+        .map_err(|error| cannot_write(path, &error))
+}
+
+fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+    // Through a symbolic link the file behind it is replaced, not the link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => {
+            return File::options().write(true).open(path)?.write_all(contents);
+        }
+        _ => {}
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".cohkit-");
+    #[cfg(unix)]
+    {
+        // As for any new file: what the user's mask leaves.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(contents)?;
+    // A full disk may show only now.
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let shown = path.display();
+    let (what, help) = match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (
+            "no permission to write there".to_string(),
+            "name a folder that you may write to",
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (
+            "the disk is full".to_string(),
+            "free some space, or name a place on another disk",
+        ),
+        ErrorKind::NotFound => (
+            "its folder does not exist".to_string(),
+            "make the folder first",
+        ),
+        ErrorKind::IsADirectory => ("is a folder".to_string(), "name a file"),
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => (
+            "a file stands where a folder is needed".to_string(),
+            "name another place",
+        ),
+        _ => (format!("cannot be written: {error}"), "name another place"),
+    };
+    Failure::new(
+        Outcome::CouldNotRun,
+        format!("error: {shown}: {what}; nothing was written\n  help: {help}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        write(&path, "old and long").unwrap();
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(names(folder.path()), ["out.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_keeps_pointing_to_the_file_that_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&path, "old").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_folder_is_not_replaced_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("there")).unwrap();
+        let failure = write(&folder.path().join("there"), "text").unwrap_err();
+        assert_eq!(failure.outcome, Outcome::CouldNotRun);
+        assert!(
+            failure.message.contains("is a folder"),
+            "{}",
+            failure.message
+        );
+        let failure = write(&folder.path().join("missing").join("file"), "text").unwrap_err();
+        assert!(
+            failure.message.contains("make the folder first"),
+            "{}",
+            failure.message
+        );
+        assert_eq!(names(folder.path()), ["there"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_is_said_to_be_full_and_stays_a_device() {
+        use std::os::unix::fs::FileTypeExt;
+        let failure = write(Path::new("/dev/full"), "text").unwrap_err();
+        assert_eq!(failure.outcome, Outcome::CouldNotRun);
+        assert!(
+            failure.message.contains("the disk is full"),
+            "{}",
+            failure.message
+        );
+        assert!(fs::metadata("/dev/full")
+            .unwrap()
+            .file_type()
+            .is_char_device());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = folder.path().join("binary.coh");
+        fs::write(&binary, b"protocol \xff").unwrap();
+        for (path, says) in [
+            (binary.as_path(), "byte 9 is not UTF-8"),
+            (folder.path(), "is a folder"),
+            (&folder.path().join("none.coh"), "no such file"),
+        ] {
+            let failure = read(path).unwrap_err();
+            assert_eq!(failure.outcome, Outcome::BadInput);
+            assert!(failure.message.contains(says), "{}", failure.message);
+        }
+    }
+}

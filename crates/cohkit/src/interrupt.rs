@@ -1,0 +1,35 @@
+//! Ctrl-C: long work is asked to stop, and whatever does not stop soon is stopped.
+
+use crate::files;
+use crate::Outcome;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long work has to stop by itself and say how far it came.
+const GRACE: Duration = Duration::from_secs(1);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Sets the flag it returns when the process is asked to stop (Ctrl-C, or a termination signal),
+/// and ends the process a second later if it has not ended by then; never in the middle of writing a file.
+///
+/// # Errors
+/// If the operating system refuses the handler; a second call is refused too.
+pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
+    ctrlc::set_handler(|| {
+        INTERRUPTED.store(true, Ordering::SeqCst);
+        std::thread::sleep(GRACE);
+        files::between_writes(|| {
+            let _ = writeln!(std::io::stderr(), "interrupted");
+            std::process::exit(i32::from(Outcome::Interrupted.code()));
+        });
+    })?;
+    Ok(&INTERRUPTED)
+}
+
+/// A flag that nothing sets.
+pub fn never() -> &'static AtomicBool {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    &NEVER
+}

@@ -1,0 +1,141 @@
+//! Where results go, and what happens when they cannot go there.
+
+use crate::{cohkit, text, tiny};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder)
+        .expect("the folder can be read")
+        .next()
+        .is_none()
+}
+
+#[test]
+fn a_file_gets_what_standard_output_would() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("table.md");
+    let shown = cohkit([Path::new("table"), &tiny()])
+        .output()
+        .expect("starts");
+    let written = cohkit([Path::new("table"), &tiny(), Path::new("--out"), &file])
+        .output()
+        .expect("starts");
+    assert!(written.status.success());
+    assert!(written.stdout.is_empty() && written.stderr.is_empty());
+    assert_eq!(fs::read(&file).expect("the file is there"), shown.stdout);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = cohkit([Path::new("table"), &tiny()])
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_reported() {
+    let full = File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("/dev/full");
+    let output = cohkit([Path::new("table"), &tiny()])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("standard output cannot be written"));
+}
+
+/// Runs a script in which `$cohkit`, `$text` and `$folder` are set, through a command that restricts it:
+/// the exit code, standard error, and the folder that holds these three.
+/// `None` if this machine does not let us.
+#[cfg(target_os = "linux")]
+fn script(wrapper: &[&str], script: &str) -> Option<(Option<i32>, String, tempfile::TempDir)> {
+    use std::os::unix::fs::PermissionsExt;
+    let base = tempfile::tempdir().expect("a temporary folder");
+    fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
+    // Another user may not be able to reach the build folder.
+    let binary = base.path().join("cohkit");
+    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &binary).expect("the binary can be copied");
+    let copy = base.path().join("tiny.coh");
+    fs::copy(tiny(), &copy).expect("the text can be copied");
+    let folder = base.path().join("folder");
+    fs::create_dir(&folder).expect("own folder");
+    let mut command = Command::new(wrapper[0]);
+    command
+        .args(&wrapper[1..])
+        .args(["bash", "-c", &format!("echo started >&2; {script}")])
+        .env("cohkit", &binary)
+        .env("text", &copy)
+        .env("folder", &folder)
+        .current_dir(base.path())
+        .stdin(Stdio::null());
+    let output = command.output().ok()?;
+    let message = text(&output.stderr);
+    let message = message.strip_prefix("started\n")?.to_string();
+    Some((output.status.code(), message, base))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_folder_is_reported_and_stays_empty() {
+    let attempt =
+        r#"chmod a-w "$folder" 2> /dev/null; exec "$cohkit" table "$text" --out "$folder/out""#;
+    // Who may do everything is not stopped by permissions, and so becomes somebody else.
+    let nobody = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+    ];
+    let (code, message, base) = script(&nobody, attempt)
+        .or_else(|| script(&["env"], attempt))
+        .expect("bash runs");
+    assert_eq!(code, Some(4), "{message}");
+    assert!(
+        message.contains("no permission to write there; nothing was written"),
+        "{message}"
+    );
+    assert!(is_empty(&base.path().join("folder")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_reported_and_nothing_is_left() {
+    let full_disk = r#"
+        mount -t tmpfs -o size=4k none "$folder" && echo mounted >&2 || exit 99
+        head -c 4096 /dev/zero > "$folder/filler"
+        "$cohkit" table "$text" --out "$folder/out"; code=$?
+        ls -A "$folder" >&2
+        exit $code"#;
+    let Some((code, message, _base)) =
+        script(&["unshare", "--mount", "--map-root-user"], full_disk)
+    else {
+        eprintln!("not tested: this machine gives us no mount namespace");
+        return;
+    };
+    let Some((_, message)) = message.split_once("mounted\n") else {
+        eprintln!("not tested: this machine lets us mount nothing");
+        return;
+    };
+    assert_eq!(code, Some(4), "{message}");
+    assert!(
+        message.contains("the disk is full; nothing was written"),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("on another disk\nfiller\n"),
+        "something was left: {message}"
+    );
+}

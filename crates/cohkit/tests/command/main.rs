@@ -1,0 +1,278 @@
+//! What the command does, seen from outside: output, files, exit codes.
+
+mod files;
+
+use expect_test::{expect, Expect};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A protocol with one stable state besides none.
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/tiny.coh")
+}
+
+/// The command, with arguments, in this crate's folder.
+fn cohkit<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cohkit"));
+    command
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+/// The exit code and both outputs as one text.
+fn transcript(output: &Output) -> String {
+    let code = output.status.code().expect("the command ends by itself");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    format!(
+        "exit code {code}\n{out}{}{err}",
+        if err.is_empty() { "" } else { "--- stderr\n" }
+    )
+}
+
+fn check(arguments: &[&str], expected: Expect) {
+    let output = cohkit(arguments).output().expect("the command starts");
+    expected.assert_eq(&transcript(&output));
+}
+
+#[test]
+fn a_constructed_home_as_text() {
+    check(
+        &["table", "tests/command/tiny.coh"],
+        expect![[r#"
+        exit code 0
+        tiny: home for one remote, constructed: 6 states, 11 transitions, 6 events
+
+        state                      | event            | actions                      | next
+        I                          | Get              | read memory                  | I:Get.Get
+                                   | clean_invalidate | acknowledge clean_invalidate | I
+        I:Get.Get                  | clean_invalidate |                              | I:Get.Get.clean_invalidate
+                                   | memory data      | send Data                    | I>S
+        I:Get.Get.clean_invalidate | clean_invalidate | leave
+                                   | memory data      | send Data, send Drop         | I>S_fI.clean_invalidate
+        I>S                        | Get              | leave
+                                   | Put              |                              | I
+                                   | clean_invalidate | send Drop                    | I>S_fI.clean_invalidate
+        I>S_fI.clean_invalidate    | Get              | leave
+                                   | Put              |                              | I_fI.clean_invalidate
+                                   | Gone             | acknowledge clean_invalidate | I
+                                   | None             | send Drop                    | I>S_fI.clean_invalidate
+                                   | clean_invalidate | leave
+        I_fI.clean_invalidate      | Get              | leave
+                                   | None             | acknowledge clean_invalidate | I
+                                   | clean_invalidate | leave
+    "#]],
+    );
+}
+
+#[test]
+fn a_remote_as_markdown() {
+    check(
+        &[
+            "table",
+            "tests/command/tiny.coh",
+            "--agent",
+            "remote",
+            "--markdown",
+        ],
+        expect![[r#"
+            exit code 0
+            tiny: remote: 3 states, 6 transitions, 4 events
+
+            | state | event | actions | next |
+            | --- | --- | --- | --- |
+            | I | load | send Get | IS |
+            | I | Drop | send None | I |
+            | S | evict | send Put | I |
+            | S | Drop | send Gone | I |
+            | IS | Data |  | S |
+            | IS | Drop | send None | IS |
+        "#]],
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_bad_input() {
+    check(
+        &["tabel"],
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: unrecognized subcommand 'tabel'
+
+          tip: a similar subcommand exists: 'table'
+
+        Usage: cohkit <COMMAND>
+
+        For more information, try '--help'.
+    "#]],
+    );
+    check(
+        &["table"],
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: the following required arguments were not provided:
+          <FILE>
+
+        Usage: cohkit table <FILE>
+
+        For more information, try '--help'.
+    "#]],
+    );
+    check(
+        &["table", "a.coh", "--agent", "device"],
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: invalid value 'device' for '--agent <AGENT>'
+          [possible values: home, remote]
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_file_is_bad_input() {
+    check(
+        &["table", "missing.coh"],
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: missing.coh: no such file
+          help: protocol texts end in `.coh`; is the path right?
+    "#]],
+    );
+    check(
+        &["table", "tests"],
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: tests: is a folder
+          help: name the protocol texts in it, as in `tests/*.coh`
+    "#]],
+    );
+}
+
+/// Runs `table` on a text and gives the exit code and what it says.
+fn tabulate(contents: &[u8]) -> (i32, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("text.coh");
+    std::fs::write(&file, contents).expect("the text can be written");
+    let output = cohkit([Path::new("table"), &file])
+        .output()
+        .expect("the command starts");
+    let code = output.status.code().expect("the command ends by itself");
+    (code, text(&output.stderr))
+}
+
+#[test]
+fn bad_texts_are_refused_with_a_place() {
+    let good = std::fs::read_to_string(tiny()).expect("the text can be read");
+    let unknown = good.replace("send Put", "send Pt");
+    let huge = good.replace("# The", &"# a very long remark\n".repeat(500_000));
+    for (contents, says) in [
+        (String::new(), "text.coh"),
+        (unknown, "text.coh:31:"),
+        (
+            good.replace("64 bytes", "99999999999999999999 bytes"),
+            "text.coh:5:",
+        ),
+        (good.replace("remotes 1", "remotes 9"), "text.coh:42:"),
+        (huge, "text.coh"),
+    ] {
+        let (code, message) = tabulate(contents.as_bytes());
+        assert_eq!(code, 2, "{message}");
+        assert!(message.starts_with("error"), "{message}");
+        assert!(message.contains(says), "{message}");
+        assert!(message.len() < 20_000, "{} bytes of message", message.len());
+    }
+    let (code, message) = tabulate(&[0x7f, b'E', b'L', b'F', 0xff, 0, 1]);
+    assert_eq!(code, 2, "{message}");
+    assert!(message.contains("not UTF-8"), "{message}");
+}
+
+#[test]
+fn no_truncation_of_a_text_panics() {
+    let good = std::fs::read(tiny()).expect("the text can be read");
+    for length in (0..good.len()).step_by(23) {
+        let (code, message) = tabulate(&good[..length]);
+        assert!(
+            code <= 2,
+            "cut after {length} bytes: exit code {code}\n{message}"
+        );
+    }
+}
+
+/// The JSON of a command without what depends on the machine.
+fn without_run(output: &Output) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(entries) => {
+                entries.remove("run");
+                entries.values_mut().for_each(strip);
+            }
+            Value::Array(values) => values.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    strip(&mut value);
+    value
+}
+
+#[test]
+fn json_without_run_does_not_depend_on_the_place() {
+    let here = cohkit(["table", "tests/command/tiny.coh", "--json"])
+        .output()
+        .expect("starts");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::copy(tiny(), folder.path().join("other.coh")).expect("the text can be copied");
+    let there = cohkit(["table", "other.coh", "--json"])
+        .current_dir(folder.path())
+        .output()
+        .expect("starts");
+    let (here, there) = (without_run(&here), without_run(&there));
+    assert_eq!(here.to_string(), there.to_string());
+    assert_eq!(here["protocol"], "tiny");
+    let rows = here["rows"].as_array().expect("a list of rows");
+    let taken = rows.iter().filter(|row| !row["next"].is_null()).count();
+    assert_eq!(here["transitions"], taken);
+    let states: std::collections::BTreeSet<_> =
+        rows.iter().map(|row| row["state"].as_str()).collect();
+    assert_eq!(here["states"], states.len());
+    let events: std::collections::BTreeSet<_> =
+        rows.iter().map(|row| row["event"].as_str()).collect();
+    assert_eq!(here["events"], events.len());
+}
+
+#[test]
+fn help_is_the_manual_and_comes_at_once() {
+    let mut fastest = Duration::MAX;
+    for _ in 0..10 {
+        let start = Instant::now();
+        let output = cohkit(["--help"]).output().expect("the command starts");
+        fastest = fastest.min(start.elapsed());
+        assert!(output.status.success());
+        let help = text(&output.stdout);
+        for code in [
+            "0  yes",
+            "1  no",
+            "2  bad input",
+            "3  not decided",
+            "4  could not run",
+            "130  interrupted",
+        ] {
+            assert!(help.contains(code), "{code} in\n{help}");
+        }
+    }
+    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
+}
