@@ -47,28 +47,28 @@ fn a_constructed_home_as_text() {
     check(
         &["table", "tests/command/tiny.coh"],
         expect![[r#"
-        exit code 0
-        tiny: home for one remote, constructed: 6 states, 11 transitions, 6 events
+            exit code 0
+            tiny: home for one remote, constructed: 6 states, 11 transitions, 6 events
 
-        state                      | event            | actions                      | next
-        I                          | Get              | read memory                  | I:Get.Get
-                                   | clean_invalidate | acknowledge clean_invalidate | I
-        I:Get.Get                  | clean_invalidate |                              | I:Get.Get.clean_invalidate
-                                   | memory data      | send Data                    | I>S
-        I:Get.Get.clean_invalidate | clean_invalidate | leave
-                                   | memory data      | send Data, send Drop         | I>S_fI.clean_invalidate
-        I>S                        | Get              | leave
-                                   | Put              |                              | I
-                                   | clean_invalidate | send Drop                    | I>S_fI.clean_invalidate
-        I>S_fI.clean_invalidate    | Get              | leave
-                                   | Put              |                              | I_fI.clean_invalidate
-                                   | Gone             | acknowledge clean_invalidate | I
-                                   | None             | send Drop                    | I>S_fI.clean_invalidate
-                                   | clean_invalidate | leave
-        I_fI.clean_invalidate      | Get              | leave
-                                   | None             | acknowledge clean_invalidate | I
-                                   | clean_invalidate | leave
-    "#]],
+            state                     | event            | actions                      | next
+            I                         | Get              | read memory                  | I:Get.rd
+                                      | clean_invalidate | acknowledge clean_invalidate | I
+            I:Get.rd                  | clean_invalidate |                              | I:Get.rd.clean_invalidate
+                                      | memory data      | send Data                    | I>S
+            I:Get.rd.clean_invalidate | clean_invalidate | leave
+                                      | memory data      | send Data, send Drop         | I>S_fI.clean_invalidate
+            I>S                       | Get              | leave
+                                      | Put              |                              | I
+                                      | clean_invalidate | send Drop                    | I>S_fI.clean_invalidate
+            I>S_fI.clean_invalidate   | Get              | leave
+                                      | Put              |                              | I_fI.clean_invalidate
+                                      | Gone             | acknowledge clean_invalidate | I
+                                      | None             | send Drop                    | I>S_fI.clean_invalidate
+                                      | clean_invalidate | leave
+            I_fI.clean_invalidate     | Get              | leave
+                                      | None             | acknowledge clean_invalidate | I
+                                      | clean_invalidate | leave
+        "#]],
     );
 }
 
