@@ -268,6 +268,14 @@ pub enum Operator {
     Implies,
 }
 
+impl Operator {
+    /// Whether the result is a number, not a truth value.
+    pub fn arithmetic(self) -> bool {
+        use Operator::*;
+        matches!(self, Add | Subtract | Multiply | Divide | Remainder)
+    }
+}
+
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]

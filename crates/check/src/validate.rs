@@ -42,15 +42,16 @@ impl Model {
             })
     }
 
-    /// The type of an expression that is one place, one table's answer, or one label; `None` for computed ones.
+    /// The type of an expression, as far as it decides how a value is shown; `None` for computed numbers.
     pub fn type_of(&self, e: &Expr) -> Option<TypeId> {
         match e {
-            Expr::Bool(_) => Some(TypeId::BOOL),
+            Expr::Int(_) | Expr::Negate(_) => None,
             Expr::Label(ty, _) => Some(*ty),
             Expr::Read(place) => Some(self.type_of_place(place)),
             Expr::Table(id, _) => Some(self.tables[id.index()].result),
             Expr::If(_, a, b) => self.type_of(a).or_else(|| self.type_of(b)),
-            _ => None,
+            Expr::Binary(op, ..) if op.arithmetic() => None,
+            _ => Some(TypeId::BOOL),
         }
     }
 }
@@ -84,6 +85,9 @@ struct Validator<'a> {
 
 /// More slots than this in one state are refused before memory is.
 const MAX_SLOTS: u64 = 1 << 20;
+
+/// More instances than this of one rule are refused; each has its own code.
+const MAX_INSTANCES: u64 = 1 << 16;
 
 impl Validator<'_> {
     fn error(&mut self, message: impl Into<String>) {
@@ -260,8 +264,16 @@ impl Validator<'_> {
     }
 
     fn parameters(&mut self, parameters: &[VariableId]) {
+        let mut instances = 1u64;
         for &p in parameters {
             self.bring(p, Role::Bound);
+            let ty = self.model.variables.get(p.index()).map(|v| v.ty);
+            if let Some((lo, hi)) = ty.and_then(|ty| self.model.bounds(ty)) {
+                instances = instances.saturating_mul((hi as i64 - lo as i64 + 1) as u64);
+            }
+        }
+        if instances > MAX_INSTANCES {
+            self.error(format!("its parameters make {instances} instances; the most is {MAX_INSTANCES}"));
         }
     }
 

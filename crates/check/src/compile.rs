@@ -1,0 +1,831 @@
+//! From a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled,
+//! places become cells.
+
+use crate::model::*;
+use crate::program::*;
+use rustc_hash::FxHashMap;
+
+/// Loops whose unrolled bodies would have more nodes than this stay loops.
+const UNROLL: usize = 4096;
+
+/// Marks a cell as a constant until the frame's size is known.
+const CONSTANT: Cell = 1 << 31;
+
+/// Resolves a valid model. `notes` says whether [`Stmt::Note`] is told or left out.
+pub(crate) fn compile(model: &Model, notes: bool) -> Program {
+    let mut c = Compiler::new(model, notes);
+    for (source, start) in model.starts.iter().enumerate() {
+        c.instances(&start.parameters, |c, arguments| {
+            let body = c.body(&start.body);
+            let guard = Some(body);
+            c.program.starts.push(Instance { source: source as u32, arguments, guard, body, spontaneous: false });
+        });
+    }
+    for (source, rule) in model.rules.iter().enumerate() {
+        c.instances(&rule.parameters, |c, arguments| {
+            let possible = c.known(&rule.guard) != Some(0);
+            let (guard, body) = match possible {
+                true => (Some(c.claim(&rule.guard)), c.body(&rule.body)),
+                false => (None, 0),
+            };
+            let spontaneous = rule.spontaneous;
+            c.program.rules.push(Instance { source: source as u32, arguments, guard, body, spontaneous });
+        });
+    }
+    for (i, invariant) in model.invariants.iter().enumerate() {
+        let mut entries = Vec::new();
+        c.conjuncts(&invariant.holds, &mut |c, e| entries.push(c.claim(e)));
+        c.program.invariants.extend(entries.iter().map(|&entry| Claim { invariant: i as u32, entry }));
+    }
+    if let Some(quiescent) = &model.quiescent {
+        let mut entries = Vec::new();
+        c.conjuncts(quiescent, &mut |c, e| entries.push(c.claim(e)));
+        c.program.quiescent = Some(entries);
+    }
+    c.finish()
+}
+
+struct Compiler<'a> {
+    model: &'a Model,
+    program: Program,
+    notes: bool,
+    /// Number of parts of each type.
+    sizes: Vec<u32>,
+    /// First cell of each variable.
+    cells: Vec<Cell>,
+    /// Values of bound variables that are constants here.
+    known: Vec<Option<i32>>,
+    constants: FxHashMap<i32, Cell>,
+    constant_values: Vec<i32>,
+    shapes: FxHashMap<Shape, u32>,
+    names: FxHashMap<String, u32>,
+    /// The next free temporary, and the most that were ever in use.
+    temporary: Cell,
+    most_temporaries: Cell,
+    /// Where each label of the piece of code at hand ended up.
+    labels: Vec<u32>,
+}
+
+/// A cell and what is known of its value.
+#[derive(Clone, Copy)]
+struct Value {
+    cell: Cell,
+    lo: i64,
+    hi: i64,
+}
+
+/// Where a place lies.
+#[derive(Clone, Copy)]
+struct Location {
+    base: Cell,
+    /// Computed part of the address.
+    offset: Option<Cell>,
+    /// Cells from `base` on that the address can fall into.
+    len: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Label(u32);
+
+/// What any 32-bit value can be.
+const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+
+impl<'a> Compiler<'a> {
+    fn new(model: &'a Model, notes: bool) -> Self {
+        let mut sizes: Vec<u32> = Vec::new();
+        for named in &model.types {
+            sizes.push(match &named.ty {
+                Type::Array { index, element } => {
+                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
+                    (hi - lo + 1) as u32 * sizes[element.index()]
+                }
+                Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
+                _ => 1,
+            });
+        }
+        let mut slots = Vec::new();
+        let mut cells = vec![0; model.variables.len()];
+        for (variable, cell) in model.variables.iter().zip(&mut cells) {
+            if variable.role == Role::State {
+                *cell = slots.len() as Cell;
+                leaves(model, variable.ty, variable.name.clone(), &mut slots);
+            }
+        }
+        let mut next = slots.len() as Cell;
+        let mut frame: Vec<i32> = slots.iter().map(|s| s.lo).collect();
+        for (variable, cell) in model.variables.iter().zip(&mut cells) {
+            if variable.role != Role::State {
+                *cell = next;
+                next += sizes[variable.ty.index()];
+            }
+        }
+        frame.resize(next as usize, 0);
+        let tables = model.tables.iter().map(|t| {
+            let lo = model.bounds(t.index).map_or(0, |b| b.0);
+            Lookup { lo, values: t.values.clone() }
+        });
+        let program = Program {
+            slots,
+            frame,
+            code: Vec::new(),
+            pieces: Vec::new(),
+            shapes: Vec::new(),
+            tables: tables.collect(),
+            starts: Vec::new(),
+            rules: Vec::new(),
+            invariants: Vec::new(),
+            quiescent: None,
+            names: Vec::new(),
+            sites: FxHashMap::default(),
+            notes: Vec::new(),
+        };
+        Compiler {
+            model,
+            program,
+            notes,
+            sizes,
+            cells,
+            known: vec![None; model.variables.len()],
+            constants: FxHashMap::default(),
+            constant_values: Vec::new(),
+            shapes: FxHashMap::default(),
+            names: FxHashMap::default(),
+            temporary: next,
+            most_temporaries: next,
+            labels: Vec::new(),
+        }
+    }
+
+    /// Puts constants behind the temporaries.
+    fn finish(mut self) -> Program {
+        let first = self.most_temporaries;
+        for op in &mut self.program.code {
+            op.operands(|cell| {
+                if *cell & CONSTANT != 0 {
+                    *cell = first + (*cell & !CONSTANT);
+                }
+            });
+        }
+        self.program.frame.resize(first as usize, 0);
+        self.program.frame.extend(&self.constant_values);
+        self.program
+    }
+
+    /// Calls `f` for each combination of values of the parameters, the last varying fastest.
+    fn instances(&mut self, parameters: &[VariableId], mut f: impl FnMut(&mut Self, Vec<i32>)) {
+        let first = parameters.iter().map(|&p| *self.domain(p).start());
+        let mut arguments: Vec<i32> = first.collect();
+        loop {
+            for (p, &value) in parameters.iter().zip(&arguments) {
+                self.known[p.index()] = Some(value);
+            }
+            f(self, arguments.clone());
+            // The next combination: the last that is not at its end goes on, those behind it begin again.
+            let next = parameters.iter().zip(&arguments).rposition(|(&p, value)| value < self.domain(p).end());
+            let Some(next) = next else { break };
+            arguments[next] += 1;
+            for (&p, value) in parameters.iter().zip(&mut arguments).skip(next + 1) {
+                *value = *self.domain(p).start();
+            }
+        }
+        for p in parameters {
+            self.known[p.index()] = None;
+        }
+    }
+
+    fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<i32> {
+        let (lo, hi) = self.model.bounds(self.model.variable(bound).ty).unwrap_or((0, -1));
+        lo..=hi
+    }
+
+    /// Calls `f` for each conjunct of a claim, quantifiers unrolled.
+    fn conjuncts(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
+        match e {
+            Expr::Bool(true) => {}
+            Expr::Binary(Operator::And, a, b) => {
+                self.conjuncts(a, f);
+                self.conjuncts(b, f);
+            }
+            Expr::Forall(id, body) if self.unrolls(*id, cost(self, body)) => {
+                for value in self.domain(*id) {
+                    self.known[id.index()] = Some(value);
+                    self.conjuncts(body, f);
+                }
+                self.known[id.index()] = None;
+            }
+            _ => f(self, e),
+        }
+    }
+
+    fn unrolls(&self, bound: VariableId, cost: usize) -> bool {
+        let domain = self.domain(bound);
+        let count = (*domain.end() as i64 - *domain.start() as i64 + 1) as usize;
+        count.saturating_mul(cost) <= UNROLL
+    }
+
+    /// Code that returns whether a claim holds; gives where it begins.
+    fn claim(&mut self, e: &Expr) -> u32 {
+        self.piece(|c| {
+            let no = c.label();
+            c.jump(e, false, no);
+            c.emit(Op::Return { verdict: true });
+            c.place(no);
+            c.emit(Op::Return { verdict: false });
+        })
+    }
+
+    /// Code that runs statements; gives where it begins.
+    fn body(&mut self, body: &[Stmt]) -> u32 {
+        self.piece(|c| {
+            c.block(body);
+            c.emit(Op::Return { verdict: true });
+        })
+    }
+
+    fn piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
+        let start = self.program.code.len();
+        self.labels.clear();
+        f(self);
+        for op in &mut self.program.code[start..] {
+            if let Op::Jump { to } | Op::JumpIf { to, .. } = op {
+                *to = self.labels[*to as usize];
+            }
+        }
+        self.program.pieces.push(start as u32);
+        start as u32
+    }
+
+    fn emit(&mut self, op: Op) {
+        self.program.code.push(op);
+    }
+
+    /// Emits an instruction that may fault while working on what `site` says.
+    fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
+        self.program.sites.insert(self.program.code.len() as u32, site(self.model));
+        self.emit(op);
+    }
+
+    fn label(&mut self) -> Label {
+        self.labels.push(u32::MAX);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    fn place(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.program.code.len() as u32;
+    }
+
+    fn temporary(&mut self) -> Cell {
+        self.temporary += 1;
+        self.most_temporaries = self.most_temporaries.max(self.temporary);
+        self.temporary - 1
+    }
+
+    fn constant(&mut self, value: i32) -> Value {
+        let next = self.constant_values.len() as Cell | CONSTANT;
+        let cell = *self.constants.entry(value).or_insert_with(|| {
+            self.constant_values.push(value);
+            next
+        });
+        Value { cell, lo: value as i64, hi: value as i64 }
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        if let Some(&known) = self.names.get(name) {
+            return known;
+        }
+        self.program.names.push(name.to_string());
+        let index = self.program.names.len() as u32 - 1;
+        self.names.insert(name.to_string(), index);
+        index
+    }
+
+    fn shape(&mut self, shape: Shape) -> u32 {
+        let next = self.program.shapes.len() as u32;
+        let index = *self.shapes.entry(shape).or_insert(next);
+        if index == next {
+            self.program.shapes.push(shape);
+        }
+        index
+    }
+
+    /// The value of an expression that needs no state, if computing it cannot fail.
+    fn known(&self, e: &Expr) -> Option<i32> {
+        use Operator::*;
+        match e {
+            Expr::Int(n) => Some(*n),
+            Expr::Bool(b) => Some(*b as i32),
+            Expr::Label(_, n) => Some(*n as i32),
+            Expr::Read(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
+            Expr::Read(_) | Expr::Forall(..) | Expr::Exists(..) => None,
+            Expr::Table(id, index) => {
+                let table = &self.program.tables[id.index()];
+                table.values.get(self.known(index)?.checked_sub(table.lo)? as usize).copied()
+            }
+            Expr::Not(a) => Some(1 - self.known(a)?),
+            Expr::Negate(a) => self.known(a)?.checked_neg(),
+            Expr::If(c, a, b) => self.known(if self.known(c)? != 0 { a } else { b }),
+            Expr::Binary(op, a, b) => {
+                let a = self.known(a)?;
+                match op {
+                    And if a == 0 => return Some(0),
+                    Or if a != 0 => return Some(1),
+                    Implies if a == 0 => return Some(1),
+                    _ => {}
+                }
+                let b = self.known(b)?;
+                Some(match op {
+                    Add => a.checked_add(b)?,
+                    Subtract => a.checked_sub(b)?,
+                    Multiply => a.checked_mul(b)?,
+                    Divide => a.checked_div(b)?,
+                    Remainder => a.checked_rem(b)?,
+                    Equal => (a == b) as i32,
+                    NotEqual => (a != b) as i32,
+                    Less => (a < b) as i32,
+                    LessOrEqual => (a <= b) as i32,
+                    Greater => (a > b) as i32,
+                    GreaterOrEqual => (a >= b) as i32,
+                    And | Or | Implies => b,
+                })
+            }
+        }
+    }
+
+    /// Code that goes to `to` if a condition is `when`, and falls through otherwise.
+    fn jump(&mut self, e: &Expr, when: bool, to: Label) {
+        if let Some(value) = self.known(e) {
+            if (value != 0) == when {
+                self.emit(Op::Jump { to: to.0 });
+            }
+            return;
+        }
+        match e {
+            Expr::Not(a) => self.jump(a, !when, to),
+            Expr::Binary(Operator::And, a, b) => self.both(a, true, b, true, when, to),
+            Expr::Binary(Operator::Or, a, b) => self.both(a, false, b, false, !when, to),
+            Expr::Binary(Operator::Implies, a, b) => self.both(a, true, b, false, !when, to),
+            Expr::Binary(op, a, b) => {
+                let mark = self.temporary;
+                let (a, b) = (self.value(a), self.value(b));
+                let (op, a, b) = comparison(*op, a.cell, b.cell);
+                // The negation of `a < b` is `b <= a`.
+                let (op, a, b) = match (when, op) {
+                    (true, op) => (op, a, b),
+                    (false, Comparison::Equal) => (Comparison::NotEqual, a, b),
+                    (false, Comparison::NotEqual) => (Comparison::Equal, a, b),
+                    (false, Comparison::Less) => (Comparison::LessOrEqual, b, a),
+                    (false, Comparison::LessOrEqual) => (Comparison::Less, b, a),
+                };
+                self.temporary = mark;
+                self.emit(Op::JumpIf { op, a, b, to: to.0 });
+            }
+            Expr::Forall(id, body) => self.quantified(*id, body, true, when, to),
+            Expr::Exists(id, body) => self.quantified(*id, body, false, !when, to),
+            _ => {
+                let mark = self.temporary;
+                let value = self.value(e);
+                self.temporary = mark;
+                let zero = self.constant(0);
+                let op = if when { Comparison::NotEqual } else { Comparison::Equal };
+                self.emit(Op::JumpIf { op, a: value.cell, b: zero.cell, to: to.0 });
+            }
+        }
+    }
+
+    /// Goes to `to` if "`a` is `x` and `b` is `y`" is `when`.
+    fn both(&mut self, a: &Expr, x: bool, b: &Expr, y: bool, when: bool, to: Label) {
+        if when {
+            let end = self.label();
+            self.jump(a, !x, end);
+            self.jump(b, y, to);
+            self.place(end);
+        } else {
+            self.jump(a, !x, to);
+            self.jump(b, !y, to);
+        }
+    }
+
+    /// Goes to `to` if "the body is `x` for all values" is `when`.
+    fn quantified(&mut self, id: VariableId, body: &Expr, x: bool, when: bool, to: Label) {
+        let end = self.label();
+        let broken = if when { end } else { to };
+        self.repeat(id, cost(self, body), |c| c.jump(body, !x, broken));
+        if when {
+            self.emit(Op::Jump { to: to.0 });
+        }
+        self.place(end);
+    }
+
+    /// Emits `f` for each value of a bound variable, unrolled or as a loop.
+    fn repeat(&mut self, id: VariableId, cost: usize, mut f: impl FnMut(&mut Self)) {
+        let domain = self.domain(id);
+        if self.unrolls(id, cost) {
+            for value in domain {
+                self.known[id.index()] = Some(value);
+                f(self);
+            }
+            self.known[id.index()] = None;
+            return;
+        }
+        let cell = self.cells[id.index()];
+        let (first, last) = (self.constant(*domain.start()).cell, self.constant(*domain.end()).cell);
+        let one = self.constant(1).cell;
+        self.emit(Op::Copy { dst: cell, a: first });
+        let (top, end) = (self.label(), self.label());
+        self.place(top);
+        f(self);
+        self.emit(Op::JumpIf { op: Comparison::Equal, a: cell, b: last, to: end.0 });
+        self.emit(Op::Arithmetic { op: Arithmetic::Add, dst: cell, a: cell, b: one });
+        self.emit(Op::Jump { to: top.0 });
+        self.place(end);
+    }
+
+    /// Code that computes a simple value. It may be the cell of a variable itself.
+    fn value(&mut self, e: &Expr) -> Value {
+        if let Some(value) = self.known(e) {
+            return self.constant(value);
+        }
+        match e {
+            Expr::Read(place) => {
+                let (location, ty) = self.locate(place);
+                let cell = self.load(location);
+                let (lo, hi) = self.model.bounds(ty).map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                Value { cell, lo, hi }
+            }
+            Expr::Table(id, index) => {
+                let index = self.value(index);
+                let dst = self.temporary();
+                let op = Op::Table { dst, a: index.cell, table: id.0 };
+                self.emit_at(op, |m| m.tables[id.index()].name.clone());
+                let result = self.model.tables[id.index()].result;
+                let (lo, hi) = self.model.bounds(result).map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                Value { cell: dst, lo, hi }
+            }
+            Expr::Negate(a) => {
+                let zero = self.constant(0);
+                let a = self.value(a);
+                self.arithmetic(Arithmetic::Subtract, zero, a)
+            }
+            Expr::Binary(op, a, b) if op.arithmetic() => {
+                let (a, b) = (self.value(a), self.value(b));
+                let op = match op {
+                    Operator::Add => Arithmetic::Add,
+                    Operator::Subtract => Arithmetic::Subtract,
+                    Operator::Multiply => Arithmetic::Multiply,
+                    Operator::Divide => Arithmetic::Divide,
+                    _ => Arithmetic::Remainder,
+                };
+                self.arithmetic(op, a, b)
+            }
+            Expr::If(c, a, b) => {
+                if let Some(c) = self.known(c) {
+                    return self.value(if c != 0 { a } else { b });
+                }
+                let dst = self.temporary();
+                let (no, end) = (self.label(), self.label());
+                self.jump(c, false, no);
+                let a = self.value(a);
+                self.emit(Op::Copy { dst, a: a.cell });
+                self.emit(Op::Jump { to: end.0 });
+                self.place(no);
+                let b = self.value(b);
+                self.emit(Op::Copy { dst, a: b.cell });
+                self.place(end);
+                Value { cell: dst, lo: a.lo.min(b.lo), hi: a.hi.max(b.hi) }
+            }
+            // What remains are truth values.
+            Expr::Binary(op, a, b) if !matches!(op, Operator::And | Operator::Or | Operator::Implies) => {
+                let (a, b) = (self.value(a), self.value(b));
+                let dst = self.temporary();
+                let (op, a, b) = comparison(*op, a.cell, b.cell);
+                self.emit(Op::Compare { op, dst, a, b });
+                Value { cell: dst, lo: 0, hi: 1 }
+            }
+            _ => {
+                let dst = self.temporary();
+                let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+                let end = self.label();
+                self.emit(Op::Copy { dst, a: zero });
+                self.jump(e, false, end);
+                self.emit(Op::Copy { dst, a: one });
+                self.place(end);
+                Value { cell: dst, lo: 0, hi: 1 }
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
+        let dst = self.temporary();
+        self.emit_at(Op::Arithmetic { op, dst, a: a.cell, b: b.cell }, |_| String::new());
+        let (lo, hi) = match op {
+            Arithmetic::Add => (a.lo + b.lo, a.hi + b.hi),
+            Arithmetic::Subtract => (a.lo - b.hi, a.hi - b.lo),
+            _ => ANY,
+        };
+        Value { cell: dst, lo, hi }
+    }
+
+    /// Where a place lies and its type; computes what is not constant of its address.
+    fn locate(&mut self, place: &Place) -> (Location, TypeId) {
+        let model = self.model;
+        let mut ty = model.variable(place.variable).ty;
+        let mut at =
+            Location { base: self.cells[place.variable.index()], offset: None, len: self.sizes[ty.index()] };
+        for step in &place.path {
+            let part = match (model.ty(ty), step) {
+                (Type::Array { index, element }, Step::Index(e)) => {
+                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
+                    let stride = self.sizes[element.index()];
+                    let value = self.value(e);
+                    ty = *element;
+                    if value.lo == value.hi && value.lo >= lo as i64 && value.hi <= hi as i64 {
+                        (value.lo - lo as i64) as u32 * stride
+                    } else {
+                        let shape = self.shape(Shape { lo, count: (hi - lo + 1) as u32, stride });
+                        let dst = self.temporary();
+                        let name = |m: &Model| m.variable(place.variable).name.clone();
+                        self.emit_at(Op::Index { dst, a: value.cell, shape }, name);
+                        at.offset = Some(match at.offset {
+                            None => dst,
+                            Some(sum) => {
+                                self.emit(Op::Arithmetic { op: Arithmetic::Add, dst, a: sum, b: dst });
+                                dst
+                            }
+                        });
+                        continue;
+                    }
+                }
+                (Type::Record(fields), Step::Field(name)) => {
+                    let mut before = 0;
+                    for (field, part) in fields {
+                        if field == name {
+                            ty = *part;
+                            break;
+                        }
+                        before += self.sizes[part.index()];
+                    }
+                    before
+                }
+                // Excluded by validation.
+                _ => 0,
+            };
+            at.base += part;
+            // Behind a computed index, what is left of the array stays within reach.
+            at.len = if at.offset.is_some() { at.len - part } else { self.sizes[ty.index()] };
+        }
+        (at, ty)
+    }
+
+    fn load(&mut self, at: Location) -> Cell {
+        match at.offset {
+            None => at.base,
+            Some(offset) => {
+                let dst = self.temporary();
+                self.emit(Op::Load { dst, offset, base: at.base, len: reach(at.len) });
+                dst
+            }
+        }
+    }
+
+    fn store(&mut self, at: Location, a: Cell) {
+        match at.offset {
+            Some(offset) => self.emit(Op::Store { offset, a, base: at.base, len: reach(at.len) }),
+            None if (at.base as usize) < self.program.slots.len() => self.emit(Op::Set { dst: at.base, a }),
+            None => self.emit(Op::Copy { dst: at.base, a }),
+        }
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        for stmt in block {
+            let mark = self.temporary;
+            self.stmt(stmt);
+            self.temporary = mark;
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(place, value) => self.assign(place, value),
+            Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
+            Stmt::Let(id, None) => self.clear(&(*id).into()),
+            Stmt::Clear(place) => self.clear(place),
+            Stmt::If(condition, then, otherwise) => {
+                if let Some(value) = self.known(condition) {
+                    return self.block(if value != 0 { then } else { otherwise });
+                }
+                let (no, end) = (self.label(), self.label());
+                self.jump(condition, false, no);
+                self.block(then);
+                if !otherwise.is_empty() {
+                    self.emit(Op::Jump { to: end.0 });
+                }
+                self.place(no);
+                self.block(otherwise);
+                self.place(end);
+            }
+            Stmt::For(id, body) => {
+                let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
+                self.repeat(*id, cost, |c| c.block(body));
+            }
+            Stmt::Error(name) => {
+                let name = self.name(name);
+                self.emit(Op::Fail { name });
+            }
+            Stmt::Assert(name, claim) => {
+                let end = self.label();
+                self.jump(claim, true, end);
+                let name = self.name(name);
+                self.emit(Op::Fail { name });
+                self.place(end);
+            }
+            Stmt::Note(note) if self.notes => self.note(note),
+            Stmt::Note(_) => {}
+        }
+    }
+
+    fn assign(&mut self, place: &Place, value: &Expr) {
+        let ty = self.model.type_of_place(place);
+        let Some((lo, hi)) = self.model.bounds(ty) else {
+            // Validation leaves only the copy of one place to another of the same type.
+            if let Expr::Read(from) = value {
+                let (from, _) = self.locate(from);
+                let (to, _) = self.locate(place);
+                for part in 0..self.sizes[ty.index()] {
+                    let mark = self.temporary;
+                    let a = self.load(Location { base: from.base + part, len: from.len - part, ..from });
+                    self.store(Location { base: to.base + part, len: to.len - part, ..to }, a);
+                    self.temporary = mark;
+                }
+            }
+            return;
+        };
+        let value = self.value(value);
+        let (at, _) = self.locate(place);
+        if value.lo < lo as i64 || value.hi > hi as i64 {
+            let name = |m: &Model| m.variable(place.variable).name.clone();
+            self.emit_at(Op::Check { a: value.cell, lo, hi }, name);
+        }
+        self.store(at, value.cell);
+    }
+
+    fn clear(&mut self, place: &Place) {
+        let (at, ty) = self.locate(place);
+        let mut parts = Vec::new();
+        leaves(self.model, ty, String::new(), &mut parts);
+        for (part, slot) in parts.iter().enumerate() {
+            let first = self.constant(slot.lo);
+            let part = part as u32;
+            self.store(Location { base: at.base + part, len: at.len - part, ..at }, first.cell);
+        }
+    }
+
+    fn note(&mut self, note: &Note) {
+        self.program.notes.push(note.clone());
+        let index = self.program.notes.len() as u32 - 1;
+        let values = self.temporary;
+        for _ in 0..note.values() {
+            self.temporary();
+        }
+        let mut next = values;
+        self.tell(&note.agent, &mut next);
+        if let Some(line) = &note.line {
+            self.tell(line, &mut next);
+        }
+        match &note.action {
+            NoteAction::Send { message, to: other } | NoteAction::Receive { message, from: other } => {
+                self.tell(other, &mut next);
+                self.phrase(message, &mut next);
+            }
+            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => self.phrase(phrase, &mut next),
+        }
+        self.emit(Op::Note { note: index, values });
+    }
+
+    fn tell(&mut self, e: &Expr, next: &mut Cell) {
+        let value = self.value(e);
+        self.emit(Op::Copy { dst: *next, a: value.cell });
+        *next += 1;
+    }
+
+    fn phrase(&mut self, phrase: &[Piece], next: &mut Cell) {
+        for piece in phrase {
+            match piece {
+                Piece::Text(_) => {}
+                Piece::Value(e) | Piece::Agent(e) => self.tell(e, next),
+                Piece::Choice(c, a, b) => {
+                    self.tell(c, next);
+                    let (no, end) = (self.label(), self.label());
+                    self.jump(c, false, no);
+                    self.phrase(a, next);
+                    self.emit(Op::Jump { to: end.0 });
+                    self.place(no);
+                    self.phrase(b, next);
+                    self.place(end);
+                }
+            }
+        }
+    }
+}
+
+impl Note {
+    /// How many values it tells: agent, line, other agent, and those of its phrase.
+    pub(crate) fn values(&self) -> u32 {
+        1 + self.line.is_some() as u32
+            + match &self.action {
+                NoteAction::Send { message, .. } | NoteAction::Receive { message, .. } => 1 + values(message),
+                NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => values(phrase),
+            }
+    }
+}
+
+/// How many values a phrase tells.
+pub(crate) fn values(phrase: &[Piece]) -> u32 {
+    let piece = |p: &Piece| match p {
+        Piece::Text(_) => 0,
+        Piece::Value(_) | Piece::Agent(_) => 1,
+        Piece::Choice(_, a, b) => 1 + values(a) + values(b),
+    };
+    phrase.iter().map(piece).sum()
+}
+
+/// The comparison of two cells in the form that instructions have.
+fn comparison(op: Operator, a: Cell, b: Cell) -> (Comparison, Cell, Cell) {
+    match op {
+        Operator::Equal => (Comparison::Equal, a, b),
+        Operator::NotEqual => (Comparison::NotEqual, a, b),
+        Operator::Less => (Comparison::Less, a, b),
+        Operator::LessOrEqual => (Comparison::LessOrEqual, a, b),
+        Operator::Greater => (Comparison::Less, b, a),
+        _ => (Comparison::LessOrEqual, b, a),
+    }
+}
+
+/// A reach too long to be written down counts as the whole state.
+fn reach(len: u32) -> u16 {
+    len.min(u16::MAX as u32) as u16
+}
+
+/// Appends the simple parts of a type, in the order in which they lie in a frame.
+fn leaves(model: &Model, ty: TypeId, name: String, slots: &mut Vec<Slot>) {
+    match model.ty(ty) {
+        Type::Array { index, element } => {
+            let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
+            for i in lo..=hi {
+                leaves(model, *element, format!("{name}[{}]", model.show(*index, i)), slots);
+            }
+        }
+        Type::Record(fields) => {
+            for (field, part) in fields {
+                leaves(model, *part, format!("{name}.{field}"), slots);
+            }
+        }
+        _ => {
+            let (lo, hi) = model.bounds(ty).unwrap_or((0, 0));
+            slots.push(Slot { name, ty, lo, hi });
+        }
+    }
+}
+
+/// Roughly how many instructions an expression becomes.
+fn cost(c: &Compiler, e: &Expr) -> usize {
+    match e {
+        Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) => 0,
+        Expr::Read(place) => place_cost(c, place),
+        Expr::Table(_, a) | Expr::Not(a) | Expr::Negate(a) => 1 + cost(c, a),
+        Expr::Binary(_, a, b) => 1 + cost(c, a) + cost(c, b),
+        Expr::If(a, b, d) => 3 + cost(c, a) + cost(c, b) + cost(c, d),
+        Expr::Forall(id, body) | Expr::Exists(id, body) => repeated_cost(c, *id, cost(c, body)),
+    }
+}
+
+fn place_cost(c: &Compiler, place: &Place) -> usize {
+    let step = |s: &Step| match s {
+        Step::Index(e) => cost(c, e),
+        Step::Field(_) => 0,
+    };
+    1 + place.path.iter().map(step).sum::<usize>()
+}
+
+fn repeated_cost(c: &Compiler, id: VariableId, body: usize) -> usize {
+    if c.unrolls(id, body) {
+        let domain = c.domain(id);
+        body.max(1) * (*domain.end() as i64 - *domain.start() as i64 + 1) as usize
+    } else {
+        body + 4
+    }
+}
+
+fn stmt_cost(c: &Compiler, s: &Stmt) -> usize {
+    let block = |b: &[Stmt]| b.iter().map(|s| stmt_cost(c, s)).sum::<usize>();
+    let size = |p: &Place| c.sizes[c.model.type_of_place(p).index()] as usize;
+    match s {
+        Stmt::Assign(place, e) => place_cost(c, place) + cost(c, e) + size(place),
+        Stmt::Clear(place) => place_cost(c, place) + size(place),
+        Stmt::Let(id, e) => 1 + e.as_ref().map_or(size(&(*id).into()), |e| cost(c, e)),
+        Stmt::If(e, a, b) => 2 + cost(c, e) + block(a) + block(b),
+        Stmt::For(id, body) => repeated_cost(c, *id, block(body)),
+        Stmt::Error(_) => 1,
+        Stmt::Assert(_, e) => 2 + cost(c, e),
+        Stmt::Note(_) => 0,
+    }
+}

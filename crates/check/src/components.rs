@@ -1,0 +1,300 @@
+//! Independent parts of a model, explored apart.
+//!
+//! Two slots of the state belong together if one rule instance, one conjunct of an invariant or one
+//! conjunct of the quiescent condition touches both. Slots that no rule writes are constants and join nothing.
+//! If this leaves several classes, the model is a *product*: from the one start state, each rule instance moves
+//! one class and looks at no other. The search then explores each class alone. This is exact:
+//!
+//! - **Reachable states** are exactly the combinations of the classes' reachable states, since any
+//!   interleaving of their paths is a path. Hence the number of states is the product, the depth the sum, and
+//!   each class's transitions occur once for each combination of the others' states.
+//! - **Invariants** hold in all combinations if and only if every conjunct holds in all states of its class.
+//!   **Errors** likewise: a rule instance sees its class alone. Moving the other classes not at all
+//!   gives a shortest counterexample.
+//! - **Deadlock**: a combination has no way to a different state if and only if no class has one.
+//!   So the whole deadlocks if and only if every class has a reachable deadlock (and, where quiescent
+//!   deadlocks are excepted, one class has a reachable deadlock that is not quiescent).
+//! - **Drain**: the quiescent condition is the conjunction of the classes' conditions, and the classes move
+//!   independently, so the whole can drain from a combination if and only if every class can.
+//!
+//! Classes that are equal but for the position of their slots have equal graphs and are explored once.
+
+use crate::interpret::Machine;
+use crate::model::Deadlock;
+use crate::program::*;
+use crate::search::*;
+
+/// The independent parts of a program; one if it does not split.
+pub(crate) struct Parts {
+    /// One for each class, in the order of their first slots.
+    pub views: Vec<View>,
+    /// For each class the first class that is equal to it.
+    pub representative: Vec<usize>,
+}
+
+/// Splits a program into independent parts.
+pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
+    let whole = View::whole(program, deadlock);
+    let one = |whole| Parts { views: vec![whole], representative: vec![0] };
+    let mut machine = Machine::new(program);
+    if program.starts.len() != 1 || machine.start(0).is_err() {
+        return one(whole);
+    }
+    let count = program.slots.len();
+    let mut written = vec![false; count];
+    for &rule in &whole.rules {
+        touched(program, program.rules[rule as usize].body, |slot, write| written[slot] |= write);
+    }
+    // A forest in which slots that belong together have one root.
+    let mut above: Vec<usize> = (0..count).collect();
+    fn root(above: &mut [usize], mut slot: usize) -> usize {
+        while above[slot] != slot {
+            above[slot] = above[above[slot]];
+            slot = above[slot];
+        }
+        slot
+    }
+    // Joins all slots that pieces of code touch; gives one of them.
+    let join = |above: &mut Vec<usize>, entries: &[u32]| {
+        let mut first = None;
+        for &entry in entries {
+            touched(program, entry, |slot, _| {
+                if written[slot] {
+                    let (a, b) = (root(above, slot), root(above, *first.get_or_insert(slot)));
+                    // The smaller is the root, so that classes are named by their first slots.
+                    above[a.max(b)] = a.min(b);
+                }
+            });
+        }
+        first
+    };
+    let of_rules: Vec<_> = (whole.rules.iter())
+        .map(|&r| &program.rules[r as usize])
+        .map(|rule| join(&mut above, &[rule.body, rule.guard.unwrap_or(rule.body)]))
+        .collect();
+    let of_claims: Vec<_> = whole.invariants.iter().map(|c| join(&mut above, &[c.entry])).collect();
+    let conjuncts = whole.quiescent.clone().unwrap_or_default();
+    let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut above, &[c])).collect();
+
+    let roots: Vec<usize> = (0..count).filter(|&s| written[s] && root(&mut above, s) == s).collect();
+    if roots.len() < 2 {
+        return one(whole);
+    }
+    // What touches no variable at all goes to the first class.
+    let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| root(&mut above, slot));
+    let of_rules: Vec<_> = of_rules.into_iter().map(&mut class_of).collect();
+    let of_claims: Vec<_> = of_claims.into_iter().map(&mut class_of).collect();
+    let of_conjuncts: Vec<_> = of_conjuncts.into_iter().map(&mut class_of).collect();
+    let of_slots: Vec<_> = (0..count).map(|s| written[s].then(|| class_of(Some(s)))).collect();
+
+    fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
+        all.iter().zip(classes).filter(|(_, &c)| c == class).map(|(&t, _)| t).collect()
+    }
+    let view = |class: usize| View {
+        packing: Packing::new(program, (0..count).filter(|&s| of_slots[s] == Some(class)).map(|s| s as Cell)),
+        rules: own(&whole.rules, &of_rules, class),
+        invariants: own(&whole.invariants, &of_claims, class),
+        quiescent: whole.quiescent.is_some().then(|| own(&conjuncts, &of_conjuncts, class)),
+        stop_at_deadlock: false,
+        deadlock,
+    };
+    let views: Vec<View> = roots.iter().map(|&r| view(r)).collect();
+    let signatures: Vec<Signature> =
+        roots.iter().zip(&views).map(|(&r, view)| signature(program, &machine.frame, &of_slots, r, view)).collect();
+    let first_equal = |s: &Signature| signatures.iter().position(|other| other == s).unwrap_or(0);
+    let representative = signatures.iter().map(first_equal).collect();
+    Parts { views, representative }
+}
+
+/// The cells an indexed access can fall into.
+fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<usize> {
+    let count = program.slots.len();
+    if base as usize >= count {
+        return 0..0;
+    }
+    match len {
+        u16::MAX => 0..count,
+        len => base as usize..count.min(base as usize + len as usize),
+    }
+}
+
+/// Calls `f` with each slot that a piece of code may touch, and whether it may write it.
+fn touched(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
+    let count = program.slots.len();
+    for &op in program.piece(entry) {
+        if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = op {
+            let write = matches!(op, Op::Store { .. });
+            region(program, base, len).for_each(|slot| f(slot, write));
+        }
+        let target = match op {
+            Op::Set { dst, .. } => Some(dst),
+            _ => None,
+        };
+        let mut op = op;
+        op.operands(|cell| {
+            if (*cell as usize) < count {
+                f(*cell as usize, Some(*cell) == target);
+            }
+        });
+    }
+}
+
+/// What a class is, but for the position of its slots.
+#[derive(PartialEq)]
+struct Signature {
+    /// Bounds and start value of each slot.
+    slots: Vec<(i32, i32, i32)>,
+    /// Rules: spontaneous or not, guard, body. Claims and conjuncts: code alone.
+    rules: Vec<(bool, Code, Code)>,
+    claims: Vec<(u32, Code)>,
+    conjuncts: Vec<Code>,
+}
+
+/// Instructions without their operands, and the operands in the class's own terms.
+type Code = Vec<(Op, Vec<u64>)>;
+
+fn signature(
+    program: &Program,
+    start: &[i32],
+    of_slots: &[Option<usize>],
+    class: usize,
+    view: &View,
+) -> Signature {
+    const CONSTANT: u64 = 1 << 40;
+    const OUTSIDE: u64 = 1 << 41;
+    let own: Vec<usize> = (0..of_slots.len()).filter(|&s| of_slots[s] == Some(class)).collect();
+    let term = |cell: Cell| match of_slots.get(cell as usize) {
+        // A slot of this class, by its place among them.
+        Some(&Some(_)) => own.partition_point(|&s| s < cell as usize) as u64,
+        // A slot that never changes is its value.
+        Some(None) => CONSTANT | start[cell as usize] as u32 as u64,
+        // Constants are shared by value, and temporaries are numbered alike in like code.
+        None => OUTSIDE | cell as u64,
+    };
+    let code = |entry: u32| -> Code {
+        let piece = program.piece(entry).iter();
+        let shape = piece.map(|&op| {
+            let mut op = op;
+            // A region that lies within the class moves with it; any other keeps its place.
+            let fixed = match op {
+                Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
+                    let mut region = region(program, base, len);
+                    (!region.all(|slot| of_slots[slot] == Some(class))).then_some(base)
+                }
+                _ => None,
+            };
+            let mut operands = Vec::new();
+            op.operands(|cell| {
+                operands.push(if fixed == Some(*cell) { OUTSIDE | *cell as u64 } else { term(*cell) });
+                *cell = 0;
+            });
+            if let Op::Jump { to } | Op::JumpIf { to, .. } = &mut op {
+                *to -= entry;
+            }
+            (op, operands)
+        });
+        shape.collect()
+    };
+    let rule = |&r: &u32| {
+        let rule = &program.rules[r as usize];
+        (rule.spontaneous, code(rule.guard.unwrap_or(rule.body)), code(rule.body))
+    };
+    Signature {
+        slots: (own.iter())
+            .map(|&s| (program.slots[s].lo, program.slots[s].hi, start[s]))
+            .collect(),
+        rules: view.rules.iter().map(rule).collect(),
+        claims: view.invariants.iter().map(|c| (c.invariant, code(c.entry))).collect(),
+        conjuncts: view.quiescent.iter().flatten().map(|&c| code(c)).collect(),
+    }
+}
+
+/// What is known of the whole, put together from its parts.
+pub(crate) struct Product {
+    pub verdict: Verdict,
+    pub states: u128,
+    pub transitions: u128,
+    pub depth: u64,
+    pub memory: u64,
+}
+
+/// Explores all parts and puts the results together. Until all of them are known, the numbers are
+/// those of the states that were visited.
+pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) -> Product {
+    let mut found: Vec<Option<Found>> = Vec::new();
+    let mut left = *options;
+    for (i, view) in parts.views.iter().enumerate() {
+        if parts.representative[i] < i {
+            found.push(None);
+            continue;
+        }
+        let part = search(program, view, &left);
+        left.max_states = left.max_states.map(|max| max - part.states.min(max));
+        found.push(Some(part));
+    }
+    let of = |i: usize| found[parts.representative[i]].as_ref();
+    let all = || (0..parts.views.len()).filter_map(of);
+    let explored = || found.iter().flatten();
+    let memory = explored().map(|f| f.memory).max().unwrap_or(0);
+    let complete = explored().all(|f| {
+        matches!(f.verdict, Verdict::Holds | Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _))
+    });
+
+    let mut verdict = first_verdict(explored().map(|f| &f.verdict));
+    if parts.views.len() > 1 && !matches!(verdict, Verdict::Undecided(_)) {
+        let equal = |i: usize| parts.views[i].rules.iter();
+        let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
+            // A class that was not explored itself moves by its own rules in place of its equal's.
+            let from = &parts.views[parts.representative[part]].rules;
+            let own = |rule: &u32| from.iter().zip(equal(part)).find(|(r, _)| *r == rule).map(|(_, &own)| own);
+            path.iter().filter_map(own).collect()
+        });
+        if let Some(path) = deadlock {
+            let later = match &verdict {
+                Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _) | Verdict::Holds => true,
+                Verdict::Broken(_, other) => path.rules.len() < other.rules.len(),
+                Verdict::Undecided(_) => false,
+            };
+            if later {
+                verdict = Verdict::Broken(Broken::Deadlock, path);
+            }
+        }
+    }
+    if !complete {
+        let states = explored().map(|f| f.states as u128).sum();
+        let transitions = explored().map(|f| f.transitions as u128).sum();
+        let depth = explored().map(|f| f.depth).max().unwrap_or(0);
+        return Product { verdict, states, transitions, depth, memory };
+    }
+    // (states, transitions) of a product: each part's transitions occur in every state of the other.
+    let (states, transitions) = all().fold((1u128, 0u128), |(states, transitions), f| {
+        let (n, t) = (f.states as u128, f.transitions as u128);
+        let sum = transitions.saturating_mul(n).saturating_add(states.saturating_mul(t));
+        (states.saturating_mul(n), sum)
+    });
+    Product { verdict, states, transitions, depth: all().map(|f| f.depth).sum(), memory }
+}
+
+/// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,
+/// else what is undecided, else a state that cannot drain, dead ends first.
+fn first_verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Verdict {
+    let rank = |v: &&Verdict| match v {
+        Verdict::Broken(Broken::DeadEnd, path) => (2, path.rules.len()),
+        Verdict::Broken(Broken::Livelock, path) => (3, path.rules.len()),
+        Verdict::Broken(_, path) => (0, path.rules.len()),
+        Verdict::Undecided(_) => (1, 0),
+        Verdict::Holds => (4, 0),
+    };
+    verdicts.min_by_key(rank).cloned().unwrap_or(Verdict::Holds)
+}
+
+/// A shortest path into a deadlock of the whole, if there is one: every part into a deadlock, at least
+/// one of them not quiescent.
+fn whole_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
+    let mut paths: Vec<&Path> = parts.iter().map(|f| f.deadlocks[0].as_ref()).collect::<Option<_>>()?;
+    let detour = |i: usize| parts[i].deadlocks[1].as_ref().map(|p| (p.rules.len() - paths[i].rules.len(), i, p));
+    let (_, chosen, path) = (0..parts.len()).filter_map(detour).min_by_key(|d| (d.0, d.1))?;
+    paths[chosen] = path;
+    let rules = paths.iter().enumerate().flat_map(|(i, path)| own(i, &path.rules));
+    Some(Path { start: 0, rules: rules.collect() })
+}

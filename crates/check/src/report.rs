@@ -1,0 +1,188 @@
+//! What checking a model amounts to.
+
+use crate::compile::compile;
+use crate::components::{search_parts, split, Parts, Product};
+use crate::model::*;
+use crate::program::{Op, Program};
+use crate::search::{Broken, Options, Path, Reason, Verdict, View};
+use crate::trace::{found, Trace};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::fmt;
+
+/// The result of [`check`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The verdict.
+    pub outcome: Outcome,
+    /// Reachable states. Where independent parts were explored apart this is the number of states of
+    /// their product; if the exploration was not completed, it is the number of states visited.
+    pub states: u128,
+    /// Rules fired, those included that change nothing; counted like the states.
+    pub transitions: u128,
+    /// Steps from a start state to the farthest state, at the least.
+    pub depth: u64,
+    /// Each property on its own. What has been looked for and not found is undecided
+    /// until everything has been explored.
+    pub properties: Vec<PropertyResult>,
+    /// Independent parts, and how many of them are different; 1 and 1 if the model was explored as a whole.
+    pub components: (usize, usize),
+    /// Bytes that states and their table took at the most. Does not depend on the machine.
+    pub memory: u64,
+}
+
+/// The verdict on a model.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// All properties hold in all reachable states.
+    Verified,
+    /// A property does not hold.
+    Violated {
+        /// Which.
+        property: Property,
+        /// What is wrong in the last state or step of the trace.
+        message: String,
+        /// A shortest way to violate this property.
+        trace: Box<Trace>,
+    },
+    /// The search gave up.
+    Undecided {
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// A property of a model.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum Property {
+    /// An invariant, by name.
+    Invariant(String),
+    /// An assertion or an error statement, by name.
+    Assertion(String),
+    /// No value leaves its range, no index its array, and nothing is divided by zero.
+    WellDefined,
+    /// Every state has a way to a different one.
+    NoDeadlock,
+    /// Rules that are not spontaneous can always lead to a quiescent state.
+    Drain,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Property::Invariant(name) => write!(f, "invariant `{name}`"),
+            Property::Assertion(name) => write!(f, "assertion `{name}`"),
+            Property::WellDefined => f.write_str("values in range"),
+            Property::NoDeadlock => f.write_str("no deadlock"),
+            Property::Drain => f.write_str("drain"),
+        }
+    }
+}
+
+/// What is known of one property.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PropertyResult {
+    /// Which property.
+    pub property: Property,
+    /// What is known.
+    pub status: Status,
+}
+
+/// What is known of a property.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Violated,
+    /// Not everything was explored.
+    Undecided,
+}
+
+/// Explores everything a model can reach and judges its properties.
+///
+/// Not covered: fairness (a livelock among rules that could be left is no violation, unless drain is
+/// asked for and fails), and what lies behind the first violation.
+///
+/// # Errors
+/// Everything that [`Model::validate`] finds.
+pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>> {
+    let errors = model.validate();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let program = compile(model, false);
+    let parts = match options.decompose {
+        true => split(&program, model.deadlock),
+        false => Parts { views: vec![View::whole(&program, model.deadlock)], representative: vec![0] },
+    };
+    let Product { verdict, states, transitions, depth, memory } = search_parts(&program, &parts, options);
+    let different = parts.representative.iter().enumerate().filter(|(i, r)| i == *r).count();
+    let outcome = match &verdict {
+        Verdict::Holds => Outcome::Verified,
+        Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
+        Verdict::Broken(broken, path) => violated(model, &program, broken, path),
+    };
+    let properties = properties(model, &program).into_iter().map(|property| {
+        let status = match &outcome {
+            Outcome::Violated { property: violated, .. } if *violated == property => Status::Violated,
+            Outcome::Verified => Status::Holds,
+            // Drain is judged last, when everything else has been found to hold everywhere.
+            Outcome::Violated { property: Property::Drain, .. } => Status::Holds,
+            _ => Status::Undecided,
+        };
+        PropertyResult { property, status }
+    });
+    let properties = properties.collect();
+    let components = (parts.views.len(), different);
+    Ok(Report { outcome, states, transitions, depth, properties, components, memory })
+}
+
+fn violated(model: &Model, program: &Program, broken: &Broken, path: &Path) -> Outcome {
+    let text = |s: &str| s.to_string();
+    let (property, message) = match broken {
+        Broken::Invariant(i) => {
+            let name = &model.invariants[*i as usize].name;
+            (Property::Invariant(name.clone()), format!("`{name}` does not hold"))
+        }
+        Broken::Fault(fault) => match program.explain(*fault) {
+            Ok(name) => (Property::Assertion(name.clone()), format!("`{name}` is violated")),
+            Err(message) => (Property::WellDefined, message),
+        },
+        Broken::Deadlock => (Property::NoDeadlock, text("no rule leads to a different state")),
+        Broken::DeadEnd => (
+            Property::Drain,
+            text("dead end: the state is not quiescent, and only spontaneous rules lead on, if any"),
+        ),
+        Broken::Livelock => (
+            Property::Drain,
+            text("livelock: without spontaneous rules, what follows never becomes quiescent"),
+        ),
+    };
+    Outcome::Violated { property, message, trace: Box::new(found(model, path)) }
+}
+
+/// All properties of a model: invariants, assertions in the order of their code, then those that come for free.
+fn properties(model: &Model, program: &Program) -> Vec<Property> {
+    let mut all: Vec<Property> =
+        model.invariants.iter().map(|i| Property::Invariant(i.name.clone())).collect();
+    let mut seen = FxHashSet::default();
+    let failing = program.code.iter().filter_map(|op| match op {
+        Op::Fail { name } => Some(*name),
+        _ => None,
+    });
+    for name in failing.filter(|name| seen.insert(*name)) {
+        all.push(Property::Assertion(program.names[name as usize].clone()));
+    }
+    all.push(Property::WellDefined);
+    if model.deadlock != Deadlock::Off {
+        all.push(Property::NoDeadlock);
+    }
+    if model.quiescent.is_some() {
+        all.push(Property::Drain);
+    }
+    all
+}

@@ -1,0 +1,835 @@
+//! Breadth-first search over everything that can be reached.
+//!
+//! States are numbered in the order in which a search with one thread finds them, for any number
+//! of threads: a stretch of the frontier is expanded side by side against the table as it stands,
+//! what is new is entered region by region in the order of its parents, and only then numbered.
+//! A stretch that meets a violation or a limit is gone over again by one thread,
+//! which stops exactly where a search with one thread stops.
+//! So counts, verdicts and counterexamples do not depend on the number of threads.
+
+use crate::interpret::{Fault, Machine};
+use crate::model::Deadlock;
+use crate::program::{Cell, Claim, Packing, Program};
+use crate::store::*;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Parents per stretch; threads wait for each other after each.
+const STRETCH: usize = 1 << 14;
+
+/// Stretches shorter than this are not worth starting threads for.
+const WORTH_THREADS: usize = 512;
+
+/// How a search runs and when it gives up. The default has one thread and no limits.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Threads to use; counts and counterexamples do not depend on it.
+    pub threads: usize,
+    /// Most states to store.
+    pub max_states: Option<u64>,
+    /// Most steps from a start state.
+    pub max_depth: Option<u64>,
+    /// Most bytes for states and their table. What a thread needs besides is small and not counted.
+    pub max_memory: Option<u64>,
+    /// Whether independent parts are explored apart; see [`crate::components`].
+    pub decompose: bool,
+    /// Set from outside to stop the search soon.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Called about ten times a second.
+    pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options {
+            threads: 1,
+            max_states: None,
+            max_depth: None,
+            max_memory: None,
+            decompose: true,
+            cancel: None,
+            progress: None,
+        }
+    }
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// What the search is doing.
+    pub phase: Phase,
+    /// States stored.
+    pub states: u64,
+    /// Rules fired.
+    pub transitions: u64,
+    /// Steps from a start state to the states being expanded.
+    pub depth: u64,
+    /// States not expanded yet.
+    pub queue: u64,
+    /// Bytes that states and table take.
+    pub memory: u64,
+    /// States per second since the search began.
+    pub rate: f64,
+}
+
+/// What a search is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Exploring reachable states.
+    Explore,
+    /// Looking for states that cannot drain.
+    Drain,
+}
+
+/// Why a search gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// [`Options::max_states`], or 2^31.
+    MaxStates,
+    /// [`Options::max_depth`].
+    MaxDepth,
+    /// [`Options::max_memory`].
+    MaxMemory,
+    /// [`Options::cancel`].
+    Interrupted,
+}
+
+/// The part of a program that is searched: all of it or one component.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub packing: Packing,
+    /// Rule instances that can fire, in order.
+    pub rules: Vec<u32>,
+    pub invariants: Vec<Claim>,
+    /// Conjuncts of the quiescent condition; `None` if drain is not asked for.
+    pub quiescent: Option<Vec<u32>>,
+    /// Whether a deadlock ends the search, or is only noted.
+    pub stop_at_deadlock: bool,
+    pub deadlock: Deadlock,
+}
+
+impl View {
+    /// All of a program.
+    pub fn whole(program: &Program, deadlock: Deadlock) -> View {
+        View {
+            packing: Packing::new(program, 0..program.slots.len() as Cell),
+            rules: (0..program.rules.len() as u32).filter(|&r| program.rules[r as usize].guard.is_some()).collect(),
+            invariants: program.invariants.clone(),
+            quiescent: program.quiescent.clone(),
+            stop_at_deadlock: true,
+            deadlock,
+        }
+    }
+}
+
+/// A way through the state space.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Path {
+    /// Start state instance.
+    pub start: u32,
+    /// Rule instances in order; the last may be one that faults.
+    pub rules: Vec<u32>,
+}
+
+/// What a search found.
+pub(crate) struct Found {
+    pub verdict: Verdict,
+    pub states: u64,
+    pub transitions: u64,
+    pub depth: u64,
+    pub memory: u64,
+    /// Shortest path to a deadlock state of any kind, and to one that is not quiescent.
+    /// Only where deadlocks are noted and do not end the search.
+    pub deadlocks: [Option<Path>; 2],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Holds,
+    Broken(Broken, Path),
+    Undecided(Reason),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Broken {
+    /// Index into the model's invariants.
+    Invariant(u32),
+    /// A rule, guard, invariant or start state could not be evaluated.
+    Fault(Fault),
+    Deadlock,
+    /// No rule that is not spontaneous leads on, yet the state is not quiescent.
+    DeadEnd,
+    /// Rules lead on, but never to a quiescent state.
+    Livelock,
+}
+
+/// What goes wrong when a state is expanded.
+struct Event {
+    /// The rule that was tried; `None` for the state itself.
+    rule: Option<u32>,
+    what: Broken,
+}
+
+/// What expanding a state amounts to.
+struct Expansion {
+    transitions: u64,
+    /// Whether a rule leads to a different state.
+    moves: bool,
+}
+
+/// One thread's machine with room for two packed states.
+struct Worker<'a> {
+    program: &'a Program,
+    view: &'a View,
+    machine: Machine<'a>,
+    parent: Vec<u64>,
+    child: Vec<u64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(program: &'a Program, view: &'a View) -> Self {
+        let words = view.packing.words;
+        let mut machine = Machine::new(program);
+        // Slots outside the view keep the value that the first start state gives them.
+        let _ = machine.start(0);
+        Worker { program, view, machine, parent: vec![0; words], child: vec![0; words] }
+    }
+
+    fn load(&mut self, store: &Store, state: usize) {
+        store.read(state, &mut self.parent);
+        self.view.packing.unpack(&self.parent, &mut self.machine.frame);
+    }
+
+    /// The first invariant that the frame's state breaks.
+    fn broken_invariant(&mut self) -> Option<Broken> {
+        for claim in &self.view.invariants {
+            match self.machine.run(claim.entry) {
+                Ok(true) => {}
+                Ok(false) => return Some(Broken::Invariant(claim.invariant)),
+                Err(fault) => return Some(Broken::Fault(fault)),
+            }
+        }
+        None
+    }
+
+    /// Whether the frame's state is quiescent.
+    fn quiescent(&mut self) -> Result<bool, Fault> {
+        for &entry in self.view.quiescent.iter().flatten() {
+            if !self.machine.run(entry)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tries all rules on the loaded state and hands each different successor to `reach`,
+    /// with the machine's frame at the successor.
+    fn expand(
+        &mut self,
+        spontaneous: bool,
+        mut reach: impl FnMut(&mut Self, u32) -> Result<(), Broken>,
+    ) -> Result<Expansion, Event> {
+        let mut expansion = Expansion { transitions: 0, moves: false };
+        let (program, view) = (self.program, self.view);
+        for &number in &view.rules {
+            let rule = &program.rules[number as usize];
+            if rule.spontaneous && !spontaneous {
+                continue;
+            }
+            let broken = |what| Event { rule: Some(number), what };
+            let fault = |fault| Event { rule: Some(number), what: Broken::Fault(fault) };
+            if !self.machine.enabled(rule).map_err(fault)? {
+                continue;
+            }
+            self.machine.fire(rule).map_err(fault)?;
+            expansion.transitions += 1;
+            self.child.copy_from_slice(&self.parent);
+            for &(slot, _) in &self.machine.log {
+                view.packing.patch(slot, self.machine.frame[slot as usize], &mut self.child);
+            }
+            if self.child != self.parent {
+                expansion.moves = true;
+                reach(self, number).map_err(broken)?;
+            }
+            self.machine.undo();
+        }
+        Ok(expansion)
+    }
+
+    /// Whether a state without moves counts as a deadlock, and whether it is quiescent.
+    fn deadlock(&mut self) -> Result<Option<bool>, Fault> {
+        Ok(match self.view.deadlock {
+            Deadlock::Off => None,
+            Deadlock::Stuttering => Some(false),
+            Deadlock::ExceptQuiescent => {
+                let quiescent = self.quiescent()?;
+                (!(quiescent && self.view.stop_at_deadlock)).then_some(quiescent)
+            }
+        })
+    }
+}
+
+/// What one thread brings back from a part of a stretch.
+struct Batch {
+    number: usize,
+    transitions: u64,
+    hashes: Vec<u64>,
+    /// Packed states that are not in the table, `words` each; may hold duplicates.
+    words: Vec<u64>,
+    parents: Vec<u32>,
+    /// Deadlocks to be noted, and whether they are quiescent.
+    stuck: Vec<(usize, bool)>,
+}
+
+/// Explores everything that can be reached.
+pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found {
+    let mut s = Search {
+        program,
+        view,
+        options,
+        store: Store::new(&view.packing),
+        transitions: 0,
+        depth: 0,
+        next: 0,
+        began: Instant::now(),
+        told: Instant::now(),
+        deadlocks: [None; 2],
+    };
+    let verdict = s.explore();
+    let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
+    Found {
+        verdict,
+        states: s.store.len() as u64,
+        transitions: s.transitions,
+        depth: s.depth,
+        memory: s.store.memory(),
+        deadlocks,
+    }
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    view: &'a View,
+    options: &'a Options<'a>,
+    store: Store,
+    transitions: u64,
+    /// Steps to the deepest states found.
+    depth: u64,
+    /// The next state to expand.
+    next: usize,
+    began: Instant,
+    told: Instant,
+    deadlocks: [Option<usize>; 2],
+}
+
+impl Search<'_> {
+    fn explore(&mut self) -> Verdict {
+        if let Some(verdict) = self.start() {
+            return verdict;
+        }
+        let threads = self.options.threads.max(1);
+        while self.next < self.store.len() {
+            let level_end = self.store.len();
+            if self.options.max_depth.is_some_and(|max| self.depth >= max) {
+                return Verdict::Undecided(Reason::MaxDepth);
+            }
+            while self.next < level_end {
+                if let Some(reason) = self.limit() {
+                    return Verdict::Undecided(reason);
+                }
+                let end = level_end.min(self.next + STRETCH);
+                let alone = threads == 1 || end - self.next < WORTH_THREADS;
+                let verdict =
+                    if alone || !self.together(self.next..end, threads) { self.alone(end) } else { None };
+                if let Some(verdict) = verdict {
+                    self.depth += (self.store.len() > level_end) as u64;
+                    return verdict;
+                }
+                self.next = end;
+                self.tell(Phase::Explore);
+            }
+            self.depth += (self.store.len() > level_end) as u64;
+        }
+        self.drain()
+    }
+
+    /// Enters the start states.
+    fn start(&mut self) -> Option<Verdict> {
+        let mut worker = Worker::new(self.program, self.view);
+        for start in 0..self.program.starts.len() as u32 {
+            let path = Path { start, rules: Vec::new() };
+            if let Err(fault) = worker.machine.start(start) {
+                return Some(Verdict::Broken(Broken::Fault(fault), path));
+            }
+            self.view.packing.pack(&worker.machine.frame, &mut worker.child);
+            let hash = hash(&worker.child);
+            if let Err(at) = self.store.find(hash, &worker.child) {
+                self.store.insert(at, hash, &worker.child, 0);
+                if let Some(broken) = worker.broken_invariant() {
+                    return Some(Verdict::Broken(broken, path));
+                }
+            }
+        }
+        None
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        if self.cancelled() {
+            return Some(Reason::Interrupted);
+        }
+        let full = self.options.max_memory.is_some_and(|max| self.store.memory() > max);
+        full.then_some(Reason::MaxMemory)
+    }
+
+    fn cancelled(&self) -> bool {
+        self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
+    }
+
+    fn most_states(&self) -> u64 {
+        self.options.max_states.unwrap_or(MOST_STATES).min(MOST_STATES)
+    }
+
+    fn tell(&mut self, phase: Phase) {
+        let Some(progress) = self.options.progress else { return };
+        if self.told.elapsed() < Duration::from_millis(100) {
+            return;
+        }
+        self.told = Instant::now();
+        let states = self.store.len() as u64;
+        progress(&Progress {
+            phase,
+            states,
+            transitions: self.transitions,
+            depth: self.depth,
+            queue: states - self.next as u64,
+            memory: self.store.memory(),
+            rate: states as f64 / self.began.elapsed().as_secs_f64().max(1e-9),
+        });
+    }
+
+    /// Expands the states from `next` to `end` one after the other.
+    fn alone(&mut self, end: usize) -> Option<Verdict> {
+        let mut worker = Worker::new(self.program, self.view);
+        let most = self.most_states();
+        for state in self.next..end {
+            if state % 256 == 0 && self.cancelled() {
+                self.next = state;
+                return Some(Verdict::Undecided(Reason::Interrupted));
+            }
+            worker.load(&self.store, state);
+            let store = &mut self.store;
+            let mut full = false;
+            let result = worker.expand(true, |worker, _| {
+                let hash = hash(&worker.child);
+                if let Err(at) = store.find(hash, &worker.child) {
+                    if store.len() as u64 >= most {
+                        full = true;
+                        return Ok(());
+                    }
+                    store.insert(at, hash, &worker.child, state as u64 + 1);
+                    if let Some(broken) = worker.broken_invariant() {
+                        return Err(broken);
+                    }
+                }
+                Ok(())
+            });
+            let verdict = match result {
+                Err(event) => Some(self.broken(state, event)),
+                Ok(expansion) => {
+                    self.transitions += expansion.transitions;
+                    if full {
+                        Some(Verdict::Undecided(Reason::MaxStates))
+                    } else if !expansion.moves {
+                        self.stuck(&mut worker, state)
+                    } else {
+                        None
+                    }
+                }
+            };
+            if verdict.is_some() {
+                self.next = state;
+                return verdict;
+            }
+        }
+        None
+    }
+
+    /// A state without moves: notes it, or gives the verdict.
+    fn stuck(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
+        match worker.deadlock() {
+            Err(fault) => Some(Verdict::Broken(Broken::Fault(fault), self.path(state))),
+            Ok(None) => None,
+            Ok(Some(_)) if self.view.stop_at_deadlock => {
+                Some(Verdict::Broken(Broken::Deadlock, self.path(state)))
+            }
+            Ok(Some(quiescent)) => {
+                self.note_deadlock(state, quiescent);
+                None
+            }
+        }
+    }
+
+    fn note_deadlock(&mut self, state: usize, quiescent: bool) {
+        self.deadlocks[0].get_or_insert(state);
+        if !quiescent {
+            self.deadlocks[1].get_or_insert(state);
+        }
+    }
+
+    fn broken(&self, state: usize, event: Event) -> Verdict {
+        let mut path = self.path(state);
+        path.rules.extend(event.rule);
+        Verdict::Broken(event.what, path)
+    }
+
+    /// Expands a stretch on several threads. False, with nothing done, if one thread has to do it.
+    fn together(&mut self, stretch: std::ops::Range<usize>, threads: usize) -> bool {
+        let Some(batches) = self.expand_together(stretch, threads) else { return false };
+        let mut more = [0; REGIONS];
+        let candidates: usize = batches.iter().map(|b| b.hashes.len()).sum();
+        if (self.store.len() + candidates) as u64 > self.most_states() || candidates >= CANDIDATE as usize {
+            return false;
+        }
+        batches.iter().flat_map(|b| &b.hashes).for_each(|&h| more[region_of(h)] += 1);
+        self.store.reserve(&more);
+
+        // Each thread enters its regions' candidates in order; the first of equal ones stays.
+        let words = self.view.packing.words;
+        let all = Candidates { batches: &batches, words, first: first_numbers(&batches) };
+        let (regions, stored) = self.store.regions();
+        let mut shares: Vec<Vec<(usize, Region)>> = (0..threads).map(|_| Vec::new()).collect();
+        for (r, region) in regions.into_iter().enumerate() {
+            shares[r % threads].push((r, region));
+        }
+        let entered: Vec<Vec<(u32, u32, u32)>> = std::thread::scope(|scope| {
+            let (all, stored) = (&all, &stored);
+            let enter = |share| move || all.enter(stored, threads, share);
+            let mut shares = shares.into_iter();
+            let own = shares.next();
+            let others: Vec<_> = shares.map(|share| scope.spawn(enter(share))).collect();
+            let mut entered: Vec<_> = own.into_iter().map(|share| enter(share)()).collect();
+            entered.extend(others.into_iter().map(joined));
+            entered
+        });
+
+        let mut number = vec![u32::MAX; candidates];
+        for &(candidate, ..) in entered.iter().flatten() {
+            number[candidate as usize] = 0;
+        }
+        let mut candidate = 0;
+        for batch in &batches {
+            self.transitions += batch.transitions;
+            for &(state, quiescent) in &batch.stuck {
+                self.note_deadlock(state, quiescent);
+            }
+            for (i, &parent) in batch.parents.iter().enumerate() {
+                if number[candidate] == 0 {
+                    let state = &batch.words[i * words..(i + 1) * words];
+                    number[candidate] = self.store.append(state, parent as u64 + 1);
+                }
+                candidate += 1;
+            }
+        }
+        for &(candidate, region, at) in entered.iter().flatten() {
+            self.store.number(region as usize, at as usize, number[candidate as usize]);
+        }
+        true
+    }
+
+    /// Collects successors that are not in the table; `None` if something has to be reported.
+    fn expand_together(&self, stretch: std::ops::Range<usize>, threads: usize) -> Option<Vec<Batch>> {
+        let parts = threads * 4;
+        let size = stretch.len().div_ceil(parts);
+        let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || {
+            let mut worker = Worker::new(self.program, self.view);
+            let mut done = Vec::new();
+            loop {
+                let number = taken.fetch_add(1, Ordering::Relaxed);
+                let first = stretch.start + number * size;
+                if number >= parts || first >= stretch.end {
+                    return done;
+                }
+                let last = stretch.end.min(first + size);
+                let mut batch = Batch {
+                    number,
+                    transitions: 0,
+                    hashes: Vec::new(),
+                    words: Vec::new(),
+                    parents: Vec::new(),
+                    stuck: Vec::new(),
+                };
+                for state in first..last {
+                    let fine = self.expand_into(&mut worker, state, &mut batch);
+                    if !fine || stop.load(Ordering::Relaxed) || (state % 256 == 0 && self.cancelled()) {
+                        stop.store(true, Ordering::Relaxed);
+                        return done;
+                    }
+                }
+                done.push(batch);
+            }
+        };
+        let mut batches = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut batches = work();
+            batches.extend(others.into_iter().flat_map(joined));
+            batches
+        });
+        batches.sort_by_key(|b| b.number);
+        (!stop.into_inner()).then_some(batches)
+    }
+
+    /// Expands one state; false if something has to be reported.
+    fn expand_into(&self, worker: &mut Worker, state: usize, batch: &mut Batch) -> bool {
+        worker.load(&self.store, state);
+        let result = worker.expand(true, |worker, _| {
+            let hash = hash(&worker.child);
+            if self.store.find(hash, &worker.child).is_err() {
+                batch.hashes.push(hash);
+                batch.words.extend_from_slice(&worker.child);
+                batch.parents.push(state as u32);
+                if let Some(broken) = worker.broken_invariant() {
+                    return Err(broken);
+                }
+            }
+            Ok(())
+        });
+        match result {
+            Ok(expansion) => {
+                batch.transitions += expansion.transitions;
+                if expansion.moves {
+                    return true;
+                }
+                match worker.deadlock() {
+                    Ok(None) => true,
+                    Ok(Some(quiescent)) if !self.view.stop_at_deadlock => {
+                        batch.stuck.push((state, quiescent));
+                        true
+                    }
+                    _ => false,
+                }
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// The path on which a state was first found.
+    fn path(&self, state: usize) -> Path {
+        let mut worker = Worker::new(self.program, self.view);
+        let mut rules = Vec::new();
+        let mut state = state;
+        while let Some(parent) = self.store.genealogy.parent(state) {
+            worker.load(&self.store, parent);
+            let mut first = None;
+            let _ = worker.expand(true, |worker, rule| {
+                match self.store.is(state, &worker.child) {
+                    // Found: any error ends the expansion.
+                    true => {
+                        first = Some(rule);
+                        Err(Broken::Deadlock)
+                    }
+                    false => Ok(()),
+                }
+            });
+            rules.extend(first);
+            state = parent;
+        }
+        rules.reverse();
+        let mut start = 0;
+        for candidate in 0..self.program.starts.len() as u32 {
+            if worker.machine.start(candidate).is_ok() {
+                self.view.packing.pack(&worker.machine.frame, &mut worker.child);
+                if self.store.is(state, &worker.child) {
+                    start = candidate;
+                    break;
+                }
+            }
+        }
+        Path { start, rules }
+    }
+
+    /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
+    fn drain(&mut self) -> Verdict {
+        match &self.view.quiescent {
+            None => return Verdict::Holds,
+            Some(conjuncts) if conjuncts.is_empty() => return Verdict::Holds,
+            Some(_) => {}
+        }
+        let count = self.store.len();
+        // Edges backward: `found[first[s]..first[s + 1]]` are the states with a move to `s`.
+        let Some((mut drained, forward)) = self.moves() else {
+            return Verdict::Undecided(Reason::Interrupted);
+        };
+        if let Some((state, fault)) = forward.iter().find_map(|m| m.fault) {
+            return Verdict::Broken(Broken::Fault(fault), self.path(state));
+        }
+        let edges: usize = forward.iter().map(|m| m.targets.len()).sum();
+        let memory = self.store.memory() + (8 * edges + 14 * count) as u64;
+        if self.options.max_memory.is_some_and(|max| memory > max) {
+            return Verdict::Undecided(Reason::MaxMemory);
+        }
+        let mut first = vec![0u64; count + 1];
+        forward.iter().flat_map(|m| &m.targets).for_each(|&t| first[t as usize + 1] += 1);
+        for s in 0..count {
+            first[s + 1] += first[s];
+        }
+        let mut found = vec![0u32; edges];
+        let mut dead_ends = Vec::new();
+        let mut state = 0;
+        for moves in forward {
+            let mut targets = moves.targets.iter();
+            for &degree in &moves.degrees {
+                if degree == 0 && !drained[state] {
+                    dead_ends.push(state);
+                }
+                for &target in targets.by_ref().take(degree as usize) {
+                    let at = &mut first[target as usize];
+                    found[*at as usize] = state as u32;
+                    *at += 1;
+                }
+                state += 1;
+            }
+        }
+        // Filling has moved each state's first edge to where the next state's begin.
+        let mut queue: Vec<u32> = (0..count as u32).filter(|&s| drained[s as usize]).collect();
+        while let Some(state) = queue.pop() {
+            let begin = if state == 0 { 0 } else { first[state as usize - 1] };
+            for &from in &found[begin as usize..first[state as usize] as usize] {
+                if !std::mem::replace(&mut drained[from as usize], true) {
+                    queue.push(from);
+                }
+            }
+        }
+        // A dead end has no moves, so it was not drained behind our back.
+        if let Some(&state) = dead_ends.first() {
+            return Verdict::Broken(Broken::DeadEnd, self.path(state));
+        }
+        match drained.iter().position(|d| !d) {
+            Some(state) => Verdict::Broken(Broken::Livelock, self.path(state)),
+            None => Verdict::Holds,
+        }
+    }
+
+    /// For each state whether it is quiescent, and its moves by rules that are not spontaneous;
+    /// `None` if interrupted.
+    fn moves(&mut self) -> Option<(Vec<bool>, Vec<Moves>)> {
+        let count = self.store.len();
+        let threads = if count < WORTH_THREADS { 1 } else { self.options.threads.max(1) };
+        let mut all = Vec::new();
+        for start in (0..count).step_by(STRETCH * threads) {
+            if self.cancelled() {
+                return None;
+            }
+            let part = |i: usize| {
+                let first = start + i * STRETCH;
+                (first..count.min(first + STRETCH)).collect::<Vec<_>>()
+            };
+            let this = &*self;
+            let parts = std::thread::scope(|scope| {
+                let others: Vec<_> =
+                    (1..threads).map(|i| scope.spawn(move || this.moves_of(&part(i)))).collect();
+                let mut parts = vec![this.moves_of(&part(0))];
+                parts.extend(others.into_iter().map(joined));
+                parts
+            });
+            all.extend(parts);
+            self.next = start;
+            self.tell(Phase::Drain);
+        }
+        self.next = count;
+        let quiescent = all.iter().flat_map(|m| m.quiescent.iter().copied()).collect();
+        Some((quiescent, all))
+    }
+
+    fn moves_of(&self, states: &[usize]) -> Moves {
+        let mut worker = Worker::new(self.program, self.view);
+        let mut moves = Moves::default();
+        for &state in states {
+            worker.load(&self.store, state);
+            let quiescent = worker.quiescent().unwrap_or_else(|fault| {
+                moves.fault.get_or_insert((state, fault));
+                false
+            });
+            moves.quiescent.push(quiescent);
+            let before = moves.targets.len();
+            let _ = worker.expand(false, |worker, _| {
+                moves.targets.extend(self.store.find(hash(&worker.child), &worker.child));
+                Ok(())
+            });
+            moves.degrees.push((moves.targets.len() - before) as u32);
+        }
+        moves
+    }
+}
+
+/// Moves of some states in a row.
+#[derive(Default)]
+struct Moves {
+    /// The first state in which the quiescent condition could not be evaluated.
+    fault: Option<(usize, Fault)>,
+    quiescent: Vec<bool>,
+    degrees: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+/// All candidates of a stretch, numbered in the order of their parents.
+struct Candidates<'a> {
+    batches: &'a [Batch],
+    words: usize,
+    /// Number of each batch's first candidate.
+    first: Vec<usize>,
+}
+
+fn first_numbers(batches: &[Batch]) -> Vec<usize> {
+    let mut next = 0;
+    let count = |b: &Batch| {
+        next += b.hashes.len();
+        next - b.hashes.len()
+    };
+    batches.iter().map(count).collect()
+}
+
+impl Candidates<'_> {
+    fn state(&self, candidate: usize) -> &[u64] {
+        let batch = self.first.partition_point(|&first| first <= candidate) - 1;
+        let i = candidate - self.first[batch];
+        &self.batches[batch].words[i * self.words..(i + 1) * self.words]
+    }
+
+    /// Enters the candidates of some regions; gives (candidate, region, position) for the new ones.
+    fn enter(
+        &self,
+        stored: &Stored,
+        threads: usize,
+        mut share: Vec<(usize, Region)>,
+    ) -> Vec<(u32, u32, u32)> {
+        let Some(own) = share.first().map(|s| s.0 % threads) else { return Vec::new() };
+        let mut new = Vec::new();
+        let mut candidate = 0u32;
+        for batch in self.batches {
+            for (i, &hash) in batch.hashes.iter().enumerate() {
+                let r = region_of(hash);
+                if r % threads == own {
+                    let words = &batch.words[i * self.words..(i + 1) * self.words];
+                    let region = &mut share[r / threads].1;
+                    let same = |entry: u32| match entry & CANDIDATE {
+                        0 => stored.is(entry as usize, words),
+                        _ => self.state((entry & !CANDIDATE) as usize) == words,
+                    };
+                    if let Err(at) = probe(region.tags, region.entries, hash, same) {
+                        region.fill(at, hash, candidate | CANDIDATE);
+                        new.push((candidate, r as u32, at as u32));
+                    }
+                }
+                candidate += 1;
+            }
+        }
+        new
+    }
+}
+
+/// The result of a thread; its panic goes on in this one.
+fn joined<T>(handle: std::thread::ScopedJoinHandle<T>) -> T {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
