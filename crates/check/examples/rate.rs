@@ -13,7 +13,14 @@ fn main() {
     let mut model = models::peterson(processes.clamp(2, 8) as i32);
     model.quiescent = None;
     let began = Instant::now();
-    let report = check(&model, &Options { threads, ..Options::default() }).expect("the model is valid");
+    let report = check(
+        &model,
+        &Options {
+            threads,
+            ..Options::default()
+        },
+    )
+    .expect("the model is valid");
     let seconds = began.elapsed().as_secs_f64();
     println!(
         "{}: {} states, {} firings, depth {}, {:.0} bytes per state; {seconds:.2} s, {:.2} M states/s, {:.2} M firings/s",

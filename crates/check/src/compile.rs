@@ -18,7 +18,13 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
         c.instances(&start.parameters, |c, arguments| {
             let body = c.body(&start.body);
             let guard = Some(body);
-            c.program.starts.push(Instance { source: source as u32, arguments, guard, body, spontaneous: false });
+            c.program.starts.push(Instance {
+                source: source as u32,
+                arguments,
+                guard,
+                body,
+                spontaneous: false,
+            });
         });
     }
     for (source, rule) in model.rules.iter().enumerate() {
@@ -29,13 +35,24 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
                 false => (None, 0),
             };
             let spontaneous = rule.spontaneous;
-            c.program.rules.push(Instance { source: source as u32, arguments, guard, body, spontaneous });
+            c.program.rules.push(Instance {
+                source: source as u32,
+                arguments,
+                guard,
+                body,
+                spontaneous,
+            });
         });
     }
     for (i, invariant) in model.invariants.iter().enumerate() {
         let mut entries = Vec::new();
         c.conjuncts(&invariant.holds, &mut |c, e| entries.push(c.claim(e)));
-        c.program.invariants.extend(entries.iter().map(|&entry| Claim { invariant: i as u32, entry }));
+        c.program
+            .invariants
+            .extend(entries.iter().map(|&entry| Claim {
+                invariant: i as u32,
+                entry,
+            }));
     }
     if let Some(quiescent) = &model.quiescent {
         let mut entries = Vec::new();
@@ -122,7 +139,10 @@ impl<'a> Compiler<'a> {
         frame.resize(next as usize, 0);
         let tables = model.tables.iter().map(|t| {
             let lo = model.bounds(t.index).map_or(0, |b| b.0);
-            Lookup { lo, values: t.values.clone() }
+            Lookup {
+                lo,
+                values: t.values.clone(),
+            }
         });
         let program = Program {
             slots,
@@ -181,7 +201,10 @@ impl<'a> Compiler<'a> {
             }
             f(self, arguments.clone());
             // The next combination: the last that is not at its end goes on, those behind it begin again.
-            let next = parameters.iter().zip(&arguments).rposition(|(&p, value)| value < self.domain(p).end());
+            let next = parameters
+                .iter()
+                .zip(&arguments)
+                .rposition(|(&p, value)| value < self.domain(p).end());
             let Some(next) = next else { break };
             arguments[next] += 1;
             for (&p, value) in parameters.iter().zip(&mut arguments).skip(next + 1) {
@@ -194,7 +217,10 @@ impl<'a> Compiler<'a> {
     }
 
     fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<i32> {
-        let (lo, hi) = self.model.bounds(self.model.variable(bound).ty).unwrap_or((0, -1));
+        let (lo, hi) = self
+            .model
+            .bounds(self.model.variable(bound).ty)
+            .unwrap_or((0, -1));
         lo..=hi
     }
 
@@ -261,7 +287,9 @@ impl<'a> Compiler<'a> {
 
     /// Emits an instruction that may fault while working on what `site` says.
     fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
-        self.program.sites.insert(self.program.code.len() as u32, site(self.model));
+        self.program
+            .sites
+            .insert(self.program.code.len() as u32, site(self.model));
         self.emit(op);
     }
 
@@ -286,7 +314,11 @@ impl<'a> Compiler<'a> {
             self.constant_values.push(value);
             next
         });
-        Value { cell, lo: value as i64, hi: value as i64 }
+        Value {
+            cell,
+            lo: value as i64,
+            hi: value as i64,
+        }
     }
 
     fn name(&mut self, name: &str) -> u32 {
@@ -319,7 +351,10 @@ impl<'a> Compiler<'a> {
             Expr::Read(_) | Expr::Forall(..) | Expr::Exists(..) => None,
             Expr::Table(id, index) => {
                 let table = &self.program.tables[id.index()];
-                table.values.get(self.known(index)?.checked_sub(table.lo)? as usize).copied()
+                table
+                    .values
+                    .get(self.known(index)?.checked_sub(table.lo)? as usize)
+                    .copied()
             }
             Expr::Not(a) => Some(1 - self.known(a)?),
             Expr::Negate(a) => self.known(a)?.checked_neg(),
@@ -386,8 +421,17 @@ impl<'a> Compiler<'a> {
                 let value = self.value(e);
                 self.temporary = mark;
                 let zero = self.constant(0);
-                let op = if when { Comparison::NotEqual } else { Comparison::Equal };
-                self.emit(Op::JumpIf { op, a: value.cell, b: zero.cell, to: to.0 });
+                let op = if when {
+                    Comparison::NotEqual
+                } else {
+                    Comparison::Equal
+                };
+                self.emit(Op::JumpIf {
+                    op,
+                    a: value.cell,
+                    b: zero.cell,
+                    to: to.0,
+                });
             }
         }
     }
@@ -428,14 +472,30 @@ impl<'a> Compiler<'a> {
             return;
         }
         let cell = self.cells[id.index()];
-        let (first, last) = (self.constant(*domain.start()).cell, self.constant(*domain.end()).cell);
+        let (first, last) = (
+            self.constant(*domain.start()).cell,
+            self.constant(*domain.end()).cell,
+        );
         let one = self.constant(1).cell;
-        self.emit(Op::Copy { dst: cell, a: first });
+        self.emit(Op::Copy {
+            dst: cell,
+            a: first,
+        });
         let (top, end) = (self.label(), self.label());
         self.place(top);
         f(self);
-        self.emit(Op::JumpIf { op: Comparison::Equal, a: cell, b: last, to: end.0 });
-        self.emit(Op::Arithmetic { op: Arithmetic::Add, dst: cell, a: cell, b: one });
+        self.emit(Op::JumpIf {
+            op: Comparison::Equal,
+            a: cell,
+            b: last,
+            to: end.0,
+        });
+        self.emit(Op::Arithmetic {
+            op: Arithmetic::Add,
+            dst: cell,
+            a: cell,
+            b: one,
+        });
         self.emit(Op::Jump { to: top.0 });
         self.place(end);
     }
@@ -449,16 +509,26 @@ impl<'a> Compiler<'a> {
             Expr::Read(place) => {
                 let (location, ty) = self.locate(place);
                 let cell = self.load(location);
-                let (lo, hi) = self.model.bounds(ty).map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                let (lo, hi) = self
+                    .model
+                    .bounds(ty)
+                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
                 Value { cell, lo, hi }
             }
             Expr::Table(id, index) => {
                 let index = self.value(index);
                 let dst = self.temporary();
-                let op = Op::Table { dst, a: index.cell, table: id.0 };
+                let op = Op::Table {
+                    dst,
+                    a: index.cell,
+                    table: id.0,
+                };
                 self.emit_at(op, |m| m.tables[id.index()].name.clone());
                 let result = self.model.tables[id.index()].result;
-                let (lo, hi) = self.model.bounds(result).map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                let (lo, hi) = self
+                    .model
+                    .bounds(result)
+                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
                 Value { cell: dst, lo, hi }
             }
             Expr::Negate(a) => {
@@ -491,15 +561,25 @@ impl<'a> Compiler<'a> {
                 let b = self.value(b);
                 self.emit(Op::Copy { dst, a: b.cell });
                 self.place(end);
-                Value { cell: dst, lo: a.lo.min(b.lo), hi: a.hi.max(b.hi) }
+                Value {
+                    cell: dst,
+                    lo: a.lo.min(b.lo),
+                    hi: a.hi.max(b.hi),
+                }
             }
             // What remains are truth values.
-            Expr::Binary(op, a, b) if !matches!(op, Operator::And | Operator::Or | Operator::Implies) => {
+            Expr::Binary(op, a, b)
+                if !matches!(op, Operator::And | Operator::Or | Operator::Implies) =>
+            {
                 let (a, b) = (self.value(a), self.value(b));
                 let dst = self.temporary();
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
                 self.emit(Op::Compare { op, dst, a, b });
-                Value { cell: dst, lo: 0, hi: 1 }
+                Value {
+                    cell: dst,
+                    lo: 0,
+                    hi: 1,
+                }
             }
             _ => {
                 let dst = self.temporary();
@@ -509,14 +589,26 @@ impl<'a> Compiler<'a> {
                 self.jump(e, false, end);
                 self.emit(Op::Copy { dst, a: one });
                 self.place(end);
-                Value { cell: dst, lo: 0, hi: 1 }
+                Value {
+                    cell: dst,
+                    lo: 0,
+                    hi: 1,
+                }
             }
         }
     }
 
     fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
         let dst = self.temporary();
-        self.emit_at(Op::Arithmetic { op, dst, a: a.cell, b: b.cell }, |_| String::new());
+        self.emit_at(
+            Op::Arithmetic {
+                op,
+                dst,
+                a: a.cell,
+                b: b.cell,
+            },
+            |_| String::new(),
+        );
         let (lo, hi) = match op {
             Arithmetic::Add => (a.lo + b.lo, a.hi + b.hi),
             Arithmetic::Subtract => (a.lo - b.hi, a.hi - b.lo),
@@ -529,8 +621,11 @@ impl<'a> Compiler<'a> {
     fn locate(&mut self, place: &Place) -> (Location, TypeId) {
         let model = self.model;
         let mut ty = model.variable(place.variable).ty;
-        let mut at =
-            Location { base: self.cells[place.variable.index()], offset: None, len: self.sizes[ty.index()] };
+        let mut at = Location {
+            base: self.cells[place.variable.index()],
+            offset: None,
+            len: self.sizes[ty.index()],
+        };
         for step in &place.path {
             let part = match (model.ty(ty), step) {
                 (Type::Array { index, element }, Step::Index(e)) => {
@@ -541,14 +636,30 @@ impl<'a> Compiler<'a> {
                     if value.lo == value.hi && value.lo >= lo as i64 && value.hi <= hi as i64 {
                         (value.lo - lo as i64) as u32 * stride
                     } else {
-                        let shape = self.shape(Shape { lo, count: (hi - lo + 1) as u32, stride });
+                        let shape = self.shape(Shape {
+                            lo,
+                            count: (hi - lo + 1) as u32,
+                            stride,
+                        });
                         let dst = self.temporary();
                         let name = |m: &Model| m.variable(place.variable).name.clone();
-                        self.emit_at(Op::Index { dst, a: value.cell, shape }, name);
+                        self.emit_at(
+                            Op::Index {
+                                dst,
+                                a: value.cell,
+                                shape,
+                            },
+                            name,
+                        );
                         at.offset = Some(match at.offset {
                             None => dst,
                             Some(sum) => {
-                                self.emit(Op::Arithmetic { op: Arithmetic::Add, dst, a: sum, b: dst });
+                                self.emit(Op::Arithmetic {
+                                    op: Arithmetic::Add,
+                                    dst,
+                                    a: sum,
+                                    b: dst,
+                                });
                                 dst
                             }
                         });
@@ -571,7 +682,11 @@ impl<'a> Compiler<'a> {
             };
             at.base += part;
             // Behind a computed index, what is left of the array stays within reach.
-            at.len = if at.offset.is_some() { at.len - part } else { self.sizes[ty.index()] };
+            at.len = if at.offset.is_some() {
+                at.len - part
+            } else {
+                self.sizes[ty.index()]
+            };
         }
         (at, ty)
     }
@@ -581,7 +696,12 @@ impl<'a> Compiler<'a> {
             None => at.base,
             Some(offset) => {
                 let dst = self.temporary();
-                self.emit(Op::Load { dst, offset, base: at.base, len: reach(at.len) });
+                self.emit(Op::Load {
+                    dst,
+                    offset,
+                    base: at.base,
+                    len: reach(at.len),
+                });
                 dst
             }
         }
@@ -589,8 +709,15 @@ impl<'a> Compiler<'a> {
 
     fn store(&mut self, at: Location, a: Cell) {
         match at.offset {
-            Some(offset) => self.emit(Op::Store { offset, a, base: at.base, len: reach(at.len) }),
-            None if (at.base as usize) < self.program.slots.len() => self.emit(Op::Set { dst: at.base, a }),
+            Some(offset) => self.emit(Op::Store {
+                offset,
+                a,
+                base: at.base,
+                len: reach(at.len),
+            }),
+            None if (at.base as usize) < self.program.slots.len() => {
+                self.emit(Op::Set { dst: at.base, a })
+            }
             None => self.emit(Op::Copy { dst: at.base, a }),
         }
     }
@@ -652,8 +779,19 @@ impl<'a> Compiler<'a> {
                 let (to, _) = self.locate(place);
                 for part in 0..self.sizes[ty.index()] {
                     let mark = self.temporary;
-                    let a = self.load(Location { base: from.base + part, len: from.len - part, ..from });
-                    self.store(Location { base: to.base + part, len: to.len - part, ..to }, a);
+                    let a = self.load(Location {
+                        base: from.base + part,
+                        len: from.len - part,
+                        ..from
+                    });
+                    self.store(
+                        Location {
+                            base: to.base + part,
+                            len: to.len - part,
+                            ..to
+                        },
+                        a,
+                    );
                     self.temporary = mark;
                 }
             }
@@ -663,7 +801,14 @@ impl<'a> Compiler<'a> {
         let (at, _) = self.locate(place);
         if value.lo < lo as i64 || value.hi > hi as i64 {
             let name = |m: &Model| m.variable(place.variable).name.clone();
-            self.emit_at(Op::Check { a: value.cell, lo, hi }, name);
+            self.emit_at(
+                Op::Check {
+                    a: value.cell,
+                    lo,
+                    hi,
+                },
+                name,
+            );
         }
         self.store(at, value.cell);
     }
@@ -675,7 +820,14 @@ impl<'a> Compiler<'a> {
         for (part, slot) in parts.iter().enumerate() {
             let first = self.constant(slot.lo);
             let part = part as u32;
-            self.store(Location { base: at.base + part, len: at.len - part, ..at }, first.cell);
+            self.store(
+                Location {
+                    base: at.base + part,
+                    len: at.len - part,
+                    ..at
+                },
+                first.cell,
+            );
         }
     }
 
@@ -692,18 +844,30 @@ impl<'a> Compiler<'a> {
             self.tell(line, &mut next);
         }
         match &note.action {
-            NoteAction::Send { message, to: other } | NoteAction::Receive { message, from: other } => {
+            NoteAction::Send { message, to: other }
+            | NoteAction::Receive {
+                message,
+                from: other,
+            } => {
                 self.tell(other, &mut next);
                 self.phrase(message, &mut next);
             }
-            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => self.phrase(phrase, &mut next),
+            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => {
+                self.phrase(phrase, &mut next)
+            }
         }
-        self.emit(Op::Note { note: index, values });
+        self.emit(Op::Note {
+            note: index,
+            values,
+        });
     }
 
     fn tell(&mut self, e: &Expr, next: &mut Cell) {
         let value = self.value(e);
-        self.emit(Op::Copy { dst: *next, a: value.cell });
+        self.emit(Op::Copy {
+            dst: *next,
+            a: value.cell,
+        });
         *next += 1;
     }
 
@@ -732,7 +896,9 @@ impl Note {
     pub(crate) fn values(&self) -> u32 {
         1 + self.line.is_some() as u32
             + match &self.action {
-                NoteAction::Send { message, .. } | NoteAction::Receive { message, .. } => 1 + values(message),
+                NoteAction::Send { message, .. } | NoteAction::Receive { message, .. } => {
+                    1 + values(message)
+                }
                 NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => values(phrase),
             }
     }
@@ -771,7 +937,12 @@ fn leaves(model: &Model, ty: TypeId, name: String, slots: &mut Vec<Slot>) {
         Type::Array { index, element } => {
             let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
             for i in lo..=hi {
-                leaves(model, *element, format!("{name}[{}]", model.show(*index, i)), slots);
+                leaves(
+                    model,
+                    *element,
+                    format!("{name}[{}]", model.show(*index, i)),
+                    slots,
+                );
             }
         }
         Type::Record(fields) => {

@@ -35,7 +35,10 @@ pub(crate) struct Parts {
 /// Splits a program into independent parts.
 pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let whole = View::whole(program, deadlock);
-    let one = |whole| Parts { views: vec![whole], representative: vec![0] };
+    let one = |whole| Parts {
+        views: vec![whole],
+        representative: vec![0],
+    };
     let mut machine = Machine::new(program);
     if program.starts.len() != 1 || machine.start(0).is_err() {
         return one(whole);
@@ -43,7 +46,9 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let count = program.slots.len();
     let mut written = vec![false; count];
     for &rule in &whole.rules {
-        touched(program, program.rules[rule as usize].body, |slot, write| written[slot] |= write);
+        touched(program, program.rules[rule as usize].body, |slot, write| {
+            written[slot] |= write
+        });
     }
     // A forest in which slots that belong together have one root.
     let mut above: Vec<usize> = (0..count).collect();
@@ -72,11 +77,17 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         .map(|&r| &program.rules[r as usize])
         .map(|rule| join(&mut above, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
-    let of_claims: Vec<_> = whole.invariants.iter().map(|c| join(&mut above, &[c.entry])).collect();
+    let of_claims: Vec<_> = whole
+        .invariants
+        .iter()
+        .map(|c| join(&mut above, &[c.entry]))
+        .collect();
     let conjuncts = whole.quiescent.clone().unwrap_or_default();
     let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut above, &[c])).collect();
 
-    let roots: Vec<usize> = (0..count).filter(|&s| written[s] && root(&mut above, s) == s).collect();
+    let roots: Vec<usize> = (0..count)
+        .filter(|&s| written[s] && root(&mut above, s) == s)
+        .collect();
     if roots.len() < 2 {
         return one(whole);
     }
@@ -85,25 +96,45 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let of_rules: Vec<_> = of_rules.into_iter().map(&mut class_of).collect();
     let of_claims: Vec<_> = of_claims.into_iter().map(&mut class_of).collect();
     let of_conjuncts: Vec<_> = of_conjuncts.into_iter().map(&mut class_of).collect();
-    let of_slots: Vec<_> = (0..count).map(|s| written[s].then(|| class_of(Some(s)))).collect();
+    let of_slots: Vec<_> = (0..count)
+        .map(|s| written[s].then(|| class_of(Some(s))))
+        .collect();
 
     fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
-        all.iter().zip(classes).filter(|(_, &c)| c == class).map(|(&t, _)| t).collect()
+        all.iter()
+            .zip(classes)
+            .filter(|(_, &c)| c == class)
+            .map(|(&t, _)| t)
+            .collect()
     }
     let view = |class: usize| View {
-        packing: Packing::new(program, (0..count).filter(|&s| of_slots[s] == Some(class)).map(|s| s as Cell)),
+        packing: Packing::new(
+            program,
+            (0..count)
+                .filter(|&s| of_slots[s] == Some(class))
+                .map(|s| s as Cell),
+        ),
         rules: own(&whole.rules, &of_rules, class),
         invariants: own(&whole.invariants, &of_claims, class),
-        quiescent: whole.quiescent.is_some().then(|| own(&conjuncts, &of_conjuncts, class)),
+        quiescent: whole
+            .quiescent
+            .is_some()
+            .then(|| own(&conjuncts, &of_conjuncts, class)),
         stop_at_deadlock: false,
         deadlock,
     };
     let views: Vec<View> = roots.iter().map(|&r| view(r)).collect();
-    let signatures: Vec<Signature> =
-        roots.iter().zip(&views).map(|(&r, view)| signature(program, &machine.frame, &of_slots, r, view)).collect();
+    let signatures: Vec<Signature> = roots
+        .iter()
+        .zip(&views)
+        .map(|(&r, view)| signature(program, &machine.frame, &of_slots, r, view))
+        .collect();
     let first_equal = |s: &Signature| signatures.iter().position(|other| other == s).unwrap_or(0);
     let representative = signatures.iter().map(first_equal).collect();
-    Parts { views, representative }
+    Parts {
+        views,
+        representative,
+    }
 }
 
 /// The cells an indexed access can fall into.
@@ -162,7 +193,9 @@ fn signature(
 ) -> Signature {
     const CONSTANT: u64 = 1 << 40;
     const OUTSIDE: u64 = 1 << 41;
-    let own: Vec<usize> = (0..of_slots.len()).filter(|&s| of_slots[s] == Some(class)).collect();
+    let own: Vec<usize> = (0..of_slots.len())
+        .filter(|&s| of_slots[s] == Some(class))
+        .collect();
     let term = |cell: Cell| match of_slots.get(cell as usize) {
         // A slot of this class, by its place among them.
         Some(&Some(_)) => own.partition_point(|&s| s < cell as usize) as u64,
@@ -185,7 +218,11 @@ fn signature(
             };
             let mut operands = Vec::new();
             op.operands(|cell| {
-                operands.push(if fixed == Some(*cell) { OUTSIDE | *cell as u64 } else { term(*cell) });
+                operands.push(if fixed == Some(*cell) {
+                    OUTSIDE | *cell as u64
+                } else {
+                    term(*cell)
+                });
                 *cell = 0;
             });
             if let Op::Jump { to } | Op::JumpIf { to, .. } = &mut op {
@@ -197,14 +234,22 @@ fn signature(
     };
     let rule = |&r: &u32| {
         let rule = &program.rules[r as usize];
-        (rule.spontaneous, code(rule.guard.unwrap_or(rule.body)), code(rule.body))
+        (
+            rule.spontaneous,
+            code(rule.guard.unwrap_or(rule.body)),
+            code(rule.body),
+        )
     };
     Signature {
         slots: (own.iter())
             .map(|&s| (program.slots[s].lo, program.slots[s].hi, start[s]))
             .collect(),
         rules: view.rules.iter().map(rule).collect(),
-        claims: view.invariants.iter().map(|c| (c.invariant, code(c.entry))).collect(),
+        claims: view
+            .invariants
+            .iter()
+            .map(|c| (c.invariant, code(c.entry)))
+            .collect(),
         conjuncts: view.quiescent.iter().flatten().map(|&c| code(c)).collect(),
     }
 }
@@ -237,7 +282,10 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
     let explored = || found.iter().flatten();
     let memory = explored().map(|f| f.memory).max().unwrap_or(0);
     let complete = explored().all(|f| {
-        matches!(f.verdict, Verdict::Holds | Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _))
+        matches!(
+            f.verdict,
+            Verdict::Holds | Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _)
+        )
     });
 
     let mut verdict = first_verdict(explored().map(|f| &f.verdict));
@@ -246,7 +294,12 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
             // A class that was not explored itself moves by its own rules in place of its equal's.
             let from = &parts.views[parts.representative[part]].rules;
-            let own = |rule: &u32| from.iter().zip(equal(part)).find(|(r, _)| *r == rule).map(|(_, &own)| own);
+            let own = |rule: &u32| {
+                from.iter()
+                    .zip(equal(part))
+                    .find(|(r, _)| *r == rule)
+                    .map(|(_, &own)| own)
+            };
             path.iter().filter_map(own).collect()
         });
         if let Some(path) = deadlock {
@@ -264,15 +317,29 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         let states = explored().map(|f| f.states as u128).sum();
         let transitions = explored().map(|f| f.transitions as u128).sum();
         let depth = explored().map(|f| f.depth).max().unwrap_or(0);
-        return Product { verdict, states, transitions, depth, memory };
+        return Product {
+            verdict,
+            states,
+            transitions,
+            depth,
+            memory,
+        };
     }
     // (states, transitions) of a product: each part's transitions occur in every state of the other.
     let (states, transitions) = all().fold((1u128, 0u128), |(states, transitions), f| {
         let (n, t) = (f.states as u128, f.transitions as u128);
-        let sum = transitions.saturating_mul(n).saturating_add(states.saturating_mul(t));
+        let sum = transitions
+            .saturating_mul(n)
+            .saturating_add(states.saturating_mul(t));
         (states.saturating_mul(n), sum)
     });
-    Product { verdict, states, transitions, depth: all().map(|f| f.depth).sum(), memory }
+    Product {
+        verdict,
+        states,
+        transitions,
+        depth: all().map(|f| f.depth).sum(),
+        memory,
+    }
 }
 
 /// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,
@@ -291,10 +358,25 @@ fn first_verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Verdict {
 /// A shortest path into a deadlock of the whole, if there is one: every part into a deadlock, at least
 /// one of them not quiescent.
 fn whole_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
-    let mut paths: Vec<&Path> = parts.iter().map(|f| f.deadlocks[0].as_ref()).collect::<Option<_>>()?;
-    let detour = |i: usize| parts[i].deadlocks[1].as_ref().map(|p| (p.rules.len() - paths[i].rules.len(), i, p));
-    let (_, chosen, path) = (0..parts.len()).filter_map(detour).min_by_key(|d| (d.0, d.1))?;
+    let mut paths: Vec<&Path> = parts
+        .iter()
+        .map(|f| f.deadlocks[0].as_ref())
+        .collect::<Option<_>>()?;
+    let detour = |i: usize| {
+        parts[i].deadlocks[1]
+            .as_ref()
+            .map(|p| (p.rules.len() - paths[i].rules.len(), i, p))
+    };
+    let (_, chosen, path) = (0..parts.len())
+        .filter_map(detour)
+        .min_by_key(|d| (d.0, d.1))?;
     paths[chosen] = path;
-    let rules = paths.iter().enumerate().flat_map(|(i, path)| own(i, &path.rules));
-    Some(Path { start: 0, rules: rules.collect() })
+    let rules = paths
+        .iter()
+        .enumerate()
+        .flat_map(|(i, path)| own(i, &path.rules));
+    Some(Path {
+        start: 0,
+        rules: rules.collect(),
+    })
 }

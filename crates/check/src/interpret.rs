@@ -27,7 +27,12 @@ pub(crate) struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     pub fn new(program: &'a Program) -> Self {
-        Machine { program, frame: program.frame.clone(), log: Vec::new(), notes: Vec::new() }
+        Machine {
+            program,
+            frame: program.frame.clone(),
+            log: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// Puts the frame into a start state.
@@ -68,7 +73,10 @@ impl<'a> Machine<'a> {
         let mut at = at as usize;
         macro_rules! fault {
             ($value:expr) => {
-                return Err(Fault { at: at as u32, value: $value })
+                return Err(Fault {
+                    at: at as u32,
+                    value: $value,
+                })
             };
         }
         loop {
@@ -105,10 +113,14 @@ impl<'a> Machine<'a> {
                     }
                     frame[dst as usize] = (index as u32 * stride) as i32;
                 }
-                Op::Load { dst, offset, base, .. } => {
+                Op::Load {
+                    dst, offset, base, ..
+                } => {
                     frame[dst as usize] = frame[base as usize + frame[offset as usize] as usize];
                 }
-                Op::Store { offset, a, base, .. } => {
+                Op::Store {
+                    offset, a, base, ..
+                } => {
                     let dst = base as usize + frame[offset as usize] as usize;
                     let value = frame[a as usize];
                     let old = std::mem::replace(&mut frame[dst], value);
@@ -161,21 +173,34 @@ impl Program {
         Err(match self.code[fault.at as usize] {
             Op::Fail { name } => return Ok(self.names[name as usize].clone()),
             Op::Check { lo, hi, .. } => {
-                format!("the value {} is stored in `{}`, which holds {lo}..{hi}", value, site())
+                format!(
+                    "the value {} is stored in `{}`, which holds {lo}..{hi}",
+                    value,
+                    site()
+                )
             }
             Op::Index { shape, .. } => {
                 let Shape { lo, count, .. } = self.shapes[shape as usize];
                 let hi = lo as i64 + count as i64 - 1;
-                format!("the index {} is used on `{}`, which has {lo}..{hi}", value, site())
+                format!(
+                    "the index {} is used on `{}`, which has {lo}..{hi}",
+                    value,
+                    site()
+                )
             }
             Op::Table { table, .. } => {
                 let Lookup { lo, values } = &self.tables[table as usize];
                 let hi = *lo as i64 + values.len() as i64 - 1;
-                format!("the table `{}` is asked for {}, but has {lo}..{hi}", site(), value)
+                format!(
+                    "the table `{}` is asked for {}, but has {lo}..{hi}",
+                    site(),
+                    value
+                )
             }
-            Op::Arithmetic { op: Arithmetic::Divide | Arithmetic::Remainder, .. } if fault.value == 0 => {
-                "division by zero".into()
-            }
+            Op::Arithmetic {
+                op: Arithmetic::Divide | Arithmetic::Remainder,
+                ..
+            } if fault.value == 0 => "division by zero".into(),
             _ => "a number leaves 32 bits".into(),
         })
     }

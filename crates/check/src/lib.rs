@@ -5,6 +5,7 @@ mod compile;
 pub mod components;
 mod interpret;
 pub mod model;
+pub mod murphi;
 mod program;
 pub mod report;
 pub mod search;

@@ -14,9 +14,19 @@ pub(crate) type Cell = u32;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Op {
     /// `dst = a ∘ b`, checked for overflow and division by zero.
-    Arithmetic { op: Arithmetic, dst: Cell, a: Cell, b: Cell },
+    Arithmetic {
+        op: Arithmetic,
+        dst: Cell,
+        a: Cell,
+        b: Cell,
+    },
     /// `dst = 1` if the comparison holds, else 0.
-    Compare { op: Comparison, dst: Cell, a: Cell, b: Cell },
+    Compare {
+        op: Comparison,
+        dst: Cell,
+        a: Cell,
+        b: Cell,
+    },
     /// `dst = a`, where `dst` is not part of the state.
     Copy { dst: Cell, a: Cell },
     /// `dst = a`, where `dst` is part of the state.
@@ -26,15 +36,30 @@ pub(crate) enum Op {
     /// `dst = (a - lo) * stride` of a shape; faults if `a` is outside it.
     Index { dst: Cell, a: Cell, shape: u32 },
     /// `dst = frame[base + offset]`; the offset is below `len`.
-    Load { dst: Cell, offset: Cell, base: Cell, len: u16 },
+    Load {
+        dst: Cell,
+        offset: Cell,
+        base: Cell,
+        len: u16,
+    },
     /// `frame[base + offset] = a`.
-    Store { offset: Cell, a: Cell, base: Cell, len: u16 },
+    Store {
+        offset: Cell,
+        a: Cell,
+        base: Cell,
+        len: u16,
+    },
     /// `dst = table[a]`; faults if `a` is outside its index.
     Table { dst: Cell, a: Cell, table: u32 },
     /// Goes on at `to`.
     Jump { to: u32 },
     /// Goes on at `to` if the comparison holds.
-    JumpIf { op: Comparison, a: Cell, b: Cell, to: u32 },
+    JumpIf {
+        op: Comparison,
+        a: Cell,
+        b: Cell,
+        to: u32,
+    },
     /// Tells a note; its values stand in the cells from `values` on.
     Note { note: u32, values: Cell },
     /// Violates the property with this name.
@@ -161,12 +186,16 @@ impl Op {
                 f(a);
             }
             Op::Check { a, .. } => f(a),
-            Op::Load { dst, offset, base, .. } => {
+            Op::Load {
+                dst, offset, base, ..
+            } => {
                 f(dst);
                 f(offset);
                 f(base);
             }
-            Op::Store { offset, a, base, .. } => {
+            Op::Store {
+                offset, a, base, ..
+            } => {
                 f(offset);
                 f(a);
                 f(base);
@@ -218,13 +247,24 @@ impl Packing {
             if bit % 64 + bits > 64 {
                 bit = bit.next_multiple_of(64);
             }
-            let field = Field { slot, word: bit / 64, shift: bit % 64, mask: (1 << bits) - 1, lo };
+            let field = Field {
+                slot,
+                word: bit / 64,
+                shift: bit % 64,
+                mask: (1 << bits) - 1,
+                lo,
+            };
             fields.push(field);
             of_slot[slot as usize] = field;
             bit += bits;
         }
         let bytes = (bit as usize).div_ceil(8);
-        Packing { fields, of_slot, words: bytes.div_ceil(8), bytes }
+        Packing {
+            fields,
+            of_slot,
+            words: bytes.div_ceil(8),
+            bytes,
+        }
     }
 
     /// Packs a whole frame.
@@ -260,12 +300,21 @@ impl Program {
     /// The piece of code that begins at `entry`.
     pub fn piece(&self, entry: u32) -> &[Op] {
         let next = self.pieces.partition_point(|&start| start <= entry);
-        let end = self.pieces.get(next).map_or(self.code.len(), |&end| end as usize);
+        let end = self
+            .pieces
+            .get(next)
+            .map_or(self.code.len(), |&end| end as usize);
         &self.code[entry as usize..end]
     }
 
     /// How an instance is shown: its name with the values of its parameters.
-    pub fn name(&self, model: &Model, name: &str, parameters: &[crate::model::VariableId], i: &Instance) -> String {
+    pub fn name(
+        &self,
+        model: &Model,
+        name: &str,
+        parameters: &[crate::model::VariableId],
+        i: &Instance,
+    ) -> String {
         let mut text = name.to_string();
         let mut rest = Vec::new();
         for (&p, &value) in parameters.iter().zip(&i.arguments) {

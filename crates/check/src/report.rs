@@ -117,10 +117,24 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
     let program = compile(model, false);
     let parts = match options.decompose {
         true => split(&program, model.deadlock),
-        false => Parts { views: vec![View::whole(&program, model.deadlock)], representative: vec![0] },
+        false => Parts {
+            views: vec![View::whole(&program, model.deadlock)],
+            representative: vec![0],
+        },
     };
-    let Product { verdict, states, transitions, depth, memory } = search_parts(&program, &parts, options);
-    let different = parts.representative.iter().enumerate().filter(|(i, r)| i == *r).count();
+    let Product {
+        verdict,
+        states,
+        transitions,
+        depth,
+        memory,
+    } = search_parts(&program, &parts, options);
+    let different = parts
+        .representative
+        .iter()
+        .enumerate()
+        .filter(|(i, r)| i == *r)
+        .count();
     let outcome = match &verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
@@ -128,17 +142,30 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
     };
     let properties = properties(model, &program).into_iter().map(|property| {
         let status = match &outcome {
-            Outcome::Violated { property: violated, .. } if *violated == property => Status::Violated,
+            Outcome::Violated {
+                property: violated, ..
+            } if *violated == property => Status::Violated,
             Outcome::Verified => Status::Holds,
             // Drain is judged last, when everything else has been found to hold everywhere.
-            Outcome::Violated { property: Property::Drain, .. } => Status::Holds,
+            Outcome::Violated {
+                property: Property::Drain,
+                ..
+            } => Status::Holds,
             _ => Status::Undecided,
         };
         PropertyResult { property, status }
     });
     let properties = properties.collect();
     let components = (parts.views.len(), different);
-    Ok(Report { outcome, states, transitions, depth, properties, components, memory })
+    Ok(Report {
+        outcome,
+        states,
+        transitions,
+        depth,
+        properties,
+        components,
+        memory,
+    })
 }
 
 fn violated(model: &Model, program: &Program, broken: &Broken, path: &Path) -> Outcome {
@@ -146,29 +173,47 @@ fn violated(model: &Model, program: &Program, broken: &Broken, path: &Path) -> O
     let (property, message) = match broken {
         Broken::Invariant(i) => {
             let name = &model.invariants[*i as usize].name;
-            (Property::Invariant(name.clone()), format!("`{name}` does not hold"))
+            (
+                Property::Invariant(name.clone()),
+                format!("`{name}` does not hold"),
+            )
         }
         Broken::Fault(fault) => match program.explain(*fault) {
-            Ok(name) => (Property::Assertion(name.clone()), format!("`{name}` is violated")),
+            Ok(name) => (
+                Property::Assertion(name.clone()),
+                format!("`{name}` is violated"),
+            ),
             Err(message) => (Property::WellDefined, message),
         },
-        Broken::Deadlock => (Property::NoDeadlock, text("no rule leads to a different state")),
+        Broken::Deadlock => (
+            Property::NoDeadlock,
+            text("no rule leads to a different state"),
+        ),
         Broken::DeadEnd => (
             Property::Drain,
-            text("dead end: the state is not quiescent, and only spontaneous rules lead on, if any"),
+            text(
+                "dead end: the state is not quiescent, and only spontaneous rules lead on, if any",
+            ),
         ),
         Broken::Livelock => (
             Property::Drain,
             text("livelock: without spontaneous rules, what follows never becomes quiescent"),
         ),
     };
-    Outcome::Violated { property, message, trace: Box::new(found(model, path)) }
+    Outcome::Violated {
+        property,
+        message,
+        trace: Box::new(found(model, path)),
+    }
 }
 
 /// All properties of a model: invariants, assertions in the order of their code, then those that come for free.
 fn properties(model: &Model, program: &Program) -> Vec<Property> {
-    let mut all: Vec<Property> =
-        model.invariants.iter().map(|i| Property::Invariant(i.name.clone())).collect();
+    let mut all: Vec<Property> = model
+        .invariants
+        .iter()
+        .map(|i| Property::Invariant(i.name.clone()))
+        .collect();
     let mut seen = FxHashSet::default();
     let failing = program.code.iter().filter_map(|op| match op {
         Op::Fail { name } => Some(*name),

@@ -114,7 +114,9 @@ impl View {
     pub fn whole(program: &Program, deadlock: Deadlock) -> View {
         View {
             packing: Packing::new(program, 0..program.slots.len() as Cell),
-            rules: (0..program.rules.len() as u32).filter(|&r| program.rules[r as usize].guard.is_some()).collect(),
+            rules: (0..program.rules.len() as u32)
+                .filter(|&r| program.rules[r as usize].guard.is_some())
+                .collect(),
             invariants: program.invariants.clone(),
             quiescent: program.quiescent.clone(),
             stop_at_deadlock: true,
@@ -193,12 +195,20 @@ impl<'a> Worker<'a> {
         let mut machine = Machine::new(program);
         // Slots outside the view keep the value that the first start state gives them.
         let _ = machine.start(0);
-        Worker { program, view, machine, parent: vec![0; words], child: vec![0; words] }
+        Worker {
+            program,
+            view,
+            machine,
+            parent: vec![0; words],
+            child: vec![0; words],
+        }
     }
 
     fn load(&mut self, store: &Store, state: usize) {
         store.read(state, &mut self.parent);
-        self.view.packing.unpack(&self.parent, &mut self.machine.frame);
+        self.view
+            .packing
+            .unpack(&self.parent, &mut self.machine.frame);
     }
 
     /// The first invariant that the frame's state breaks.
@@ -230,15 +240,24 @@ impl<'a> Worker<'a> {
         spontaneous: bool,
         mut reach: impl FnMut(&mut Self, u32) -> Result<(), Broken>,
     ) -> Result<Expansion, Event> {
-        let mut expansion = Expansion { transitions: 0, moves: false };
+        let mut expansion = Expansion {
+            transitions: 0,
+            moves: false,
+        };
         let (program, view) = (self.program, self.view);
         for &number in &view.rules {
             let rule = &program.rules[number as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
             }
-            let broken = |what| Event { rule: Some(number), what };
-            let fault = |fault| Event { rule: Some(number), what: Broken::Fault(fault) };
+            let broken = |what| Event {
+                rule: Some(number),
+                what,
+            };
+            let fault = |fault| Event {
+                rule: Some(number),
+                what: Broken::Fault(fault),
+            };
             if !self.machine.enabled(rule).map_err(fault)? {
                 continue;
             }
@@ -246,7 +265,8 @@ impl<'a> Worker<'a> {
             expansion.transitions += 1;
             self.child.copy_from_slice(&self.parent);
             for &(slot, _) in &self.machine.log {
-                view.packing.patch(slot, self.machine.frame[slot as usize], &mut self.child);
+                view.packing
+                    .patch(slot, self.machine.frame[slot as usize], &mut self.child);
             }
             if self.child != self.parent {
                 expansion.moves = true;
@@ -340,8 +360,11 @@ impl Search<'_> {
                 }
                 let end = level_end.min(self.next + STRETCH);
                 let alone = threads == 1 || end - self.next < WORTH_THREADS;
-                let verdict =
-                    if alone || !self.together(self.next..end, threads) { self.alone(end) } else { None };
+                let verdict = if alone || !self.together(self.next..end, threads) {
+                    self.alone(end)
+                } else {
+                    None
+                };
                 if let Some(verdict) = verdict {
                     self.depth += (self.store.len() > level_end) as u64;
                     return verdict;
@@ -358,11 +381,16 @@ impl Search<'_> {
     fn start(&mut self) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
         for start in 0..self.program.starts.len() as u32 {
-            let path = Path { start, rules: Vec::new() };
+            let path = Path {
+                start,
+                rules: Vec::new(),
+            };
             if let Err(fault) = worker.machine.start(start) {
                 return Some(Verdict::Broken(Broken::Fault(fault), path));
             }
-            self.view.packing.pack(&worker.machine.frame, &mut worker.child);
+            self.view
+                .packing
+                .pack(&worker.machine.frame, &mut worker.child);
             let hash = hash(&worker.child);
             if let Err(at) = self.store.find(hash, &worker.child) {
                 self.store.insert(at, hash, &worker.child, 0);
@@ -378,20 +406,30 @@ impl Search<'_> {
         if self.cancelled() {
             return Some(Reason::Interrupted);
         }
-        let full = self.options.max_memory.is_some_and(|max| self.store.memory() > max);
+        let full = self
+            .options
+            .max_memory
+            .is_some_and(|max| self.store.memory() > max);
         full.then_some(Reason::MaxMemory)
     }
 
     fn cancelled(&self) -> bool {
-        self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
+        self.options
+            .cancel
+            .is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
     fn most_states(&self) -> u64 {
-        self.options.max_states.unwrap_or(MOST_STATES).min(MOST_STATES)
+        self.options
+            .max_states
+            .unwrap_or(MOST_STATES)
+            .min(MOST_STATES)
     }
 
     fn tell(&mut self, phase: Phase) {
-        let Some(progress) = self.options.progress else { return };
+        let Some(progress) = self.options.progress else {
+            return;
+        };
         if self.told.elapsed() < Duration::from_millis(100) {
             return;
         }
@@ -485,18 +523,29 @@ impl Search<'_> {
 
     /// Expands a stretch on several threads. False, with nothing done, if one thread has to do it.
     fn together(&mut self, stretch: std::ops::Range<usize>, threads: usize) -> bool {
-        let Some(batches) = self.expand_together(stretch, threads) else { return false };
+        let Some(batches) = self.expand_together(stretch, threads) else {
+            return false;
+        };
         let mut more = [0; REGIONS];
         let candidates: usize = batches.iter().map(|b| b.hashes.len()).sum();
-        if (self.store.len() + candidates) as u64 > self.most_states() || candidates >= CANDIDATE as usize {
+        if (self.store.len() + candidates) as u64 > self.most_states()
+            || candidates >= CANDIDATE as usize
+        {
             return false;
         }
-        batches.iter().flat_map(|b| &b.hashes).for_each(|&h| more[region_of(h)] += 1);
+        batches
+            .iter()
+            .flat_map(|b| &b.hashes)
+            .for_each(|&h| more[region_of(h)] += 1);
         self.store.reserve(&more);
 
         // Each thread enters its regions' candidates in order; the first of equal ones stays.
         let words = self.view.packing.words;
-        let all = Candidates { batches: &batches, words, first: first_numbers(&batches) };
+        let all = Candidates {
+            batches: &batches,
+            words,
+            first: first_numbers(&batches),
+        };
         let (regions, stored) = self.store.regions();
         let mut shares: Vec<Vec<(usize, Region)>> = (0..threads).map(|_| Vec::new()).collect();
         for (r, region) in regions.into_iter().enumerate() {
@@ -532,13 +581,18 @@ impl Search<'_> {
             }
         }
         for &(candidate, region, at) in entered.iter().flatten() {
-            self.store.number(region as usize, at as usize, number[candidate as usize]);
+            self.store
+                .number(region as usize, at as usize, number[candidate as usize]);
         }
         true
     }
 
     /// Collects successors that are not in the table; `None` if something has to be reported.
-    fn expand_together(&self, stretch: std::ops::Range<usize>, threads: usize) -> Option<Vec<Batch>> {
+    fn expand_together(
+        &self,
+        stretch: std::ops::Range<usize>,
+        threads: usize,
+    ) -> Option<Vec<Batch>> {
         let parts = threads * 4;
         let size = stretch.len().div_ceil(parts);
         let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -562,7 +616,10 @@ impl Search<'_> {
                 };
                 for state in first..last {
                     let fine = self.expand_into(&mut worker, state, &mut batch);
-                    if !fine || stop.load(Ordering::Relaxed) || (state % 256 == 0 && self.cancelled()) {
+                    if !fine
+                        || stop.load(Ordering::Relaxed)
+                        || (state % 256 == 0 && self.cancelled())
+                    {
                         stop.store(true, Ordering::Relaxed);
                         return done;
                     }
@@ -639,7 +696,9 @@ impl Search<'_> {
         let mut start = 0;
         for candidate in 0..self.program.starts.len() as u32 {
             if worker.machine.start(candidate).is_ok() {
-                self.view.packing.pack(&worker.machine.frame, &mut worker.child);
+                self.view
+                    .packing
+                    .pack(&worker.machine.frame, &mut worker.child);
                 if self.store.is(state, &worker.child) {
                     start = candidate;
                     break;
@@ -670,7 +729,10 @@ impl Search<'_> {
             return Verdict::Undecided(Reason::MaxMemory);
         }
         let mut first = vec![0u64; count + 1];
-        forward.iter().flat_map(|m| &m.targets).for_each(|&t| first[t as usize + 1] += 1);
+        forward
+            .iter()
+            .flat_map(|m| &m.targets)
+            .for_each(|&t| first[t as usize + 1] += 1);
         for s in 0..count {
             first[s + 1] += first[s];
         }
@@ -694,7 +756,11 @@ impl Search<'_> {
         // Filling has moved each state's first edge to where the next state's begin.
         let mut queue: Vec<u32> = (0..count as u32).filter(|&s| drained[s as usize]).collect();
         while let Some(state) = queue.pop() {
-            let begin = if state == 0 { 0 } else { first[state as usize - 1] };
+            let begin = if state == 0 {
+                0
+            } else {
+                first[state as usize - 1]
+            };
             for &from in &found[begin as usize..first[state as usize] as usize] {
                 if !std::mem::replace(&mut drained[from as usize], true) {
                     queue.push(from);
@@ -715,7 +781,11 @@ impl Search<'_> {
     /// `None` if interrupted.
     fn moves(&mut self) -> Option<(Vec<bool>, Vec<Moves>)> {
         let count = self.store.len();
-        let threads = if count < WORTH_THREADS { 1 } else { self.options.threads.max(1) };
+        let threads = if count < WORTH_THREADS {
+            1
+        } else {
+            self.options.threads.max(1)
+        };
         let mut all = Vec::new();
         for start in (0..count).step_by(STRETCH * threads) {
             if self.cancelled() {
@@ -727,8 +797,9 @@ impl Search<'_> {
             };
             let this = &*self;
             let parts = std::thread::scope(|scope| {
-                let others: Vec<_> =
-                    (1..threads).map(|i| scope.spawn(move || this.moves_of(&part(i)))).collect();
+                let others: Vec<_> = (1..threads)
+                    .map(|i| scope.spawn(move || this.moves_of(&part(i))))
+                    .collect();
                 let mut parts = vec![this.moves_of(&part(0))];
                 parts.extend(others.into_iter().map(joined));
                 parts
@@ -738,7 +809,10 @@ impl Search<'_> {
             self.tell(Phase::Drain);
         }
         self.next = count;
-        let quiescent = all.iter().flat_map(|m| m.quiescent.iter().copied()).collect();
+        let quiescent = all
+            .iter()
+            .flat_map(|m| m.quiescent.iter().copied())
+            .collect();
         Some((quiescent, all))
     }
 
@@ -754,7 +828,9 @@ impl Search<'_> {
             moves.quiescent.push(quiescent);
             let before = moves.targets.len();
             let _ = worker.expand(false, |worker, _| {
-                moves.targets.extend(self.store.find(hash(&worker.child), &worker.child));
+                moves
+                    .targets
+                    .extend(self.store.find(hash(&worker.child), &worker.child));
                 Ok(())
             });
             moves.degrees.push((moves.targets.len() - before) as u32);
@@ -804,7 +880,9 @@ impl Candidates<'_> {
         threads: usize,
         mut share: Vec<(usize, Region)>,
     ) -> Vec<(u32, u32, u32)> {
-        let Some(own) = share.first().map(|s| s.0 % threads) else { return Vec::new() };
+        let Some(own) = share.first().map(|s| s.0 % threads) else {
+            return Vec::new();
+        };
         let mut new = Vec::new();
         let mut candidate = 0u32;
         for batch in self.batches {
@@ -831,5 +909,7 @@ impl Candidates<'_> {
 
 /// The result of a thread; its panic goes on in this one.
 fn joined<T>(handle: std::thread::ScopedJoinHandle<T>) -> T {
-    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -73,7 +73,12 @@ fn tag_of(hash: u64) -> u8 {
 
 /// Looks in one region for an entry that `same` accepts; else gives the free position for it.
 #[inline]
-pub(crate) fn probe(tags: &[u8], entries: &[u32], hash: u64, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
+pub(crate) fn probe(
+    tags: &[u8],
+    entries: &[u32],
+    hash: u64,
+    same: impl Fn(u32) -> bool,
+) -> Result<u32, usize> {
     let capacity = tags.len();
     let tag = tag_of(hash);
     let mut at = (((hash & 0xffff_ffff) * capacity as u64) >> 32) as usize;
@@ -106,7 +111,10 @@ impl Region<'_> {
 #[inline]
 fn same_bytes(stored: &[u8], words: &[u64]) -> bool {
     let (whole, rest) = stored.as_chunks::<8>();
-    whole.iter().zip(words).all(|(bytes, &word)| u64::from_le_bytes(*bytes) == word)
+    whole
+        .iter()
+        .zip(words)
+        .all(|(bytes, &word)| u64::from_le_bytes(*bytes) == word)
         && (rest.is_empty() || *rest == words[whole.len()].to_le_bytes()[..rest.len()])
 }
 
@@ -199,7 +207,8 @@ impl Store {
 
     /// Makes room for this many more states in each region.
     pub fn reserve(&mut self, more: &[usize; REGIONS]) {
-        let fits = |capacity: usize| (0..REGIONS).all(|r| self.counts[r] + more[r] < room(capacity));
+        let fits =
+            |capacity: usize| (0..REGIONS).all(|r| self.counts[r] + more[r] < room(capacity));
         let mut capacity = self.capacity;
         while !fits(capacity) {
             capacity = larger(capacity);
@@ -224,7 +233,9 @@ impl Store {
             let region = region_of(hash);
             let first = region * capacity;
             let tags = &self.tags[first..first + capacity];
-            if let Err(at) = probe(tags, &self.entries[first..first + capacity], hash, |_| false) {
+            if let Err(at) = probe(tags, &self.entries[first..first + capacity], hash, |_| {
+                false
+            }) {
                 self.tags[first + at] = tag_of(hash);
                 self.entries[first + at] = state as u32;
             }
@@ -237,8 +248,18 @@ impl Store {
         let tags = self.tags.chunks_exact_mut(self.capacity);
         let entries = self.entries.chunks_exact_mut(self.capacity);
         let regions = tags.zip(entries).zip(&mut self.counts);
-        let regions = regions.map(|((tags, entries), count)| Region { tags, entries, count });
-        (regions.collect(), Stored { arena: &self.arena, stride: self.stride })
+        let regions = regions.map(|((tags, entries), count)| Region {
+            tags,
+            entries,
+            count,
+        });
+        (
+            regions.collect(),
+            Stored {
+                arena: &self.arena,
+                stride: self.stride,
+            },
+        )
     }
 
     /// Gives an entry that stands for a candidate its number.
@@ -255,7 +276,10 @@ pub(crate) struct Stored<'a> {
 
 impl Stored<'_> {
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
-        same_bytes(&self.arena[state * self.stride..(state + 1) * self.stride], words)
+        same_bytes(
+            &self.arena[state * self.stride..(state + 1) * self.stride],
+            words,
+        )
     }
 }
 
@@ -319,7 +343,9 @@ mod tests {
     #[test]
     fn genealogy_remembers_every_parent() {
         let mut genealogy = Genealogy::default();
-        let parents: Vec<u64> = (0..1000u64).map(|i| if i < 3 { 0 } else { i * i / 1500 + 1 }).collect();
+        let parents: Vec<u64> = (0..1000u64)
+            .map(|i| if i < 3 { 0 } else { i * i / 1500 + 1 })
+            .collect();
         parents.iter().for_each(|&p| genealogy.birth(p));
         for (child, &parent) in parents.iter().enumerate() {
             assert_eq!(genealogy.parent(child), (parent as usize).checked_sub(1));

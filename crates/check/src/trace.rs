@@ -90,12 +90,25 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
     }
     let program = compile(model, true);
     if start as usize >= program.starts.len() {
-        return Err(format!("there is no start state {start}; the model has {}", program.starts.len()));
+        return Err(format!(
+            "there is no start state {start}; the model has {}",
+            program.starts.len()
+        ));
     }
     if let Some(bad) = rules.iter().find(|&&r| r as usize >= program.rules.len()) {
-        return Err(format!("there is no rule {bad}; the model has {}", program.rules.len()));
+        return Err(format!(
+            "there is no rule {bad}; the model has {}",
+            program.rules.len()
+        ));
     }
-    tell(model, &program, &Path { start, rules: rules.to_vec() })
+    tell(
+        model,
+        &program,
+        &Path {
+            start,
+            rules: rules.to_vec(),
+        },
+    )
 }
 
 /// Walks along a path on a program that was compiled with notes.
@@ -109,16 +122,21 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
     };
     let start = machine.start(path.start);
     let slots = || program.slots.iter().enumerate();
-    let initial = slots().filter(|&(i, slot)| machine.frame[i] != slot.lo).map(|(i, slot)| Setting {
-        variable: slot.name.clone(),
-        value: show(i, machine.frame[i]),
-    });
+    let initial = slots()
+        .filter(|&(i, slot)| machine.frame[i] != slot.lo)
+        .map(|(i, slot)| Setting {
+            variable: slot.name.clone(),
+            value: show(i, machine.frame[i]),
+        });
     let mut trace = Trace {
         start: program.start_name(model, path.start),
         start_index: path.start,
         initial: initial.collect(),
         steps: Vec::new(),
-        sequence: Sequence { agents: model.agents.clone(), steps: Vec::new() },
+        sequence: Sequence {
+            agents: model.agents.clone(),
+            steps: Vec::new(),
+        },
         fault: start.err().map(explain),
     };
     chart.take(model, program, &mut machine);
@@ -131,16 +149,27 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
         let instance = &program.rules[rule as usize];
         let fired = match machine.enabled(instance) {
             Ok(true) => machine.fire(instance),
-            Ok(false) => return Err(format!("`{name}` is not enabled after {} steps", trace.steps.len())),
+            Ok(false) => {
+                return Err(format!(
+                    "`{name}` is not enabled after {} steps",
+                    trace.steps.len()
+                ))
+            }
             Err(fault) => Err(fault),
         };
         trace.fault = fired.err().map(explain);
-        let changed = slots().filter(|&(i, _)| before[i] != machine.frame[i]).map(|(i, slot)| Change {
-            variable: slot.name.clone(),
-            from: show(i, before[i]),
-            to: show(i, machine.frame[i]),
+        let changed = slots()
+            .filter(|&(i, _)| before[i] != machine.frame[i])
+            .map(|(i, slot)| Change {
+                variable: slot.name.clone(),
+                from: show(i, before[i]),
+                to: show(i, machine.frame[i]),
+            });
+        trace.steps.push(TraceStep {
+            rule: name,
+            rule_index: rule,
+            changes: changed.collect(),
         });
-        trace.steps.push(TraceStep { rule: name, rule_index: rule, changes: changed.collect() });
         chart.take(model, program, &mut machine);
     }
     trace.sequence.steps = chart.steps;
@@ -150,7 +179,8 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
 /// The trace of a path that a search has found.
 pub(crate) fn found(model: &Model, path: &Path) -> Trace {
     let program = compile(model, true);
-    tell(model, &program, path).unwrap_or_else(|why| panic!("a path of the search can be walked, but {why}"))
+    tell(model, &program, path)
+        .unwrap_or_else(|why| panic!("a path of the search can be walked, but {why}"))
 }
 
 /// A chart in the making.
@@ -171,7 +201,10 @@ impl Chart {
     }
 
     fn draw(&mut self, model: &Model, note: &Note, values: &[i32]) {
-        let mut words = Words { model, values: values.iter() };
+        let mut words = Words {
+            model,
+            values: values.iter(),
+        };
         let agent = words.next() as usize;
         let line = note.line.as_ref().map(|_| words.next() as u32);
         let action = match &note.action {
@@ -180,24 +213,44 @@ impl Chart {
                 let message = words.say(message);
                 let flight = self.next_flight();
                 self.flying.push((message.clone(), agent, to, line, flight));
-                Action::Send { message, to, flight }
+                Action::Send {
+                    message,
+                    to,
+                    flight,
+                }
             }
             NoteAction::Receive { message, .. } => {
                 let from = words.next() as usize;
                 let message = words.say(message);
                 let this = (message.as_str(), from, agent, line);
-                let sent = self.flying.iter().position(|(m, from, to, line, _)| (m.as_str(), *from, *to, *line) == this);
+                let sent = self
+                    .flying
+                    .iter()
+                    .position(|(m, from, to, line, _)| (m.as_str(), *from, *to, *line) == this);
                 let flight = match sent {
                     Some(i) => self.flying.remove(i).4,
                     // In flight from the start.
                     None => self.next_flight(),
                 };
-                Action::Receive { message, from, flight }
+                Action::Receive {
+                    message,
+                    from,
+                    flight,
+                }
             }
-            NoteAction::Does(phrase) => Action::Does { what: words.say(phrase) },
-            NoteAction::Becomes(phrase) => Action::Becomes { state: words.say(phrase) },
+            NoteAction::Does(phrase) => Action::Does {
+                what: words.say(phrase),
+            },
+            NoteAction::Becomes(phrase) => Action::Becomes {
+                state: words.say(phrase),
+            },
         };
-        self.steps.push(ChartStep { agent, action, line, visible: note.visible });
+        self.steps.push(ChartStep {
+            agent,
+            action,
+            line,
+            visible: note.visible,
+        });
     }
 
     fn next_flight(&mut self) -> u32 {

@@ -273,7 +273,9 @@ impl Validator<'_> {
             }
         }
         if instances > MAX_INSTANCES {
-            self.error(format!("its parameters make {instances} instances; the most is {MAX_INSTANCES}"));
+            self.error(format!(
+                "its parameters make {instances} instances; the most is {MAX_INSTANCES}"
+            ));
         }
     }
 

@@ -1,0 +1,542 @@
+//! A model printed as Murphi, for an independent checker to confirm.
+//!
+//! The text is in the dialect of Rumur. It has no undefined values: start states clear all
+//! variables first. Without symmetry reduction Rumur reaches exactly the states of the model.
+//! [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
+//! spontaneous rules; [`Style::Drain`] asks for the whole property instead.
+//! Notes and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
+
+use crate::model::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// What the text should decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    /// The model as it is: same states, and `liveness` where the model can be quiescent.
+    #[default]
+    Plain,
+    /// A further boolean becomes true at any moment and then keeps spontaneous rules from firing, so that `liveness`
+    /// says what drain says. There are more states, and deadlock must not be looked for.
+    Drain,
+}
+
+/// The options that Rumur needs to decide what [`crate::check`] decides.
+pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
+    let mut options = vec!["--symmetry-reduction", "off"];
+    if model.deadlock != Deadlock::Stuttering || style == Style::Drain {
+        options.extend(["--deadlock-detection", "off"]);
+    }
+    options
+}
+
+/// Prints a valid model.
+pub fn print(model: &Model, style: Style) -> String {
+    let mut p = Printer {
+        model,
+        text: String::new(),
+        indent: 0,
+        names: Names::new(model),
+    };
+    p.model(style);
+    p.text
+}
+
+/// Words that one Murphi checker or the other keeps for itself.
+const KEYWORDS: &str = "alias array assert assume begin boolean by case choose clear const cover do else elsif end \
+    endalias endchoose endexists endfor endforall endfunction endif endprocedure endrecord endrule endruleset \
+    endstartstate endswitch endwhile enum error exists false for forall from function if in interleaved invariant \
+    ismember isundefined liveness multiset multisetadd multisetcount multisetremove multisetremovepred of pctl \
+    procedure process program put real record return rule ruleset scalarset startstate switch then to traceuntil \
+    true type undefine undefined union until var while externfun externproc log log10 exp sin cos tan fabs floor \
+    ceil sqrt fmod pow asin acos atan sinh cosh tanh";
+
+/// An identifier for everything that Murphi names, each different from all others.
+struct Names {
+    types: Vec<String>,
+    variables: Vec<String>,
+    tables: Vec<String>,
+    labels: FxHashMap<(u32, u32), String>,
+    draining: String,
+}
+
+/// Turns any text into an identifier that is not in `taken` yet.
+fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut name: String = text.chars().map(safe).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert(0, 'x');
+    }
+    let base = name.clone();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{base}_{number}");
+    }
+    name
+}
+
+/// The keywords, which are keywords in any case.
+fn keywords() -> FxHashSet<String> {
+    let spellings = |k: &str| {
+        [
+            k.to_string(),
+            k.to_uppercase(),
+            k[..1].to_uppercase() + &k[1..],
+        ]
+    };
+    KEYWORDS.split_whitespace().flat_map(spellings).collect()
+}
+
+impl Names {
+    fn new(model: &Model) -> Names {
+        let mut taken = keywords();
+        let mut labels = FxHashMap::default();
+        let mut variables = vec![String::new(); model.variables.len()];
+        // The state's names are what people look for, so they are the last to be changed.
+        for (variable, name) in model.variables.iter().zip(&mut variables) {
+            if variable.role == Role::State {
+                *name = identifier(&variable.name, &mut taken);
+            }
+        }
+        for (t, named) in model.types.iter().enumerate() {
+            if let Type::Enum(all) = &named.ty {
+                for (i, label) in all.iter().enumerate() {
+                    labels.insert((t as u32, i as u32), identifier(label, &mut taken));
+                }
+            }
+        }
+        let types = model.types.iter().map(|named| match named.ty {
+            Type::Bool => "boolean".to_string(),
+            _ => identifier(&named.name, &mut taken),
+        });
+        let types = types.collect();
+        let tables = model
+            .tables
+            .iter()
+            .map(|t| identifier(&t.name, &mut taken))
+            .collect();
+        for (variable, name) in model.variables.iter().zip(&mut variables) {
+            if variable.role != Role::State {
+                *name = identifier(&variable.name, &mut taken);
+            }
+        }
+        let draining = identifier("draining", &mut taken);
+        Names {
+            types,
+            variables,
+            tables,
+            labels,
+            draining,
+        }
+    }
+}
+
+/// Text in quotes.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| {
+        if c == '"' || c == '\\' || c.is_control() {
+            '\''
+        } else {
+            c
+        }
+    };
+    format!("\"{}\"", text.chars().map(plain).collect::<String>())
+}
+
+/// How tightly an expression binds; a part that binds less than its place asks for gets parentheses.
+mod binds {
+    pub const CONDITIONAL: u8 = 1;
+    pub const IMPLIES: u8 = 2;
+    pub const OR: u8 = 3;
+    pub const AND: u8 = 4;
+    pub const NOT: u8 = 5;
+    pub const COMPARE: u8 = 6;
+    pub const SUM: u8 = 7;
+    pub const PRODUCT: u8 = 8;
+    pub const ATOM: u8 = 9;
+}
+
+struct Printer<'a> {
+    model: &'a Model,
+    text: String,
+    indent: usize,
+    names: Names,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        if line.is_empty() {
+            self.text.push('\n');
+        } else {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.text, "{:1$}{line}", "", 2 * self.indent);
+        }
+    }
+
+    fn nested(&mut self, f: impl FnOnce(&mut Self)) {
+        self.indent += 1;
+        f(self);
+        self.indent -= 1;
+    }
+
+    fn model(&mut self, style: Style) {
+        let model = self.model;
+        let name: String = model
+            .name
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        self.line(format!("-- {name}"));
+        self.line("-- Printed by Cohkit for Rumur; every variable always has a value.");
+        self.line(format!(
+            "-- Check with: rumur {}",
+            rumur_options(model, style).join(" ")
+        ));
+        self.line("");
+        self.declarations(style);
+        for (t, table) in model.tables.iter().enumerate() {
+            self.table(t, table);
+        }
+        let draining = self.names.draining.clone();
+        for start in &model.starts {
+            self.ruleset(&start.parameters, |p| {
+                p.line(format!("startstate {}", quoted(&start.name)));
+                p.locals(&start.body);
+                p.nested(|p| {
+                    for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
+                    {
+                        if variable.role == Role::State {
+                            p.line(format!("clear {name};"));
+                        }
+                    }
+                    if style == Style::Drain {
+                        p.line(format!("{draining} := false;"));
+                    }
+                    p.block(&start.body);
+                });
+                p.line("end;");
+            });
+        }
+        if style == Style::Drain {
+            self.line("rule \"nothing new from now on\"");
+            self.line(format!(
+                "  !{draining} ==>\nbegin\n  {draining} := true;\nend;"
+            ));
+            self.line("");
+        }
+        for rule in &model.rules {
+            self.ruleset(&rule.parameters, |p| {
+                let kind = if rule.spontaneous {
+                    "  -- spontaneous"
+                } else {
+                    ""
+                };
+                p.line(format!("rule {}{kind}", quoted(&rule.name)));
+                let guard = match style == Style::Drain && rule.spontaneous {
+                    true => format!("!{draining} & {}", p.expr(&rule.guard, binds::NOT)),
+                    false => p.expr(&rule.guard, 0),
+                };
+                p.line(format!("  {guard} ==>"));
+                p.locals(&rule.body);
+                p.nested(|p| p.block(&rule.body));
+                p.line("end;");
+            });
+        }
+        for invariant in &model.invariants {
+            let claim = self.expr(&invariant.holds, 0);
+            self.line(format!(
+                "invariant {}\n  {claim};\n",
+                quoted(&invariant.name)
+            ));
+        }
+        if let Some(quiescent) = &model.quiescent {
+            let claim = self.expr(quiescent, 0);
+            self.line(format!("liveness \"quiescent\"\n  {claim};"));
+        }
+    }
+
+    fn declarations(&mut self, style: Style) {
+        let model = self.model;
+        if model.types.len() > 1 {
+            self.line("type");
+        }
+        for (t, named) in model.types.iter().enumerate().skip(1) {
+            let name = self.names.types[t].clone();
+            match &named.ty {
+                Type::Record(fields) => {
+                    self.line(format!("  {name}: record"));
+                    for (field, ty) in fields {
+                        let field = self.field(fields, field);
+                        self.line(format!("    {field}: {};", self.names.types[ty.index()]));
+                    }
+                    self.line("  end;");
+                }
+                ty => {
+                    let text = self.simple_type(t, ty);
+                    self.line(format!("  {name}: {text};"));
+                }
+            }
+        }
+        self.line("");
+        self.line("var");
+        for (variable, name) in model.variables.iter().zip(self.names.variables.clone()) {
+            if variable.role == Role::State {
+                self.line(format!(
+                    "  {name}: {};",
+                    self.names.types[variable.ty.index()]
+                ));
+            }
+        }
+        if style == Style::Drain {
+            self.line(format!("  {}: boolean;", self.names.draining));
+        }
+        self.line("");
+    }
+
+    fn simple_type(&self, t: usize, ty: &Type) -> String {
+        match ty {
+            Type::Enum(labels) => {
+                let label = |i: usize| self.names.labels[&(t as u32, i as u32)].as_str();
+                format!(
+                    "enum {{ {} }}",
+                    (0..labels.len()).map(label).collect::<Vec<_>>().join(", ")
+                )
+            }
+            Type::Range { lo, hi } => format!("{lo} .. {hi}"),
+            Type::Array { index, element } => {
+                let name = |id: &TypeId| &self.names.types[id.index()];
+                format!("array [{}] of {}", name(index), name(element))
+            }
+            Type::Bool | Type::Record(_) => "boolean".into(),
+        }
+    }
+
+    /// The identifier of a record's field.
+    fn field(&self, fields: &[(String, TypeId)], wanted: &str) -> String {
+        let mut taken = keywords();
+        for (field, _) in fields {
+            let name = identifier(field, &mut taken);
+            if field == wanted {
+                return name;
+            }
+        }
+        wanted.to_string()
+    }
+
+    /// A value of a simple type.
+    fn constant(&self, ty: TypeId, value: i32) -> String {
+        match self.names.labels.get(&(ty.0, value as u32)) {
+            Some(label) => label.clone(),
+            None => self.model.show(ty, value),
+        }
+    }
+
+    fn table(&mut self, t: usize, table: &Table) {
+        let name = self.names.tables[t].clone();
+        let (index, result) = (table.index.index(), table.result.index());
+        self.line(format!(
+            "function {name}(i_: {}): {};",
+            self.names.types[index], self.names.types[result]
+        ));
+        self.line("begin");
+        self.line("  switch i_");
+        let lo = self.model.bounds(table.index).map_or(0, |b| b.0);
+        for (i, &value) in table.values.iter().enumerate() {
+            let (i, value) = (
+                self.constant(table.index, lo + i as i32),
+                self.constant(table.result, value),
+            );
+            self.line(format!("    case {i}: return {value};"));
+        }
+        self.line("  end;");
+        self.line("end;");
+        self.line("");
+    }
+
+    fn ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
+        let quantifier = |p: &VariableId| {
+            let ty = self.model.variable(*p).ty;
+            format!(
+                "{}: {}",
+                self.names.variables[p.index()],
+                self.names.types[ty.index()]
+            )
+        };
+        let quantifiers: Vec<_> = parameters.iter().map(quantifier).collect();
+        if quantifiers.is_empty() {
+            f(self);
+        } else {
+            self.line(format!("ruleset {} do", quantifiers.join("; ")));
+            self.nested(f);
+            self.line("end;");
+        }
+        self.line("");
+    }
+
+    /// Declares the locals of a body, and begins it.
+    fn locals(&mut self, body: &[Stmt]) {
+        let mut locals = Vec::new();
+        collect_locals(body, &mut locals);
+        if !locals.is_empty() {
+            self.line("var");
+        }
+        for id in locals {
+            let ty = self.model.variable(id).ty.index();
+            self.line(format!(
+                "  {}: {};",
+                self.names.variables[id.index()],
+                self.names.types[ty]
+            ));
+        }
+        self.line("begin");
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(place, value) => {
+                let (place, value) = (self.place(place), self.expr(value, 0));
+                self.line(format!("{place} := {value};"));
+            }
+            Stmt::Let(id, Some(value)) => {
+                let value = self.expr(value, 0);
+                self.line(format!("{} := {value};", self.names.variables[id.index()]));
+            }
+            Stmt::Let(id, None) => {
+                self.line(format!("clear {};", self.names.variables[id.index()]))
+            }
+            Stmt::Clear(place) => {
+                let place = self.place(place);
+                self.line(format!("clear {place};"));
+            }
+            Stmt::If(condition, then, otherwise) => {
+                let condition = self.expr(condition, 0);
+                self.line(format!("if {condition} then"));
+                self.nested(|p| p.block(then));
+                if !otherwise.is_empty() {
+                    self.line("else");
+                    self.nested(|p| p.block(otherwise));
+                }
+                self.line("end;");
+            }
+            Stmt::For(id, body) => {
+                let ty = self.model.variable(*id).ty.index();
+                let head = format!(
+                    "for {}: {} do",
+                    self.names.variables[id.index()],
+                    self.names.types[ty]
+                );
+                self.line(head);
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::Error(name) => self.line(format!("error {};", quoted(name))),
+            Stmt::Assert(name, claim) => {
+                let claim = self.expr(claim, 0);
+                self.line(format!("assert {claim} {};", quoted(name)));
+            }
+            Stmt::Note(_) => {}
+        }
+    }
+
+    fn place(&self, place: &Place) -> String {
+        let mut text = self.names.variables[place.variable.index()].clone();
+        let mut ty = self.model.variable(place.variable).ty;
+        for step in &place.path {
+            match (self.model.ty(ty), step) {
+                (Type::Array { element, .. }, Step::Index(e)) => {
+                    text = format!("{text}[{}]", self.expr(e, 0));
+                    ty = *element;
+                }
+                (Type::Record(fields), Step::Field(name)) => {
+                    text = format!("{text}.{}", self.field(fields, name));
+                    ty = fields.iter().find(|f| f.0 == *name).map_or(ty, |f| f.1);
+                }
+                // Excluded by validation.
+                _ => {}
+            }
+        }
+        text
+    }
+
+    /// An expression, in parentheses if it binds less tightly than `wanted`.
+    fn expr(&self, e: &Expr, wanted: u8) -> String {
+        let (text, own) = self.bare(e);
+        if own < wanted {
+            format!("({text})")
+        } else {
+            text
+        }
+    }
+
+    fn bare(&self, e: &Expr) -> (String, u8) {
+        use binds::*;
+        match e {
+            Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
+            Expr::Bool(b) => (b.to_string(), ATOM),
+            Expr::Label(ty, n) => (self.constant(*ty, *n as i32), ATOM),
+            Expr::Read(place) => (self.place(place), ATOM),
+            Expr::Table(id, index) => (
+                format!("{}({})", self.names.tables[id.index()], self.expr(index, 0)),
+                ATOM,
+            ),
+            Expr::Not(a) => (format!("!{}", self.expr(a, ATOM)), NOT),
+            Expr::Negate(a) => (format!("-{}", self.expr(a, ATOM)), PRODUCT),
+            Expr::If(c, a, b) => {
+                let next = CONDITIONAL + 1;
+                let (c, a, b) = (self.expr(c, next), self.expr(a, next), self.expr(b, next));
+                (format!("{c} ? {a} : {b}"), CONDITIONAL)
+            }
+            Expr::Forall(id, body) => (self.quantified("forall", *id, body), ATOM),
+            Expr::Exists(id, body) => (self.quantified("exists", *id, body), ATOM),
+            Expr::Binary(op, a, b) => {
+                let (sign, own, left, right) = match op {
+                    Operator::Implies => ("->", IMPLIES, OR, OR),
+                    Operator::Or => ("|", OR, OR, AND),
+                    Operator::And => ("&", AND, AND, NOT),
+                    Operator::Equal => ("=", COMPARE, SUM, SUM),
+                    Operator::NotEqual => ("!=", COMPARE, SUM, SUM),
+                    Operator::Less => ("<", COMPARE, SUM, SUM),
+                    Operator::LessOrEqual => ("<=", COMPARE, SUM, SUM),
+                    Operator::Greater => (">", COMPARE, SUM, SUM),
+                    Operator::GreaterOrEqual => (">=", COMPARE, SUM, SUM),
+                    Operator::Add => ("+", SUM, SUM, PRODUCT),
+                    Operator::Subtract => ("-", SUM, SUM, PRODUCT),
+                    Operator::Multiply => ("*", PRODUCT, PRODUCT, ATOM),
+                    Operator::Divide => ("/", PRODUCT, PRODUCT, ATOM),
+                    Operator::Remainder => ("%", PRODUCT, PRODUCT, ATOM),
+                };
+                (
+                    format!("{} {sign} {}", self.expr(a, left), self.expr(b, right)),
+                    own,
+                )
+            }
+        }
+    }
+
+    fn quantified(&self, word: &str, id: VariableId, body: &Expr) -> String {
+        let ty = self.model.variable(id).ty.index();
+        let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
+        format!("{word} {name}: {ty} do {} end", self.expr(body, 0))
+    }
+}
+
+/// The locals that a block begins, each once, in order.
+fn collect_locals(block: &[Stmt], locals: &mut Vec<VariableId>) {
+    for stmt in block {
+        match stmt {
+            Stmt::Let(id, _) if !locals.contains(id) => locals.push(*id),
+            Stmt::If(_, a, b) => {
+                collect_locals(a, locals);
+                collect_locals(b, locals);
+            }
+            Stmt::For(_, body) => collect_locals(body, locals),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Are verdicts, counts and counterexamples of known models what they should be, for any number of threads?
+
+mod models;
+
+use cohkit_check::model::*;
+use cohkit_check::report::{Outcome, Property, Report, Status};
+use cohkit_check::search::Reason;
+use cohkit_check::trace::replay;
+use cohkit_check::{check, Options};
+use models::Ending;
+use std::sync::atomic::AtomicBool;
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        ..Options::default()
+    }
+}
+
+fn run(model: &Model, options: &Options) -> Report {
+    check(model, options).unwrap()
+}
+
+/// `verified`, or property and length of the trace; then states, transitions and depth.
+fn told(report: &Report) -> String {
+    let verdict = match &report.outcome {
+        Outcome::Verified => "verified".to_string(),
+        Outcome::Violated {
+            property, trace, ..
+        } => format!("{property} after {}", trace.steps.len()),
+        Outcome::Undecided { reason } => format!("{reason:?}"),
+    };
+    format!(
+        "{verdict}; {} {} {}",
+        report.states, report.transitions, report.depth
+    )
+}
+
+#[test]
+fn known_models_have_their_verdicts_and_counts() {
+    let pinned = [
+        (models::peterson(2), "verified; 20 34 6"),
+        (models::peterson(3), "verified; 288 651 14"),
+        (models::peterson(4), "verified; 4752 13080 24"),
+        (models::dining(3), "no deadlock after 3; 14 24 3"),
+        (models::overflow(), "values in range after 3; 4 5 2"),
+        (models::drain(Ending::Answered), "verified; 8 16 4"),
+        (models::drain(Ending::Stuck), "drain after 2; 12 24 5"),
+        (models::drain(Ending::Retried), "drain after 2; 16 36 6"),
+        (models::every_construct(), "verified; 65705 455395 20"),
+        (models::copies(1, false), "verified; 20 30 9"),
+    ];
+    let told: Vec<_> = pinned
+        .iter()
+        .map(|(m, _)| format!("{}: {}", m.name, told(&run(m, &flat()))))
+        .collect();
+    let wanted: Vec<_> = pinned
+        .iter()
+        .map(|(m, w)| format!("{}: {w}", m.name))
+        .collect();
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn a_dead_end_and_a_livelock_are_told_apart() {
+    for (ending, word) in [(Ending::Stuck, "dead end"), (Ending::Retried, "livelock")] {
+        let report = run(&models::drain(ending), &flat());
+        let Outcome::Violated {
+            property: Property::Drain,
+            message,
+            trace,
+        } = report.outcome
+        else {
+            panic!("{:?}", report.outcome)
+        };
+        assert!(message.starts_with(word), "{message}");
+        let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
+        assert_eq!(rules, ["ask", "refuse"]);
+        // Everything else has been found to hold.
+        let status = |p: Property| {
+            report
+                .properties
+                .iter()
+                .find(|r| r.property == p)
+                .map(|r| r.status)
+        };
+        assert_eq!(status(Property::WellDefined), Some(Status::Holds));
+        assert_eq!(status(Property::Drain), Some(Status::Violated));
+    }
+}
+
+#[test]
+fn a_trace_says_what_changed_and_can_be_walked_again() {
+    let model = models::overflow();
+    let Outcome::Violated { trace, message, .. } = run(&model, &flat()).outcome else {
+        panic!()
+    };
+    assert_eq!(message, "the value 4 is stored in `n`, which holds 0..3");
+    let text = "\
+start: from 1
+     n = 1
+  1. up
+     n: 1 -> 2
+  2. up
+     n: 2 -> 3
+  3. up
+     here the value 4 is stored in `n`, which holds 0..3
+";
+    assert_eq!(trace.to_string(), text);
+    let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+    assert_eq!(
+        replay(&model, trace.start_index, &rules).as_ref(),
+        Ok(&*trace)
+    );
+    assert_eq!(
+        replay(&model, 0, &[1]),
+        Err("`down` is not enabled after 0 steps".into())
+    );
+    assert_eq!(
+        replay(&model, 0, &[7]),
+        Err("there is no rule 7; the model has 2".into())
+    );
+    assert_eq!(
+        replay(&model, 5, &[]),
+        Err("there is no start state 5; the model has 2".into())
+    );
+    let json = serde_json::to_value(&trace).unwrap();
+    assert_eq!(
+        json["steps"][1]["changes"][0],
+        serde_json::json!({"variable": "n", "from": "2", "to": "3"})
+    );
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_report() {
+    let mut broken = models::peterson(4);
+    // Processes may enter together: an invariant fails deep inside the graph.
+    broken.rules[2].guard = Expr::Bool(true);
+    let mut deadlocked = models::peterson(4);
+    deadlocked.rules.pop();
+    deadlocked.quiescent = None;
+    let all = [
+        models::peterson(4),
+        models::peterson(5),
+        broken,
+        deadlocked,
+        models::dining(8),
+        models::copies(3, true),
+    ];
+    for model in &all {
+        let one = run(model, &flat());
+        for threads in [2, 4] {
+            assert_eq!(
+                run(model, &Options { threads, ..flat() }),
+                one,
+                "{} with {threads} threads",
+                model.name
+            );
+        }
+        let limits = Options {
+            max_states: Some(3000),
+            ..flat()
+        };
+        let one = run(model, &limits);
+        for threads in [2, 4] {
+            assert_eq!(
+                run(model, &Options { threads, ..limits }),
+                one,
+                "{} limited",
+                model.name
+            );
+        }
+    }
+}
+
+#[test]
+fn limits_end_undecided_and_say_what_was_covered() {
+    let model = models::peterson(5);
+    let undecided = |options: Options| told(&run(&model, &options));
+    assert_eq!(
+        undecided(Options {
+            max_states: Some(1000),
+            ..flat()
+        }),
+        "MaxStates; 1000 2557 8"
+    );
+    assert_eq!(
+        undecided(Options {
+            max_depth: Some(7),
+            ..flat()
+        }),
+        "MaxDepth; 902 2365 7"
+    );
+    assert_eq!(
+        run(
+            &model,
+            &Options {
+                max_states: Some(88560),
+                ..flat()
+            }
+        )
+        .outcome,
+        Outcome::Verified
+    );
+    let small = run(
+        &model,
+        &Options {
+            max_memory: Some(100_000),
+            ..flat()
+        },
+    );
+    assert_eq!(
+        small.outcome,
+        Outcome::Undecided {
+            reason: Reason::MaxMemory
+        }
+    );
+    assert!(
+        small.states > 1000 && small.states < 88560,
+        "{}",
+        small.states
+    );
+    let cancel = AtomicBool::new(true);
+    let stopped = run(
+        &model,
+        &Options {
+            cancel: Some(&cancel),
+            ..flat()
+        },
+    );
+    assert_eq!(
+        stopped.outcome,
+        Outcome::Undecided {
+            reason: Reason::Interrupted
+        }
+    );
+    assert!(stopped
+        .properties
+        .iter()
+        .all(|p| p.status == Status::Undecided));
+}
+
+#[test]
+fn independent_parts_give_the_counts_of_the_whole() {
+    for (parts, last) in [(2, false), (3, false), (2, true), (3, true)] {
+        let mut model = models::copies(parts, last);
+        let deadlock = run(&model, &Options::default());
+        assert_eq!(
+            told(&deadlock).split(';').next(),
+            told(&run(&model, &flat())).split(';').next()
+        );
+        if let Outcome::Violated { trace, .. } = &deadlock.outcome {
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            assert_eq!(
+                replay(&model, trace.start_index, &rules).as_ref(),
+                Ok(&**trace)
+            );
+        }
+        assert_eq!(deadlock.outcome == Outcome::Verified, !last);
+        // A deadlock ends the search of the whole early, so the counts are compared without.
+        model.deadlock = Deadlock::Off;
+        let (whole, apart) = (run(&model, &flat()), run(&model, &Options::default()));
+        assert_eq!(whole.components, (1, 1));
+        assert_eq!(
+            apart.components,
+            (parts as usize, 1),
+            "constants join nothing and copies are equal"
+        );
+        assert_eq!(told(&apart), told(&whole), "{parts} {last}");
+    }
+}
