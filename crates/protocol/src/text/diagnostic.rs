@@ -1,5 +1,6 @@
 //! Diagnostics: what is wrong, where, and what to do about it.
 
+use super::lexer::LONGEST_NAME;
 use super::{Span, LONGEST_TEXT};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rustc_hash::FxHashSet;
@@ -243,6 +244,8 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     let strange = |character: char| {
         (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
     };
+    // Most texts are plain, which bytes show faster than characters.
+    let plain = |byte: &u8| (b' '..0x7f).contains(byte) || *byte == b'\n';
     if text.len() > LONGEST_TEXT {
         sink.push(
             Diagnostic::new(
@@ -254,6 +257,8 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
                 "a protocol text has at most {LONGEST_TEXT} bytes; is this the right file?"
             )),
         );
+    } else if text.as_bytes().iter().all(plain) {
+        return true;
     } else if let Some((place, character)) = text
         .char_indices()
         .find(|&(_, character)| strange(character))
@@ -271,7 +276,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     sink.count() == 0
 }
 
-/// ``did you mean `X`? `` or the names that exist, for a name that does not.
+/// ``did you mean `X`? `` and the names that exist, for a name that does not.
 pub(super) fn suggestion<'a>(
     wrong: &str,
     kind: &str,
@@ -283,38 +288,39 @@ pub(super) fn suggestion<'a>(
         .filter(|name| name.len().abs_diff(wrong.len()) <= 3)
         .map(|name| (distance(wrong, name), name))
         .min()
-        .filter(|&(distance, name)| {
-            distance < wrong.len() && distance <= 1 + wrong.len().max(name.len()) / 4
-        });
-    let mut listed: Vec<String> = names
-        .clone()
-        .take(SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let number = names.count();
-    if number > SHOWN {
-        listed.push(format!("and {} more", number - SHOWN));
+        .filter(|&(far, name)| far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4);
+    let mut help = String::with_capacity(256);
+    if let Some((_, name)) = nearest {
+        help.extend(["did you mean `", name, "`? "]);
     }
     let plural = if kind == "variable or field" {
-        "variables and fields".to_string()
+        "variables and fields"
     } else {
-        format!("{kind}s")
+        kind
     };
-    let exist = match number {
-        0 => format!("there are no {plural}"),
-        1 => format!("the only {kind} is {}", listed[0]),
-        _ => format!("the {plural} are {}", listed.join(", ")),
-    };
-    match nearest {
-        Some((_, name)) => format!("did you mean `{name}`? {exist}"),
-        None => exist,
+    let s = if plural == kind { "s" } else { "" };
+    let number = names.clone().count();
+    match number {
+        0 => help.extend(["there are no ", plural, s]),
+        1 => help.extend(["the only ", kind, " is "]),
+        _ => help.extend(["the ", plural, s, " are "]),
     }
+    for (index, name) in names.take(SHOWN).enumerate() {
+        help.extend([if index > 0 { ", `" } else { "`" }, name, "`"]);
+    }
+    if number > SHOWN {
+        help.push_str(&format!(", and {} more", number - SHOWN));
+    }
+    help
 }
 
-/// Edit distance, ignoring case: insert, delete, replace.
+/// Edit distance, ignoring case: insert, delete, replace. Long names are far from each other.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut row: [usize; LONGEST_NAME + 1] = std::array::from_fn(|place| place);
+    if other.len() > LONGEST_NAME {
+        return usize::MAX;
+    }
     for (i, a) in one.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
         for (j, b) in other.iter().enumerate() {

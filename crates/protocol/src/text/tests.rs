@@ -69,6 +69,24 @@ fn eci_is_read_completely() {
 }
 
 #[test]
+fn every_shipped_text_is_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
+    let mut number = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("a folder can be listed").path();
+        if path.extension().is_some_and(|extension| extension == "coh") {
+            let protocol = good(&std::fs::read_to_string(&path).expect("a text"));
+            assert_eq!(
+                Some(protocol.name.replace('_', "-").as_str()),
+                path.file_stem().and_then(|stem| stem.to_str())
+            );
+            number += 1;
+        }
+    }
+    assert!(number >= 5, "{number} texts");
+}
+
+#[test]
 fn rows_of_a_directory_protocol_become_rules() {
     let msi = good(MSI);
     let Home::Controller(home) = &msi.home else {

@@ -1,0 +1,85 @@
+//! Mutation fuzzing of the text front end.
+//!
+//! ```text
+//! cargo run --release -p cohkit-protocol --example fuzz_text -- SEED COUNT
+//! ```
+//!
+//! Runs the texts `SEED .. SEED + COUNT`, on all cores; each text depends on its own number alone,
+//! so the result does not depend on the number of threads and a failing text is run again
+//! by the command printed for it. Ends with one line of JSON; exit code 1 after a failure.
+//! A text that ends the process or never returns shows no message: the last progress
+//! line on standard error then says where to look.
+
+mod mutate;
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Texts a thread takes at a time.
+const BATCH: u64 = 10_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Option<Vec<u64>> = arguments
+        .iter()
+        .map(|argument| argument.parse().ok())
+        .collect();
+    let Some([seed, count]) = numbers.as_deref() else {
+        eprintln!("usage: fuzz_text SEED COUNT");
+        return ExitCode::from(2);
+    };
+    let (seed, count) = (*seed, *count);
+    let begin = Instant::now();
+    // A panic is reported below, with its text.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let corpus = mutate::Corpus::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                if first >= count {
+                    return;
+                }
+                if first > 0 && first % 1_000_000 == 0 {
+                    eprintln!("{first} of {count}, {:.0} s", begin.elapsed().as_secs_f64());
+                }
+                for number in first..count.min(first + BATCH) {
+                    let number = seed.wrapping_add(number);
+                    let text = corpus.text(number);
+                    let outcome = catch_unwind(AssertUnwindSafe(|| mutate::check(&text, number % 16 == 0)));
+                    match outcome {
+                        Ok(Ok(true)) => {
+                            accepted.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(Ok(false)) => {}
+                        failure => {
+                            let why = failure.map_or_else(panic_message, |result| result.unwrap_err());
+                            if failures.fetch_add(1, Ordering::Relaxed) < 10 {
+                                println!("failed: {why}\n----\n{text}\n----");
+                                println!("cargo run --release -p cohkit-protocol --example fuzz_text -- {number} 1");
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (accepted, failures) = (accepted.into_inner(), failures.into_inner());
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "{{\"target\": \"fuzz_text\", \"seed\": {seed}, \"executions\": {count}, \"accepted\": {accepted}, \
+         \"failures\": {failures}, \"run\": {{\"seconds\": {seconds:.1}, \"per_second\": {:.0}}}}}",
+        count as f64 / seconds
+    );
+    ExitCode::from(u8::from(failures > 0))
+}
+
+fn panic_message(panic: Box<dyn std::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+    format!("panic: {}", text.unwrap_or_default())
+}

@@ -1,0 +1,41 @@
+//! No text makes the front end panic or point outside the text; see `examples/fuzz_text` for the long run.
+
+use proptest::prelude::*;
+
+#[path = "../examples/fuzz_text/mutate.rs"]
+mod mutate;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn texts_of_any_characters(text in "\\PC{0,200}") {
+        prop_assert_eq!(mutate::check(&text, true).err(), None);
+    }
+
+    #[test]
+    fn texts_of_the_language_s_characters(text in "[a-zA-Z0-9 \n{}()\\[\\],|:;=+<>!.#\"-]{0,200}") {
+        prop_assert_eq!(mutate::check(&text, true).err(), None);
+    }
+
+    #[test]
+    fn changed_protocols(number: u64) {
+        let text = mutate::Corpus::new().text(number);
+        prop_assert_eq!(mutate::check(&text, true).err(), None);
+    }
+}
+
+/// A fixed part of the long run, whatever the generator's seed is.
+#[test]
+fn the_first_changed_protocols() {
+    let corpus = mutate::Corpus::new();
+    let mut accepted = 0;
+    for number in 0..20_000 {
+        let text = corpus.text(number);
+        accepted += usize::from(
+            mutate::check(&text, true).unwrap_or_else(|why| panic!("text {number}: {why}\n{text}")),
+        );
+    }
+    // Without good texts among them the check of their meaning would check nothing.
+    assert!(accepted > 500, "only {accepted} texts have no errors");
+}
