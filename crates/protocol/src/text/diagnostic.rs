@@ -210,15 +210,15 @@ impl Sink {
         if !self.seen.insert((diagnostic.code, diagnostic.span)) {
             return;
         }
-        if self.full() {
-            self.more += 1;
-        } else {
+        if self.list.len() < Diagnostic::MOST {
             self.list.push(diagnostic);
+        } else {
+            self.more += 1;
         }
     }
-    /// Whether further diagnostics are only counted; then their words need no care.
-    pub(super) fn full(&self) -> bool {
-        self.list.len() >= Diagnostic::MOST
+    /// Whether a diagnostic would be shown, not only counted; if not, its words need no care.
+    pub(super) fn shows(&self, code: Code, span: Span) -> bool {
+        self.list.len() < Diagnostic::MOST && !self.seen.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
         self.list.len() + self.more

@@ -490,10 +490,10 @@ impl<'a, 's> Parser<'a, 's> {
         let keyword = self.span();
         let word = self.word();
         if !BLOCKS.contains(&word) {
-            let listed = if self.sink.full() {
-                String::new()
-            } else {
+            let listed = if self.sink.shows(Code::Syntax, keyword) {
                 suggestion(word, "block", BLOCKS.into_iter())
+            } else {
+                String::new()
             };
             let shown: String = self.slice(keyword).chars().take(40).collect();
             let diagnostic = Diagnostic::new(

@@ -77,11 +77,11 @@ fn unknown<'n>(
     known: impl Iterator<Item = &'n str> + Clone,
     sink: &mut Sink,
 ) {
-    let help = if sink.full() {
-        String::new()
-    } else {
-        suggestion(name.text, kind, known)
-    };
+    // The names are searched only for a diagnostic that will be shown.
+    if !sink.shows(Code::UnknownName, name.span) {
+        return sink.push(Diagnostic::new(Code::UnknownName, name.span, ""));
+    }
+    let help = suggestion(name.text, kind, known);
     sink.push(
         Diagnostic::new(
             Code::UnknownName,

@@ -220,7 +220,7 @@ impl<'a> Parser<'a, '_> {
         ];
         let span = self.span();
         let word = self.word();
-        if word.is_empty() || self.sink.full() {
+        if word.is_empty() || !self.sink.shows(Code::Syntax, span) {
             return self.expected("an action");
         }
         self.sink.push(

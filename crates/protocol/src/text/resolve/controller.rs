@@ -8,6 +8,7 @@ use crate::controller::{
 };
 use crate::policy::LocalPolicy;
 use crate::protocol::{Carries, Right, Type, VariableId};
+use rustc_hash::FxHashSet;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
@@ -174,9 +175,12 @@ impl<'a> Resolver<'a, '_> {
             };
             reading.controller.locals = reading.locals.iter().map(local).collect();
         }
+        let mut rules = 0;
         for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
-            if reading.controller.rules.len() >= usize::from(u16::MAX) {
+            // Counted here, good or not: a short row can stand for very many.
+            rules += row.states.len() * row.events.len();
+            if rules > usize::from(u16::MAX) {
                 too_many("rule", row.span, usize::from(u16::MAX), self.sink);
                 break;
             }
@@ -250,29 +254,23 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn waits_in_vain(&mut self, controller: &Controller) {
+        let takes: FxHashSet<(StateId, Event)> = controller
+            .rules
+            .iter()
+            .filter(|rule| matches!(rule.effect, Effect::Take { .. }))
+            .map(|rule| (rule.state, rule.event))
+            .collect();
         for (index, state) in controller.states.iter().enumerate() {
             for &message in &state.waits {
-                let takes = |rule: &&Rule| {
-                    rule.event == Event::Message(message)
-                        && matches!(rule.effect, Effect::Take { .. })
-                };
-                if !controller
-                    .rules
-                    .iter()
-                    .filter(takes)
-                    .any(|rule| rule.state.index() == index)
-                {
+                if !takes.contains(&(StateId(index as u16), Event::Message(message))) {
                     let name = &self.messages[message.index()].name;
+                    let text = format!(
+                        "`{}` waits for `{name}` but has no row that takes it",
+                        state.name
+                    );
                     self.sink.push(
-                        Diagnostic::new(
-                            Code::WaitsInVain,
-                            state.span,
-                            format!(
-                                "`{}` waits for `{name}` but has no row that takes it",
-                                state.name
-                            ),
-                        )
-                        .label(format!("write a row `{} | {name} | ...`", state.name)),
+                        Diagnostic::new(Code::WaitsInVain, state.span, text)
+                            .label(format!("write a row `{} | {name} | ...`", state.name)),
                     );
                 }
             }
@@ -317,9 +315,6 @@ impl<'a> Resolver<'a, '_> {
                 ) else {
                     continue;
                 };
-                if reading.controller.rules.len() >= usize::from(u16::MAX) {
-                    return too_many("rule", row.span, usize::from(u16::MAX), self.sink);
-                }
                 let state_of = |id: StateId| &reading.controller.states[id.index()];
                 if let (Side::Remote, Effect::Take { body, next }) = (reading.side, effect) {
                     self.data_flow(row, state_of(state), event, body, next.map(state_of));

@@ -282,6 +282,49 @@ fn tables_that_are_too_large() {
 }
 
 #[test]
+fn texts_as_long_as_they_can_be() {
+    let filled = |piece: &str| {
+        let mut text = ROWS.replace("%file%", "").replace("%home%", "");
+        for place in ["channels", "messages", "states", "variables"] {
+            text = text.replace(&format!("%{place}%"), "");
+        }
+        let space = LONGEST_TEXT - text.len();
+        text.replace("%remote%", &piece.repeat(space / piece.len()))
+    };
+    // One line, many lines, many errors, and rows that would stand for far too many rules.
+    for piece in [
+        "I ",
+        "I | load | | I\n",
+        "I | load | x := yy | Z\n",
+        "+",
+        "{",
+        "(",
+        "\"",
+        "# ",
+        "send,",
+        "I I I I | load load load load load | x := y | I\n",
+        "|",
+    ] {
+        let text = filled(piece);
+        let diagnostics = parse(&text).err().unwrap_or_default();
+        assert!(!diagnostics.is_empty() || piece == "# ");
+        for diagnostic in diagnostics.iter().take(2) {
+            assert!(
+                diagnostic.render("long.coh", &text, false).len() < 1 << 16,
+                "{piece:?}"
+            );
+        }
+    }
+    let states = format!(
+        "{}| {} | x := y, send Gte | Z",
+        "I ".repeat(700_000),
+        "load ".repeat(400_000)
+    );
+    let text = ROWS.replace("%remote%", &states);
+    assert!(parse(&text).is_err());
+}
+
+#[test]
 fn a_diagnostic_as_it_is_shown() {
     let text = ROWS
         .replace("%remote%", "J | laod | send Get | W")
