@@ -1,57 +1,420 @@
-//! Protocol texts as models.
+//! Protocol texts as models: sizes that are pinned, and faults that are found.
 
-use cohkit_check::system::{model, Options};
+use cohkit_check::system::{assumptions, model, Options, SystemError};
+use cohkit_check::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
-use cohkit_protocol::protocol::Home;
+use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text::parse;
 
-fn text(name: &str) -> String {
-    let path = format!("{}/../../protocols/{name}.coh", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(path).unwrap()
+/// The text of a shipped protocol.
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+fn protocol(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+/// The hand-written home, or the constructed one: plain rows for one remote, factored for more.
+fn home(protocol: &Protocol, remotes: u8, merge: bool) -> Controller {
+    match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => {
+            let construction = construct(protocol).unwrap_or_else(|e| panic!("{e:?}"));
+            match remotes {
+                1 => construction.flat(merge),
+                _ => construction.factored(merge),
+            }
+        }
+    }
+}
+
+fn search(text: &str, remotes: u8, lines: u8, options: &Options, merge: bool) -> Report {
+    let protocol = protocol(text);
+    let home = home(&protocol, remotes, merge);
+    let model = model(&protocol, &home, remotes, lines, options).unwrap();
+    let search = Search {
+        threads: 2,
+        ..Search::default()
+    };
+    check(&model, &search).unwrap()
+}
+
+fn verified(report: &Report) -> (u128, u128) {
+    if let Outcome::Violated {
+        property, message, ..
+    } = &report.outcome
+    {
+        panic!("{property}: {message}");
+    }
+    assert_eq!(report.outcome, Outcome::Verified);
+    (report.states, report.transitions)
+}
+
+/// The name of the property that a changed text violates.
+fn violated(text: &str, remotes: u8, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "`{from}`");
+    let report = search(
+        &text.replace(from, to),
+        remotes,
+        1,
+        &Options::default(),
+        false,
+    );
+    name_of(report, to)
+}
+
+fn name_of(report: Report, what: &str) -> String {
+    match report.outcome {
+        Outcome::Violated {
+            property, trace, ..
+        } => {
+            assert!(!trace.sequence.steps.is_empty());
+            match property {
+                Property::Invariant(name) | Property::Assertion(name) => name,
+                other => other.to_string(),
+            }
+        }
+        other => panic!("{other:?} with `{what}`"),
+    }
+}
+
+/// One remote without non-caching accesses, whose local operations always lock.
+const BASE: &str = include_str!("protocols/base.coh");
+
+fn base_sized(
+    change: impl Fn(&str) -> String,
+    remotes: u8,
+    ask_ahead: bool,
+    merge: bool,
+) -> (u128, u128) {
+    let options = Options {
+        ask_ahead,
+        ..Options::default()
+    };
+    verified(&search(&change(BASE), remotes, 1, &options, merge))
+}
+
+/// An independent study of this protocol, with its own construction and its own product, has these sizes.
+#[test]
+fn sizes_agree_with_an_independent_study() {
+    assert_eq!(base_sized(str::to_string, 1, true, false), (3225, 10705));
+    let idle = |text: &str| text.replace("accept local always", "accept local when idle");
+    assert_eq!(base_sized(idle, 2, false, false).0, 38887);
 }
 
 #[test]
-fn every_shipped_system_has_a_model() {
-    for name in ["msi", "mesi", "moesi", "msi-policy"] {
-        let text = text(name);
-        let protocol = match parse(&text) {
-            Ok(protocol) => protocol,
-            Err(errors) => panic!(
-                "{name}: {}",
-                errors
-                    .iter()
-                    .map(|e| e.render(name, &text, false))
-                    .collect::<String>()
-            ),
-        };
-        for system in &protocol.systems {
-            let home = match &protocol.home {
-                Home::Controller(home) => home.clone(),
-                Home::Policy(_) => {
-                    let construction = construct(&protocol)
-                        .map_err(|e| format!("{e:?}").chars().take(300).collect::<String>())
-                        .unwrap();
-                    if system.remotes == 1 {
-                        construction.flat(true)
-                    } else {
-                        construction.factored(true)
-                    }
-                }
-            };
-            let model = model(
-                &protocol,
-                &home,
-                system.remotes,
-                system.lines,
-                &Options::default(),
-            );
-            let model = model.unwrap_or_else(|e| panic!("{name} {}: {e}", system.name));
-            println!(
-                "{name} {}: {} rules, {} variables",
-                system.name,
-                model.rules.len(),
-                model.variables.len()
-            );
+fn a_factored_home_does_what_a_flat_one_does() {
+    let protocol = protocol(BASE);
+    let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
+    for merge in [false, true] {
+        let sizes = [construction.flat(merge), construction.factored(merge)].map(|home| {
+            let model = model(&protocol, &home, 1, 1, &Options::default()).unwrap();
+            verified(&check(&model, &Search::default()).unwrap())
+        });
+        // Merging the sets of one remote loses no more than merging its home's states.
+        assert!(sizes[0].0 <= sizes[1].0);
+        if !merge {
+            assert_eq!(sizes[0], sizes[1]);
         }
+    }
+}
+
+#[test]
+fn textbook_protocols_with_three_caches() {
+    let size = |name: &str| verified(&search(&shipped(name), 3, 1, &Options::default(), false));
+    assert_eq!(size("msi"), (24_981, 84_984));
+    assert_eq!(size("mesi"), (36_853, 125_565));
+    assert_eq!(size("moesi"), (65_317, 209_319));
+}
+
+/// Lines share the queues of forwards, so they are not independent.
+#[test]
+fn textbook_protocols_with_two_lines() {
+    let size = |name: &str| {
+        let report = search(&shipped(name), 2, 2, &Options::default(), false);
+        assert_eq!(report.components.0, 1);
+        verified(&report)
+    };
+    assert_eq!(size("msi"), (704_457, 3_203_536));
+    assert_eq!(size("mesi"), (1_081_033, 4_869_088));
+    assert_eq!(size("moesi"), (1_676_129, 6_690_576));
+}
+
+#[test]
+fn a_policy_home_with_three_remotes() {
+    let text = shipped("msi-policy");
+    let size = |remotes| verified(&search(&text, remotes, 1, &Options::default(), false));
+    assert_eq!(size(1), (42, 62));
+    assert_eq!(size(3), (21_159, 82_629));
+}
+
+/// Without ordered channels nothing joins two lines: they are explored apart.
+#[test]
+fn unordered_lines_are_independent() {
+    let text = shipped("eci");
+    let one = search(&text, 1, 1, &Options::default(), false);
+    let (states, transitions) = verified(&one);
+    assert_eq!((states, transitions), (17_675, 64_748));
+    let two = search(&text, 1, 2, &Options::default(), false);
+    assert_eq!(two.components, (2, 1));
+    assert_eq!(verified(&two), (states * states, 2 * states * transitions));
+}
+
+#[test]
+fn msi_faults_are_found() {
+    let text = shipped("msi");
+    let found = |from, to| violated(&text, 3, from, to);
+    // No invalidation, and none announced.
+    assert_eq!(
+        found(
+            "send Data (acks = count(sharers - { sender })), send Inv (requestor = sender) to sharers - { sender },",
+            "send Data (acks = 0), send Inv (requestor = sender) to sharers - sharers,"
+        ),
+        "single writer"
+    );
+    // An acknowledgement too many is announced.
+    assert_eq!(
+        found(
+            "acks = count(sharers - { sender })",
+            "acks = count(sharers)"
+        ),
+        "no deadlock"
+    );
+    // The only good copy is dropped.
+    assert_eq!(
+        found(
+            "M       | PutM if sender == owner                       | write, send",
+            "M       | PutM if sender == owner                       | send"
+        ),
+        "data value"
+    );
+    // A sharer that is leaving does not answer.
+    assert_eq!(
+        found("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", ""),
+        "no unexpected message"
+    );
+    // Forwards may overtake each other and the end of a put.
+    assert_eq!(found("  ordered forward\n", ""), "no unexpected message");
+}
+
+#[test]
+fn mesi_faults_are_found() {
+    let text = shipped("mesi");
+    let found = |from, to| violated(&text, 3, from, to);
+    // A forward may overtake the exclusive data.
+    assert_eq!(
+        found(
+            "IS_D IM_AD IM_A SM_AD SM_A | FwdGetS FwdGetM ",
+            "IM_AD IM_A SM_AD SM_A | FwdGetS FwdGetM "
+        ),
+        "no unexpected message"
+    );
+    // A written line is taken for a clean one.
+    assert_eq!(
+        found(
+            "E M     | PutM if sender == owner                            | write, send",
+            "E M     | PutM if sender == owner                            | send"
+        ),
+        "data value"
+    );
+    // The former owner's line does not reach memory.
+    assert_eq!(
+        found(
+            "S_D     | Data                                               | write ",
+            "S_D     | Data                                               |  "
+        ),
+        "data value"
+    );
+}
+
+#[test]
+fn moesi_faults_are_found() {
+    let text = shipped("moesi");
+    let found = |from, to| violated(&text, 3, from, to);
+    // The line of an owner that leaves its sharers does not reach memory.
+    assert_eq!(
+        found(
+            "PutM PutO if sender == owner                         | write, send",
+            "PutM PutO if sender == owner                         | send"
+        ),
+        "data value"
+    );
+    // The owner's new right overtakes a forward of the time before.
+    assert_eq!(
+        found(
+            "            Inv (requestor: remote), AckCount (acks: count), PutAck\n  response: ",
+            "            Inv (requestor: remote), PutAck\n  response: AckCount (acks: count), "
+        ),
+        "no unexpected message"
+    );
+    // Sharers are forgotten when the owner writes.
+    assert_eq!(
+        found("send AckCount (acks = count(sharers)), send Inv (requestor = sender) to sharers, sharers", "send AckCount (acks = 0), sharers"),
+        "single writer"
+    );
+}
+
+#[test]
+fn faults_beside_a_policy_are_found() {
+    let text = shipped("msi-policy");
+    let found = |from, to| violated(&text, 3, from, to);
+    // Writers are not told to leave sharers alone.
+    assert_eq!(
+        found(
+            "on GetM(r)  { ensure others(r) == I;",
+            "on GetM(r)  { ensure others(r) <= S;"
+        ),
+        "single writer"
+    );
+    // A victim's line is not known to be newer than memory's.
+    assert_eq!(found("PutM (line, dirty)", "PutM (line)"), "data value");
+}
+
+/// What a change of the constructed home of [`BASE`] violates.
+fn violated_by_home(change: impl Fn(&mut Controller)) -> String {
+    let protocol = protocol(BASE);
+    let mut home = home(&protocol, 1, false);
+    change(&mut home);
+    let model = model(&protocol, &home, 1, 1, &Options::default()).unwrap();
+    let report = check(&model, &Search::default()).unwrap();
+    name_of(report, "the changed home")
+}
+
+/// The first row with a statement like this one, which must exist.
+fn row_with(
+    home: &mut Controller,
+    event: Event,
+    like: impl Fn(&Statement) -> bool,
+) -> &mut Vec<Statement> {
+    let bodies = home
+        .rules
+        .iter_mut()
+        .filter_map(|row| match &mut row.effect {
+            Effect::Take { body, .. } if row.event == event => Some(body),
+            _ => None,
+        });
+    let mut bodies = bodies.filter(|body| body.iter().any(&like));
+    bodies.next().unwrap()
+}
+
+#[test]
+fn faults_of_a_home_are_found() {
+    let base = protocol(BASE);
+    let message = |name: &str| {
+        let mut ids = base.message_ids();
+        ids.find(|&m| base.message(m).name == name).unwrap()
+    };
+    let sends = |s: &Statement| matches!(s, Statement::Send { .. });
+    let writes = |s: &Statement| *s == Statement::StartWrite;
+    // The device gets the line while the processor may have it.
+    let early = |home: &mut Controller| {
+        *row_with(home, Event::Local(1), sends) = vec![Statement::Acknowledge(1)];
+    };
+    assert_eq!(violated_by_home(early), "single writer");
+    // A dirty victim is not written to memory, and nobody hears of it.
+    let dirty = Event::Message(message("VictimDirty"));
+    let lost = |home: &mut Controller| row_with(home, dirty, writes).clear();
+    assert_eq!(violated_by_home(lost), "no deadlock");
+    // A request is served while memory is busy.
+    let request = Event::Message(message("ReadShared"));
+    let busy = |home: &mut Controller| {
+        let served = row_with(home, request, |s| *s == Statement::StartRead).clone();
+        for row in &mut home.rules {
+            if row.event == request && row.effect == Effect::Leave {
+                let body = served.clone();
+                row.effect = Effect::Take { body, next: None };
+            }
+        }
+    };
+    assert_eq!(
+        violated_by_home(busy),
+        "memory operation while the slot is busy"
+    );
+    // An unlock is refused.
+    let refused = |home: &mut Controller| {
+        for row in &mut home.rules {
+            if row.event == Event::Unlock {
+                row.effect = Effect::Refuse;
+            }
+        }
+    };
+    assert_eq!(violated_by_home(refused), "lock");
+}
+
+#[test]
+fn a_counterexample_is_a_message_sequence() {
+    let text = shipped("msi");
+    let changed = text.replace("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", "");
+    let report = search(&changed, 2, 1, &Options::default(), false);
+    let Outcome::Violated { trace, .. } = &report.outcome else {
+        panic!("{:?}", report.outcome)
+    };
+    let sequence = &trace.sequence;
+    assert_eq!(sequence.agents[..3], ["cache 0", "cache 1", "directory"]);
+    let last = sequence.steps.last().unwrap();
+    assert_eq!(
+        last.action,
+        Action::Does {
+            what: "has no rule for this in SI_A".into()
+        }
+    );
+    // Every message that is received has been sent.
+    for step in &sequence.steps {
+        if let Action::Receive { flight, .. } = step.action {
+            assert!(sequence
+                .steps
+                .iter()
+                .any(|s| matches!(s.action, Action::Send { flight: sent, .. } if sent == flight)));
+        }
+    }
+}
+
+#[test]
+fn running_over_is_reported() {
+    let options = Options {
+        capacity: 1,
+        ..Options::default()
+    };
+    let report = search(&shipped("msi"), 3, 1, &options, false);
+    let Outcome::Violated { property, .. } = &report.outcome else {
+        panic!("{:?}", report.outcome)
+    };
+    let Property::Assertion(name) = property else {
+        panic!("{property}")
+    };
+    assert_eq!(name, "more than 1 forward in flight");
+}
+
+#[test]
+fn stated_bounds_are_assumptions() {
+    let text = BASE.replace(
+        "remote cpu {",
+        "bounds {\n  in_flight 8\n  VictimShared 1\n}\n\nremote cpu {",
+    );
+    assert_eq!(
+        assumptions(&protocol(&text)),
+        [
+            "at most 8 messages in flight per remote and line",
+            "at most 1 VictimShared in flight per remote and line; sending another waits"
+        ]
+    );
+    assert!(assumptions(&protocol(BASE)).is_empty());
+    verified(&search(&text, 1, 1, &Options::default(), false));
+}
+
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let protocol = protocol(&shipped("msi"));
+    let home = home(&protocol, 2, false);
+    for (remotes, lines) in [(0, 1), (9, 1), (1, 0), (1, 5)] {
+        let error = model(&protocol, &home, remotes, lines, &Options::default()).unwrap_err();
+        assert!(matches!(error, SystemError::Size(_)), "{error}");
     }
 }

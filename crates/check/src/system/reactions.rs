@@ -13,7 +13,7 @@ use super::effects::{Done, Moment};
 use super::expressions::Context;
 use super::layout::{ends, uses, walk, Direction, Storage, System};
 use super::SystemError;
-use crate::build::error;
+use crate::build::{choose, error};
 use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId};
 
 /// Something that may happen to an agent.
@@ -61,6 +61,33 @@ enum Deed<'c> {
     Leave,
     Refuse,
     Never,
+}
+
+/// What happens in one case.
+struct Answer {
+    /// A further condition.
+    only_if: Expr,
+    body: Vec<Stmt>,
+}
+
+impl Answer {
+    fn of(body: Vec<Stmt>) -> Answer {
+        Answer {
+            only_if: Expr::Bool(true),
+            body,
+        }
+    }
+}
+
+/// One truth value or another.
+fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+    match (&then, &otherwise) {
+        (Expr::Bool(a), Expr::Bool(b)) if a == b => then,
+        (Expr::Bool(true), Expr::Bool(false)) => condition,
+        (Expr::Bool(false), _) => (!condition).and(otherwise),
+        (Expr::Bool(true), _) => condition.or(otherwise),
+        _ => condition.then(then, otherwise),
+    }
 }
 
 /// States with the same cases for an event.
@@ -191,79 +218,151 @@ fn pending(controller: &Controller, state: usize) -> Vec<Access> {
 
 impl<'p> System<'p> {
     /// The rules by which an agent reacts to something.
+    ///
+    /// What an agent does by itself is one rule for each case. What happens to it is one rule with all cases
+    /// in its body, so that a search looks at each message once.
     pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
         let classes = classes(controller, event)?;
         let table = self.class_table(home, &trigger.name, &classes);
-        for (number, class) in classes.iter().enumerate() {
-            let here = self.in_class(&trigger.before, class, number, table);
-            let mut rest = trigger.present.clone().and(here);
-            let mut total = false;
-            for (case, next) in class.cases.iter().zip(&class.next) {
-                let guard = match case.guard {
-                    Some(guard) => {
-                        let holds = self.truth(&trigger.before, guard);
-                        let guard = rest.clone().and(holds.clone());
-                        rest = rest.and(!holds);
-                        guard
-                    }
-                    None => {
-                        total = true;
-                        rest.clone()
-                    }
-                };
-                self.reaction(&trigger, class, case, next, guard)?;
-            }
-            if !total && trigger.must {
-                self.unexpected(&trigger, rest);
-            }
+        let mut answers = Vec::new();
+        for class in &classes {
+            let cases = class.cases.iter().zip(&class.next);
+            let of_class = cases
+                .map(|(case, next)| self.reaction(&trigger, class, case, next))
+                .collect::<Result<Vec<_>, _>>()?;
+            answers.push(of_class);
+        }
+        if trigger.spontaneous {
+            self.separate_rules(trigger, &classes, answers, table);
+        } else {
+            self.joint_rule(trigger, &classes, answers, table);
         }
         Ok(())
     }
 
-    /// One rule: a case of a class.
+    /// One rule for each case.
+    fn separate_rules(
+        &mut self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) {
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate() {
+            let here = self.in_class(&trigger.before, class, number, table);
+            let mut rest = trigger.present.clone().and(here);
+            for (case, answer) in class.cases.iter().zip(answers) {
+                let mut guard = rest.clone();
+                if let Some(condition) = case.guard {
+                    let holds = self.truth(&trigger.before, condition);
+                    guard = guard.and(holds.clone());
+                    rest = rest.and(!holds);
+                }
+                if let Some(answer) = answer {
+                    let body = [trigger.consume.clone(), answer.body].concat();
+                    self.build.rule(Rule {
+                        name: trigger.name.clone(),
+                        parameters: trigger.parameters.clone(),
+                        guard: guard.and(answer.only_if),
+                        body,
+                        spontaneous: true,
+                    });
+                }
+            }
+        }
+    }
+
+    /// One rule for all cases.
+    fn joint_rule(
+        &mut self,
+        trigger: Trigger,
+        classes: &[Class],
+        answers: Vec<Vec<Option<Answer>>>,
+        table: Option<TableId>,
+    ) {
+        let mut open = Expr::Bool(true);
+        let mut body = Vec::new();
+        for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
+            let here = self.in_class(&trigger.before, class, number, table);
+            let total = class.cases.last().is_some_and(|case| case.guard.is_none());
+            // What is left in its place, by cases from the last to the first.
+            let mut waits = Expr::Bool(!total && !trigger.must);
+            let mut does = match total || !trigger.must {
+                true => Vec::new(),
+                false => self.unexpected(&trigger),
+            };
+            for (case, answer) in class.cases.iter().zip(answers).rev() {
+                let (now, answer) = match answer {
+                    Some(answer) => (Expr::Bool(false), answer.body),
+                    None => (Expr::Bool(true), Vec::new()),
+                };
+                match case.guard {
+                    Some(condition) => {
+                        let before = self.truth(&trigger.before, condition);
+                        waits = either(before, now, waits);
+                        let after = self.truth(&trigger.after, condition);
+                        does = vec![choose(after, answer, does)];
+                    }
+                    None => (waits, does) = (now, answer),
+                }
+            }
+            match waits {
+                Expr::Bool(true) => open = (!here).and(open),
+                waits => {
+                    if waits != Expr::Bool(false) {
+                        open = (!here.clone().and(waits)).and(open);
+                    }
+                    body = if body.is_empty() {
+                        does
+                    } else {
+                        vec![choose(here, does, body)]
+                    };
+                }
+            }
+        }
+        if !body.is_empty() {
+            self.build.rule(Rule {
+                name: trigger.name,
+                parameters: trigger.parameters,
+                guard: trigger.present.and(open),
+                body: [trigger.consume, body].concat(),
+                spontaneous: false,
+            });
+        }
+    }
+
+    /// What an agent does in one case of a class; `None` if nothing happens then.
     fn reaction(
         &mut self,
         trigger: &Trigger,
         class: &Class,
         case: &Case,
         next: &[Option<usize>],
-        guard: Expr,
-    ) -> Result<(), SystemError> {
+    ) -> Result<Option<Answer>, SystemError> {
         let body = match case.deed {
             Deed::Take(body) => body,
-            Deed::Leave => return Ok(()),
-            Deed::Refuse => {
-                match &trigger.refusing {
-                    Some(refusing) => {
-                        let body = [trigger.consume.clone(), refusing.clone()].concat();
-                        self.rule(trigger, " is refused", guard, body);
-                    }
-                    None if trigger.must => self.unexpected(trigger, guard),
-                    None => {}
-                }
-                return Ok(());
+            Deed::Refuse if trigger.refusing.is_some() => {
+                return Ok(trigger.refusing.clone().map(Answer::of));
             }
-            Deed::Never => {
-                if trigger.must {
-                    self.unexpected(trigger, guard);
-                }
-                return Ok(());
+            Deed::Refuse | Deed::Never if trigger.must => {
+                return Ok(Some(Answer::of(self.unexpected(trigger))));
             }
+            Deed::Leave | Deed::Refuse | Deed::Never => return Ok(None),
         };
         let context = &trigger.after;
         let home = context.home;
-        let mut guard = guard;
+        let mut only_if = Expr::Bool(true);
         if trigger.spontaneous {
             // An access that hits changes something only if it is a store that makes another copy old.
             if body.is_empty() && !case.moves {
                 if !case.stores {
-                    return Ok(());
+                    return Ok(None);
                 }
-                guard = guard.and(self.another_is_current(&context.line, context.own.as_ref()));
+                only_if = self.another_is_current(&context.line, context.own.as_ref());
             }
-            guard = self.within_bounds(context, body, guard);
+            only_if = only_if.and(self.within_bounds(context, body));
         }
         let own_copy: Option<Place> = (!home).then(|| context.part(self.current));
         let copy = match (&trigger.brought, &own_copy) {
@@ -278,7 +377,7 @@ impl<'p> System<'p> {
             copy,
             done: case.done,
         };
-        let mut out = [trigger.consume.clone(), trigger.taking.clone()].concat();
+        let mut out = trigger.taking.clone();
         out.extend(self.statements(&mut moment, body)?);
         let copy = moment.copy;
         if let Some(own) = own_copy {
@@ -306,38 +405,26 @@ impl<'p> System<'p> {
                 visible: home,
             }));
         }
-        self.rule(trigger, "", guard, out);
-        Ok(())
+        Ok(Some(Answer { only_if, body: out }))
     }
 
-    fn rule(&mut self, trigger: &Trigger, suffix: &str, guard: Expr, body: Vec<Stmt>) {
-        self.build.rule(Rule {
-            name: format!("{}{suffix}", trigger.name),
-            parameters: trigger.parameters.clone(),
-            guard,
-            body,
-            spontaneous: trigger.spontaneous,
-        });
-    }
-
-    fn unexpected(&mut self, trigger: &Trigger, guard: Expr) {
+    /// What happens where the agent has no answer.
+    fn unexpected(&self, trigger: &Trigger) -> Vec<Stmt> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
-        let mut body = trigger.consume.clone();
-        body.push(Stmt::Note(Note {
+        let note = Stmt::Note(Note {
             agent: self.agent(context.own.as_ref()),
             action: NoteAction::Does(words),
             line: self.note_line(&context.line),
             visible: context.home,
-        }));
-        body.push(error("no unexpected message"));
-        self.rule(trigger, " unexpectedly", guard, body);
+        });
+        vec![note, error("no unexpected message")]
     }
 
-    /// The guard of an access, narrowed to where the bounded messages it sends may be sent.
-    fn within_bounds(&mut self, context: &Context, body: &[Statement], guard: Expr) -> Expr {
-        let mut guard = guard;
+    /// Whether the bounded messages that an access sends may be sent.
+    fn within_bounds(&mut self, context: &Context, body: &[Statement]) -> Expr {
+        let mut guard = Expr::Bool(true);
         for (message, bound) in &self.protocol.bounds.per_message {
             let sends = body.iter().any(|s| {
                 matches!(s, Statement::Send { message: m, to: Target::Home, .. } if m == message)
