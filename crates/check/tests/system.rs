@@ -4,7 +4,7 @@ use cohkit_check::system::{assumptions, model, Options, SystemError};
 use cohkit_check::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
-use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text::parse;
 
@@ -326,8 +326,13 @@ fn faults_of_a_home_are_found() {
     let request = Event::Message(message("ReadShared"));
     let busy = |home: &mut Controller| {
         let served = row_with(home, request, |s| *s == Statement::StartRead).clone();
+        let written = home
+            .rules
+            .iter()
+            .filter(|row| row.event == Event::MemoryDone);
+        let busy: Vec<StateId> = written.map(|row| row.state).collect();
         for row in &mut home.rules {
-            if row.event == request && row.effect == Effect::Leave {
+            if row.event == request && busy.contains(&row.state) {
                 let body = served.clone();
                 row.effect = Effect::Take { body, next: None };
             }
