@@ -1,7 +1,7 @@
 //! Mutation fuzzing of the text front end.
 //!
 //! ```text
-//! cargo run --release -p cohkit-protocol --example fuzz_text -- SEED COUNT
+//! cargo run --release -p cohkit-protocol --example fuzz_text -- --seed SEED --count COUNT
 //! ```
 //!
 //! Runs the texts `SEED .. SEED + COUNT`, on all cores; each text depends on its own number alone,
@@ -22,15 +22,15 @@ const BATCH: u64 = 10_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Option<Vec<u64>> = arguments
-        .iter()
-        .map(|argument| argument.parse().ok())
-        .collect();
-    let Some([seed, count]) = numbers.as_deref() else {
-        eprintln!("usage: fuzz_text SEED COUNT");
+    let option = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(place + 1)?.parse::<u64>().ok()
+    };
+    let (Some(seed), Some(count), 4) = (option("--seed"), option("--count"), arguments.len())
+    else {
+        eprintln!("usage: fuzz_text --seed SEED --count COUNT");
         return ExitCode::from(2);
     };
-    let (seed, count) = (*seed, *count);
     let begin = Instant::now();
     // A panic is reported below, with its text.
     std::panic::set_hook(Box::new(|_| {}));
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
                             let why = failure.map_or_else(panic_message, |result| result.unwrap_err());
                             if failures.fetch_add(1, Ordering::Relaxed) < 10 {
                                 println!("failed: {why}\n----\n{text}\n----");
-                                println!("cargo run --release -p cohkit-protocol --example fuzz_text -- {number} 1");
+                                println!("cargo run --release -p cohkit-protocol --example fuzz_text -- --seed {number} --count 1");
                             }
                         }
                     }
