@@ -1,4 +1,60 @@
-//! Finite models: a small language of guarded commands and exhaustive search over it.
+//! Finite models: a small typed language of guarded commands, and exhaustive search over it.
+//!
+//! A [`model::Model`] has variables of finite types, start states, rules and claims.
+//! [`check`] visits every state that can be reached and ends in one of three outcomes: verified, violated with a
+//! shortest counterexample, or undecided because a limit was met. [`murphi::print`] writes the same
+//! model as Murphi text, so that an independent checker can confirm the verdict and the number of states.
+//!
+//! The layers, each knowing only those above it in this list:
+//!
+//! - [`model`] with [`build`]: the form, and how Rust code makes models;
+//! - the interpreter (private): a model resolved to straight code over a flat frame;
+//! - [`search`]: breadth first on any number of threads, with counts and counterexamples that do not depend on it;
+//! - [`components`]: independent parts of a model are explored apart, exactly;
+//! - [`report`] and [`trace`]: verdicts and counterexamples as data and text.
+//!
+//! None of these knows what a protocol, a message or a cache is; only [`system`], which stands beside them and
+//! turns protocols into models, does. A model may carry [`model::Note`]s, and then its
+//! counterexamples are message sequences, but to the search a note is nothing.
+//! Not known either: time, probability and fairness.
+//!
+//! # Example
+//!
+//! Two processes and a lock that one of them forgets to take.
+//!
+//! ```
+//! use cohkit_check::build::*;
+//! use cohkit_check::{check, Options, Outcome, Property};
+//!
+//! fn locking(forgetful: bool) -> cohkit_check::model::Model {
+//!     let mut m = Builder::new("lock");
+//!     let process = m.range("process", 1, 2);
+//!     let inside = m.array("inside", process, cohkit_check::model::TypeId::BOOL);
+//!     let (locked, inside) = (m.state("locked", cohkit_check::model::TypeId::BOOL), m.state("inside", inside));
+//!     let (p, q) = (m.bound("p", process), m.bound("q", process));
+//!
+//!     m.start("nobody inside", vec![]);
+//!     let free = if forgetful { (!locked).or(p.is(2)) } else { !locked };
+//!     let enter = Rule::new("{p} enters").over(p).when(!inside.at(p)).when(free);
+//!     m.rule(enter.does([locked.set(true), inside.at(p).set(true)]).spontaneously());
+//!     let leave = Rule::new("{p} leaves").over(p).when(inside.at(p));
+//!     m.rule(leave.does([locked.set(false), inside.at(p).set(false)]));
+//!     m.invariant("one inside", p.all(q.all(p.is(q).or(!inside.at(p)).or(!inside.at(q)))));
+//!     m.quiescent(!locked);
+//!     m.build().expect("the model is sound")
+//! }
+//! # use cohkit_check::model::Rule;
+//!
+//! let report = check(&locking(false), &Options::default()).unwrap();
+//! assert_eq!(report.outcome, Outcome::Verified);
+//! assert_eq!((report.states, report.transitions), (3, 4));
+//!
+//! let report = check(&locking(true), &Options::default()).unwrap();
+//! let Outcome::Violated { property, trace, .. } = report.outcome else { panic!() };
+//! assert_eq!(property, Property::Invariant("one inside".into()));
+//! let rules: Vec<_> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
+//! assert_eq!(rules, ["1 enters", "2 enters"]);
+//! ```
 
 pub mod build;
 mod compile;

@@ -269,3 +269,116 @@ fn independent_parts_give_the_counts_of_the_whole() {
         assert_eq!(told(&apart), told(&whole), "{parts} {last}");
     }
 }
+
+#[test]
+fn notes_become_a_message_sequence() {
+    use cohkit_check::build::*;
+    use cohkit_protocol::sequence::{Action, Sequence, Step};
+    let mut m = Builder::new("ping");
+    let kind = m.enumeration("kind", ["none", "ping", "pong"]);
+    let (wire, sent) = (m.state("wire", kind), m.range("count", 0, 3));
+    let sent = m.state("sent", sent);
+    let (a, b) = (m.agent("a"), m.agent("b"));
+    let text = |t: &str| vec![Piece::Text(t.into())];
+    let note = |agent: i32, action| {
+        Stmt::Note(Note {
+            agent: agent.into(),
+            action,
+            line: Some(0.into()),
+            visible: true,
+        })
+    };
+    m.start("quiet", vec![]);
+    m.rule(Rule::new("send").when(wire.is(kind.nth(0))).does([
+        wire.set(kind.nth(1)),
+        sent.set(sent + 1),
+        note(
+            a,
+            NoteAction::Send {
+                message: vec![Piece::Value(wire.into())],
+                to: b.into(),
+            },
+        ),
+    ]));
+    m.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
+        note(
+            b,
+            NoteAction::Receive {
+                message: vec![Piece::Value(wire.into())],
+                from: a.into(),
+            },
+        ),
+        note(
+            b,
+            NoteAction::Does(vec![
+                Piece::Choice(
+                    sent.is(2),
+                    text("last of "),
+                    vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
+                ),
+                Piece::Value(sent.into()),
+            ]),
+        ),
+        assert("short", sent.lt(2)),
+        wire.clear(),
+        note(
+            b,
+            NoteAction::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))]),
+        ),
+    ]));
+    let model = m.build().unwrap();
+    let report = run(&model, &flat());
+    let Outcome::Violated {
+        property, trace, ..
+    } = report.outcome
+    else {
+        panic!()
+    };
+    assert_eq!(property, Property::Assertion("short".into()));
+    let step = |agent, action| Step {
+        agent,
+        action,
+        line: Some(0),
+        visible: true,
+    };
+    let send = |flight| {
+        step(
+            0,
+            Action::Send {
+                message: "ping".into(),
+                to: 1,
+                flight,
+            },
+        )
+    };
+    let receive = |flight| {
+        step(
+            1,
+            Action::Receive {
+                message: "ping".into(),
+                from: 0,
+                flight,
+            },
+        )
+    };
+    let does = |what: &str| step(1, Action::Does { what: what.into() });
+    let wanted = Sequence {
+        agents: vec!["a".into(), "b".into()],
+        steps: vec![
+            send(0),
+            receive(0),
+            does("a again 1"),
+            step(
+                1,
+                Action::Becomes {
+                    state: "true".into(),
+                },
+            ),
+            send(1),
+            receive(1),
+            does("last of 2"),
+        ],
+    };
+    assert_eq!(trace.sequence, wanted);
+    assert_eq!(trace.fault.as_deref(), Some("`short` is violated"));
+}

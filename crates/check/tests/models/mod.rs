@@ -277,7 +277,7 @@ pub fn every_construct() -> Model {
                     .at(c)
                     .le(1)
                     .implies(n.ge(0))
-                    .and(n.is(n * 1 - Expr::from(n) / 3 * 0)),
+                    .and(n.is(n * 4 / 4)),
             )
             .does([
                 t.begin((n + 1) % 3),

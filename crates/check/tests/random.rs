@@ -1,0 +1,222 @@
+//! Do different ways to check a model agree, on models nobody thought of?
+
+mod models;
+
+use cohkit_check::build::*;
+use cohkit_check::model::*;
+use cohkit_check::report::{Outcome, Property};
+use cohkit_check::trace::replay;
+use cohkit_check::{check, Options};
+use proptest::prelude::*;
+
+/// Choices that a random model is made of; zeros when they run out.
+struct Choices<'a>(std::slice::Iter<'a, u8>);
+
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        self.0.next().map_or(0, |&b| b as usize % n)
+    }
+
+    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}
+
+/// The variables of one group; groups mix rarely, so that many models fall into parts.
+#[derive(Clone)]
+struct Group {
+    number: VariableId,
+    flag: VariableId,
+    cells: VariableId,
+}
+
+fn number(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
+    match c.below(if depth == 0 { 4 } else { 8 }) {
+        0 => group.number.into(),
+        1 => Expr::Int(c.below(4) as i32),
+        2 => parameter.into(),
+        3 => group.cells.at(parameter).into(),
+        4 => number(c, group, parameter, depth - 1) + number(c, group, parameter, depth - 1),
+        5 => number(c, group, parameter, depth - 1) - number(c, group, parameter, depth - 1),
+        6 => number(c, group, parameter, depth - 1) % 3,
+        _ => group
+            .cells
+            .at(number(c, group, parameter, depth - 1))
+            .into(),
+    }
+}
+
+fn claim(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
+    match c.below(if depth == 0 { 3 } else { 6 }) {
+        0 => group.flag.into(),
+        1 => number(c, group, parameter, 1).lt(number(c, group, parameter, 1)),
+        2 => number(c, group, parameter, 1).is(number(c, group, parameter, 1)),
+        3 => !claim(c, group, parameter, depth - 1),
+        4 => claim(c, group, parameter, depth - 1).and(claim(c, group, parameter, depth - 1)),
+        _ => claim(c, group, parameter, depth - 1).or(claim(c, group, parameter, depth - 1)),
+    }
+}
+
+fn statement(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Stmt {
+    match c.below(if depth == 0 { 6 } else { 8 }) {
+        0 => group.number.set((group.number + 1) % 3),
+        1 => group.flag.set(!group.flag),
+        2 => group
+            .cells
+            .at(parameter)
+            .set((group.cells.at(parameter) + 1) % 3),
+        3 => group.flag.set(claim(c, group, parameter, 1)),
+        4 => group.number.set(number(c, group, parameter, 1)),
+        5 => group
+            .cells
+            .at(parameter)
+            .set((number(c, group, parameter, 1) + 6) % 3),
+        6 => choose(
+            claim(c, group, parameter, 1),
+            vec![statement(c, group, parameter, depth - 1)],
+            vec![statement(c, group, parameter, depth - 1)],
+        ),
+        _ => when(
+            claim(c, group, parameter, 1),
+            vec![statement(c, group, parameter, depth - 1)],
+        ),
+    }
+}
+
+fn random_model(bytes: &[u8]) -> Model {
+    let mut c = Choices(bytes.iter());
+    let mut m = Builder::new("random");
+    let small = m.range("small", 0, 2);
+    let row = m.array("row", small, small);
+    let p = m.bound("p", small);
+    let groups: Vec<Group> = (0..1 + c.below(3))
+        .map(|g| Group {
+            number: m.state(format!("number{g}"), small),
+            flag: m.state(format!("flag{g}"), TypeId::BOOL),
+            cells: m.state(format!("cells{g}"), row),
+        })
+        .collect();
+    m.start("start", vec![]);
+    for g in &groups {
+        for r in 0..1 + c.below(4) {
+            // Now and then a rule reads another group's variables.
+            let read = if c.below(8) == 0 {
+                c.of(&groups)
+            } else {
+                g.clone()
+            };
+            let guard = claim(&mut c, &read, p, 2).or(p.is(c.below(3) as i32));
+            let body: Vec<_> = (0..1 + c.below(2))
+                .map(|_| statement(&mut c, g, p, 1))
+                .collect();
+            let mut rule = Rule::new(format!("rule {r}"))
+                .over(p)
+                .when(guard)
+                .does(body);
+            rule.spontaneous = c.below(3) == 0;
+            m.rule(rule);
+        }
+        if c.below(4) == 0 {
+            let odd = g.cells.at(p).is(2).and(claim(&mut c, g, p, 1));
+            m.invariant("claim", p.all(!odd.and(g.number.is(2))));
+        }
+    }
+    let deadlock = c.of(&[
+        Deadlock::Off,
+        Deadlock::Stuttering,
+        Deadlock::ExceptQuiescent,
+    ]);
+    m.deadlock(deadlock);
+    if c.below(2) == 0 || deadlock == Deadlock::ExceptQuiescent {
+        m.quiescent(Expr::conjunction(groups.iter().map(|g| {
+            if c.below(2) == 0 {
+                !g.flag
+            } else {
+                g.number.lt(2)
+            }
+        })));
+    }
+    m.build().unwrap()
+}
+
+/// The violated property and the length of the trace; the kind of the verdict alone where it is another.
+fn verdict(outcome: &Outcome) -> (String, usize) {
+    match outcome {
+        Outcome::Verified => ("verified".into(), 0),
+        Outcome::Violated {
+            property, trace, ..
+        } => (property.to_string(), trace.steps.len()),
+        Outcome::Undecided { reason } => (format!("{reason:?}"), 0),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flat_and_apart_one_and_two_threads_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
+        let model = random_model(&bytes);
+        let flat = Options { decompose: false, max_states: Some(30_000), ..Options::default() };
+        let whole = check(&model, &flat).unwrap();
+        let threads = check(&model, &Options { threads: 2, ..flat }).unwrap();
+        prop_assert_eq!(&threads, &whole);
+        let apart = check(&model, &Options { max_states: None, ..Options::default() }).unwrap();
+        if matches!(whole.outcome, Outcome::Undecided { .. }) {
+            return Ok(());
+        }
+        let (kind, length) = verdict(&whole.outcome);
+        let (apart_kind, apart_length) = verdict(&apart.outcome);
+        let drain = matches!(whole.outcome, Outcome::Violated { property: Property::Drain, .. });
+        // Of two violations equally near, each way may report its own.
+        prop_assert_eq!(kind == "verified", apart_kind == "verified");
+        prop_assert_eq!(drain, apart_kind == "drain");
+        if let Outcome::Violated { trace, .. } = &apart.outcome {
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            prop_assert_eq!(replay(&model, trace.start_index, &rules), Ok((**trace).clone()));
+            prop_assert!(drain || apart_length <= length + 1);
+        }
+        if kind == "verified" {
+            prop_assert_eq!((whole.states, whole.transitions, whole.depth), (apart.states, apart.transitions, apart.depth));
+        }
+    }
+}
+
+#[test]
+fn random_models_are_worth_checking() {
+    // Of the same generator: many verify with more than one part, and every kind of violation occurs.
+    let mut seen = std::collections::BTreeMap::new();
+    let mut state = 1u64;
+    for _ in 0..600 {
+        let mut bytes = Vec::new();
+        for _ in 0..150 {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            bytes.push((state >> 56) as u8);
+        }
+        let report = check(&random_model(&bytes), &Options::default()).unwrap();
+        let parts = if report.components.0 > 1 {
+            "parts"
+        } else {
+            "whole"
+        };
+        let grown = if report.states > 20 { "large" } else { "small" };
+        let (kind, _) = verdict(&report.outcome);
+        *seen.entry(format!("{kind} {parts} {grown}")).or_insert(0) += 1;
+    }
+    for kind in [
+        "verified parts large",
+        "verified whole large",
+        "drain parts large",
+        "no deadlock",
+        "values in range",
+        "invariant `claim`",
+    ] {
+        let count: i32 = seen
+            .iter()
+            .filter(|(k, _)| k.starts_with(kind))
+            .map(|(_, n)| n)
+            .sum();
+        assert!(count >= 5, "{kind}: {seen:?}");
+    }
+}
