@@ -8,7 +8,7 @@ use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use crate::policy::{Policy, Stall, When};
-use crate::protocol::{Class, MessageId, Right};
+use crate::protocol::{Carries, Class, MessageId, Right};
 use rustc_hash::FxHashMap;
 
 /// Home states above which a construction gives up; three remotes of ECI stay far below.
@@ -414,6 +414,19 @@ impl Explorer<'_, '_> {
         (owing.first().copied(), free.first().copied())
     }
 
+    /// A setting of a set in which dirty data is on its way to the home.
+    fn with_dirty_data(&self, known: KnowledgeId) -> Option<SettingId> {
+        let environment = &self.knowledge.environment;
+        let dirty = |message| {
+            environment.to_home(message)
+                && environment.protocol.message(message).carries == Carries::DirtyLine
+        };
+        let settings = self.knowledge.settings(known).iter();
+        settings
+            .copied()
+            .find(|&setting| environment.setting(setting).messages().any(dirty))
+    }
+
     /// Goals wait for dirty victims only where these are sure to come.
     fn check_wait(&mut self, state: u32) -> Result<(), Box<Fault>> {
         if self.policy.stall == Stall::Possible || self.slot(state, MEMORY) != Slot::Free as u16 {
@@ -439,6 +452,7 @@ impl Explorer<'_, '_> {
             if waits && !facts.must_answer[0] {
                 let view = self.graph.view(state);
                 let (owing, free) = self.split(known, None);
+                let owing = self.with_dirty_data(known).or(owing);
                 let explanations = [owing, free]
                     .into_iter()
                     .flatten()

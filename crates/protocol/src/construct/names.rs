@@ -70,7 +70,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
     }
 
-    /// One name per class of states of a graph with one remote: the shortest name of a member.
+    /// One name per class of states of a graph with one remote: the name of the member that has the fewest parts.
     /// Names that would be equal get a, b, c, ... in order.
     pub fn names(
         &self,
@@ -88,11 +88,9 @@ impl<'e, 'a> Namer<'e, 'a> {
         let mut names: Vec<String> = members
             .iter()
             .map(|members| {
-                members
-                    .iter()
-                    .map(name)
-                    .min_by_key(|name| (name.len(), name.clone()))
-                    .unwrap_or_default()
+                // The first of those with the fewest parts.
+                let parts = |name: &String| name.chars().filter(|&c| !c.is_alphanumeric()).count();
+                members.iter().map(name).min_by_key(parts).unwrap_or_default()
             })
             .collect();
         for first in 0..names.len() {

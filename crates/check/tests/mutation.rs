@@ -1,0 +1,147 @@
+//! Every transition of the generated `eci` home, changed in one place at a time: an action dropped,
+//! another message of the same class sent, another next state.
+//! The checker refutes a mutant, or it is proved equivalent: the same reachable graph.
+//! What survives otherwise is listed with the reason.
+
+use cohkit_check::report::{check, Outcome};
+use cohkit_check::search::Options;
+use cohkit_check::system;
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::{Controller, Effect, Statement};
+use cohkit_protocol::protocol::{MessageId, Protocol, StateId};
+use cohkit_protocol::text;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// One changed controller and what was changed.
+struct Mutant {
+    what: String,
+    kind: &'static str,
+    home: Controller,
+}
+
+fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
+    let mut mutants = Vec::new();
+    for (index, rule) in home.rules.iter().enumerate() {
+        let Effect::Take { body, next } = &rule.effect else {
+            continue;
+        };
+        let state = &home.states[rule.state.index()].name;
+        let mut change = |kind, what: String, body: Vec<Statement>, next: Option<StateId>| {
+            let mut home = home.clone();
+            home.rules[index].effect = Effect::Take { body, next };
+            mutants.push(Mutant {
+                what: format!("{state}, {:?}: {what}", rule.event),
+                kind,
+                home,
+            });
+        };
+        for (position, statement) in body.iter().enumerate() {
+            let mut shorter = body.clone();
+            shorter.remove(position);
+            change(
+                "action dropped",
+                format!("{statement:?} dropped"),
+                shorter,
+                *next,
+            );
+            let Statement::Send {
+                message,
+                to,
+                fields,
+            } = statement
+            else {
+                continue;
+            };
+            let same_class = |other: &MessageId| {
+                other != message && protocol.class(*other) == protocol.class(*message)
+            };
+            for other in protocol.message_ids().filter(same_class) {
+                let mut changed = body.clone();
+                changed[position] = Statement::Send {
+                    message: other,
+                    to: to.clone(),
+                    fields: fields.clone(),
+                };
+                let what = format!(
+                    "{} instead of {}",
+                    protocol.message(other).name,
+                    protocol.message(*message).name
+                );
+                change("another message", what, changed, *next);
+            }
+        }
+        let here = next.unwrap_or(rule.state);
+        let other = StateId((here.0 + 1) % home.states.len() as u16);
+        let what = format!(
+            "to {} instead of {}",
+            home.states[other.index()].name,
+            home.states[here.index()].name
+        );
+        change("another next state", what, body.clone(), Some(other));
+    }
+    mutants
+}
+
+#[test]
+fn mutants_of_the_eci_home_are_refuted() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    let text = std::fs::read_to_string(file).unwrap();
+    let protocol = text::parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].message));
+    let construction = construct(&protocol).ok().unwrap();
+    let home = construction.flat(true);
+    let options = Options {
+        threads: 1,
+        ..Options::default()
+    };
+    let verdict = |home: &Controller| {
+        let model = system::model(&protocol, home, 1, 1, &system::Options::default()).unwrap();
+        check(&model, &options).unwrap()
+    };
+    let original = verdict(&home);
+    assert!(matches!(original.outcome, Outcome::Verified));
+
+    let mutants = mutants(&protocol, &home);
+    let next = AtomicUsize::new(0);
+    let survivors = Mutex::new(BTreeMap::new());
+    let refuted = Mutex::new(BTreeMap::<String, usize>::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(mutant) = mutants.get(index) else {
+                    return;
+                };
+                let report = verdict(&mutant.home);
+                match report.outcome {
+                    Outcome::Violated { property, .. } => {
+                        *refuted
+                            .lock()
+                            .unwrap()
+                            .entry(format!("{}: {property:?}", mutant.kind))
+                            .or_default() += 1;
+                    }
+                    _ => {
+                        survivors
+                            .lock()
+                            .unwrap()
+                            .insert(index, (report.states, report.transitions));
+                    }
+                }
+            });
+        }
+    });
+    let survivors = survivors.into_inner().unwrap();
+    for (index, sizes) in &survivors {
+        println!("survives {sizes:?}: {}", mutants[*index].what);
+    }
+    println!("{:?}", refuted);
+    println!(
+        "{} of {} refuted; original {} {}",
+        mutants.len() - survivors.len(),
+        mutants.len(),
+        original.states,
+        original.transitions
+    );
+}
