@@ -90,7 +90,11 @@ impl<'e, 'a> Namer<'e, 'a> {
             .map(|members| {
                 // The first of those with the fewest parts.
                 let parts = |name: &String| name.chars().filter(|&c| !c.is_alphanumeric()).count();
-                members.iter().map(name).min_by_key(parts).unwrap_or_default()
+                members
+                    .iter()
+                    .map(name)
+                    .min_by_key(parts)
+                    .unwrap_or_default()
             })
             .collect();
         for first in 0..names.len() {
