@@ -1,0 +1,69 @@
+//! Does an independent checker agree on protocol systems?
+
+mod tools;
+
+use cohkit_check::murphi::Style;
+use cohkit_check::system::{model, Options};
+use cohkit_check::{check, Options as Search, Outcome};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::text::parse;
+use tools::{rumur, rumur_is_there};
+
+/// Compares verdict and count for one system of a text.
+fn agree(text: &str, remotes: u8, lines: u8, expected: bool) {
+    if !rumur_is_there() {
+        return;
+    }
+    let protocol = parse(text).unwrap_or_else(|_| panic!("a text with errors"));
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => {
+            let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
+            match remotes {
+                1 => construction.flat(true),
+                _ => construction.factored(true),
+            }
+        }
+    };
+    let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
+    let ours = check(&model, &Search::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (fine, states, said) = rumur(&model, Style::Plain, folder.path());
+    assert_eq!(ours.outcome == Outcome::Verified, expected);
+    assert_eq!(fine, expected, "{said}");
+    if expected {
+        assert_eq!(ours.states, u128::from(states));
+    }
+}
+
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+#[test]
+fn on_hand_written_directories() {
+    for name in ["msi", "mesi", "moesi"] {
+        agree(&shipped(name), 2, 1, true);
+    }
+    let text = shipped("msi");
+    agree(&text, 3, 1, true);
+    // The dirty line does not reach memory.
+    agree(
+        &text.replace("| write, send PutAck", "| send PutAck"),
+        2,
+        1,
+        false,
+    );
+    // Forwards overtake each other.
+    agree(&text.replace("  ordered forward\n", ""), 2, 1, false);
+}
+
+#[test]
+fn on_constructed_homes() {
+    agree(include_str!("protocols/base.coh"), 1, 1, true);
+    agree(&shipped("msi-policy"), 1, 1, true);
+    agree(&shipped("msi-policy"), 3, 1, true);
+    agree(&shipped("eci"), 1, 1, true);
+}

@@ -1,0 +1,61 @@
+//! Other checkers, to compare with.
+
+use cohkit_check::model::Model;
+use cohkit_check::murphi::{print, rumur_options, Style};
+use std::path::Path;
+use std::process::Command;
+
+/// Whether Rumur is there; fails the test if it should be.
+pub fn rumur_is_there() -> bool {
+    let there = |tool: &str| {
+        Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    if there("rumur") && there("cc") {
+        return true;
+    }
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
+    assert!(
+        !is("CI", "true") && !is("COHKIT_REQUIRE_RUMUR", "1"),
+        "rumur and cc are needed here"
+    );
+    eprintln!("SKIPPED: rumur or cc is not installed, so nothing was compared (apt-get install rumur gcc)");
+    false
+}
+
+/// What Rumur finds: whether all is well, its states, and what it printed.
+pub fn rumur(model: &Model, style: Style, folder: &Path) -> (bool, u64, String) {
+    let (text, c, checker) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
+    std::fs::write(&text, print(model, style)).unwrap();
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    let options = rumur_options(model, style);
+    let (fine, said) = run(Command::new("rumur")
+        .args(options)
+        .args(["--threads", "1", "--output"])
+        .arg(&c)
+        .arg(&text));
+    assert!(fine, "{said}\n{}", print(model, style));
+    let (fine, said) = run(Command::new("cc")
+        .args(["-O1", "-w", "-o"])
+        .arg(&checker)
+        .arg(&c)
+        .arg("-lpthread"));
+    assert!(fine, "{said}");
+    let (fine, said) = run(&mut Command::new(&checker));
+    // "State Space Explored:\n\n\t20 states, 34 rules fired in 0s."
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let states = words
+        .windows(2)
+        .filter(|w| w[1] == "states,")
+        .find_map(|w| w[0].parse().ok());
+    (fine, states.unwrap_or_else(|| panic!("{said}")), said)
+}
