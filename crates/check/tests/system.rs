@@ -423,3 +423,15 @@ fn sizes_out_of_range_are_refused() {
         assert!(matches!(error, SystemError::Size(_)), "{error}");
     }
 }
+
+/// A remote that answers an invalidation in the same words with a copy and while it upgrades strands a request:
+/// the home waits for a victim that it cannot know not to exist.
+#[test]
+fn an_ambiguous_answer_strands_a_request() {
+    let text = BASE
+        .replace("AckDropped, AckDroppedUpgrading,", "AckDropped,")
+        .replace("send AckDroppedUpgrading", "send AckDropped         ");
+    let report = search(&text, 1, 1, &Options::default(), false);
+    assert_eq!(report.states, 3441);
+    assert_eq!(name_of(report, "the ambiguous answer"), "drain");
+}
