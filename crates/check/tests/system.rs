@@ -435,3 +435,34 @@ fn an_ambiguous_answer_strands_a_request() {
     assert_eq!(report.states, 3441);
     assert_eq!(name_of(report, "the ambiguous answer"), "drain");
 }
+
+/// Sizes of the same independent study for other channels and other local operations.
+#[test]
+fn sizes_of_variations_agree_too() {
+    let size = |from: &str, to: &str| {
+        assert_eq!(BASE.matches(from).count(), 1, "`{from}`");
+        base_sized(|text| text.replace(from, to), 1, true, false).0
+    };
+    let ordered = |orders: &str| {
+        let end = "grant    home -> remote\n";
+        size(end, &format!("{end}{orders}"))
+    };
+    assert_eq!(ordered("  ordered grant, forward\n"), 2145);
+    assert_eq!(ordered("  ordered answer, victim\n"), 2091);
+    assert_eq!(
+        ordered("  ordered grant, forward\n  ordered answer, victim\n"),
+        1731
+    );
+    assert_eq!(
+        size("accept local always", "accept local between requests"),
+        3177
+    );
+    let both = |text: &str| text.replace(" lock { ensure", " [lock] { ensure");
+    assert_eq!(base_sized(both, 1, true, false).0, 10040);
+    let without_demote = |text: &str| {
+        let row =
+            "  E                    | demote                   | send DemoteClean          | S\n";
+        text.replace(row, "").replace("DemoteClean, ", "")
+    };
+    assert_eq!(base_sized(without_demote, 1, true, false).0, 2733);
+}
