@@ -283,7 +283,8 @@ impl<'p> System<'p> {
         table: Option<TableId>,
     ) {
         let mut open = Expr::Bool(true);
-        let mut body = Vec::new();
+        // `None` until a class is met whose states can get here; its deeds may well be none.
+        let mut body: Option<Vec<Stmt>> = None;
         for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
             let here = self.in_class(&trigger.before, class, number, table);
             let total = class.cases.last().is_some_and(|case| case.guard.is_none());
@@ -314,15 +315,14 @@ impl<'p> System<'p> {
                     if waits != Expr::Bool(false) {
                         open = (!here.clone().and(waits)).and(open);
                     }
-                    body = if body.is_empty() {
-                        does
-                    } else {
-                        vec![choose(here, does, body)]
-                    };
+                    body = Some(match body {
+                        None => does,
+                        Some(others) => vec![choose(here, does, others)],
+                    });
                 }
             }
         }
-        if !body.is_empty() {
+        if let Some(body) = body {
             self.build.rule(Rule {
                 name: trigger.name,
                 parameters: trigger.parameters,
