@@ -16,8 +16,8 @@ setup: .venv/installed ## make .venv with the cohkit command in it; install syst
 	@tools/setup
 	@touch $@
 
-demo: setup ## show what Cohkit does
-	@.venv/bin/cohkit --help
+demo: setup ## construct the ECI home, check it, and show a counterexample of a broken variant
+	@tools/demo
 
 test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked

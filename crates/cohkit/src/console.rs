@@ -20,7 +20,7 @@ pub struct Console<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     pub(crate) terminal: Terminal,
-    interrupted: &'a AtomicBool,
+    pub(crate) interrupted: &'a AtomicBool,
     closed: bool,
 }
 

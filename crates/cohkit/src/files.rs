@@ -45,6 +45,11 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     })
 }
 
+/// Makes a folder for outputs, unless it is there.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
+}
+
 /// Puts the contents into the file: all of them, or the file stays as it was.
 ///
 /// They are written to a new file beside it, which then takes its name.

@@ -12,13 +12,17 @@
 //! assert!(out.starts_with(b"cohkit "));
 //! ```
 
+mod check;
 mod console;
 mod files;
 pub mod interrupt;
 mod options;
 mod outcome;
+mod progress;
 mod protocols;
+mod size;
 mod table;
+mod verdict;
 
 use clap::Parser;
 use std::ffi::OsString;
@@ -34,9 +38,10 @@ where
     A: Into<OsString> + Clone,
 {
     let result = match Options::try_parse_from(arguments) {
-        Ok(Options {
-            command: Command::Table(options),
-        }) => table::run(&options, console),
+        Ok(Options { command }) => match command {
+            Command::Check(options) => check::run(&options, console),
+            Command::Table(options) => table::run(&options, console),
+        },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();
             let message = if console.terminal.colour {

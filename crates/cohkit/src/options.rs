@@ -1,5 +1,6 @@
 //! The command line. Its help text is the manual.
 
+use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(crate) struct Options {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    Check(Check),
     Table(Table),
 }
 
@@ -75,4 +77,60 @@ pub(crate) struct Output {
     /// Write the result to this file instead of standard output: all of it, or nothing.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Explores every reachable state of the systems a protocol text asks for.
+///
+/// The properties are: a right to write excludes all other rights (single writer), reads see the last write
+/// (data value), every message that arrives is expected, there is no deadlock, every request can still
+/// complete, and the invariants of the text.
+/// A home that the text gives as a policy is constructed first; what the construction finds wrong is
+/// reported in the same way as a violation.
+/// A counterexample is a shortest one, drawn as a message sequence chart; a dot marks what the home cannot see.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Check {
+    /// Protocol texts.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Check only the system of this name; may be repeated.
+    #[arg(long = "system", value_name = "NAME")]
+    pub systems: Vec<String>,
+
+    /// Check a system with this many caching agents instead of those of the text.
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub remotes: Option<u8>,
+
+    /// Check a system with this many cache lines instead of those of the text.
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub lines: Option<u8>,
+
+    /// Threads that search; the result does not depend on it. As many as there are processors if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+
+    /// Give up beyond this many states.
+    #[arg(long, value_name = "N")]
+    pub max_states: Option<u64>,
+
+    /// Give up beyond this many steps from the start.
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u64>,
+
+    /// Give up beyond this much memory for states, such as `500MiB` or `2GB`.
+    /// Three quarters of what is free if not given.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub max_memory: Option<u64>,
+
+    /// Write each system that is checked into this folder as a Murphi model, for another checker to confirm.
+    #[arg(long, value_name = "DIR")]
+    pub export_murphi: Option<PathBuf>,
+
+    /// Write the chart of each counterexample into this folder as SVG.
+    #[arg(long, value_name = "DIR")]
+    pub chart_svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: Output,
 }

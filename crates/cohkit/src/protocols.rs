@@ -5,7 +5,7 @@ use crate::files;
 use crate::outcome::{Failure, Outcome};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
-use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, Span};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,15 @@ impl Source {
             Renderer::plain()
         };
         renderer.render(&[group]).to_string()
+    }
+
+    /// The home cannot be constructed from a text of this form.
+    pub fn refusal(&self, refusal: &Refusal, console: &Console) -> Failure {
+        let title = format!("no home can be constructed: {}", refusal.what);
+        Failure::new(
+            Outcome::BadInput,
+            self.error(&title, refusal.span, None, console),
+        )
     }
 
     /// A fault of the protocol: its place in the text, and the sequences that show it.

@@ -49,13 +49,7 @@ fn tabulate(source: &Source, options: &Table, console: &Console) -> Result<Tabul
         (Agent::Home, Home::Controller(home)) => ("home", home),
         (Agent::Home, Home::Policy(_)) => {
             let construction = construct(protocol).map_err(|error| match error {
-                ConstructionError::Refused(refusal) => {
-                    let title = format!("no home can be constructed: {}", refusal.what);
-                    Failure::new(
-                        Outcome::BadInput,
-                        source.error(&title, refusal.span, None, console),
-                    )
-                }
+                ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
                 ConstructionError::Fault(fault) => {
                     Failure::new(Outcome::No, source.fault(&fault, &charts, console))
                 }

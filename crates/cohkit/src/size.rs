@@ -1,0 +1,60 @@
+//! Amounts of memory.
+
+/// Reads an amount of memory in bytes: a number and a unit, such as `64MiB` or `1.5 GB`; no unit means bytes.
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 10] = [
+        ("", 1),
+        ("b", 1),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+        ("tib", 1 << 40),
+    ];
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim().to_ascii_lowercase();
+    let scale = UNITS.iter().find(|(name, _)| *name == unit);
+    match (number.parse::<f64>(), scale) {
+        (Ok(number), Some((_, scale))) if number.is_finite() && number > 0.0 => {
+            // Saturates, which is what an amount beyond all memory means.
+            Ok((number * *scale as f64) as u64)
+        }
+        _ => Err(
+            "an amount of memory is a number with a unit: KiB, MiB, GiB, TiB, kB, MB, GB or TB"
+                .to_string(),
+        ),
+    }
+}
+
+/// The bytes of memory that are free, where the operating system tells.
+pub(crate) fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse("4096"), Ok(4096));
+        assert_eq!(parse("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(parse("2MB"), Ok(2_000_000));
+        assert_eq!(parse("99999999999999TiB"), Ok(u64::MAX));
+        for wrong in ["", "0", "-1", "1.2.3", "5 pages", "GiB", "inf", "nan"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

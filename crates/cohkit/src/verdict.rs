@@ -1,0 +1,240 @@
+//! A verdict on one system: what people and programs are told.
+
+use crate::outcome::Outcome;
+use cohkit_chart::Text;
+use cohkit_check::report::Status;
+use cohkit_check::search::Reason;
+use cohkit_check::trace::Trace;
+use cohkit_check::{Property, Report};
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::protocol::{Protocol, System};
+use cohkit_protocol::sequence::Sequence;
+use serde_json::{json, Value};
+use std::fmt::Write;
+
+/// A verdict and what it rests on.
+pub(crate) struct Verdict<'a> {
+    pub protocol: &'a Protocol,
+    pub system: &'a System,
+    pub finding: Finding<'a>,
+    /// What the verdict rests on beside the text's rules.
+    pub assumptions: &'a [String],
+    /// What the construction of the home has to say.
+    pub notes: &'a [String],
+}
+
+/// Where a verdict comes from.
+pub(crate) enum Finding<'a> {
+    /// A search of the system's states.
+    Searched(Report),
+    /// The construction of the home found a fault; there is nothing to search.
+    Construction(&'a Fault),
+}
+
+impl Verdict<'_> {
+    /// What the verdict means for the exit code.
+    pub fn outcome(&self) -> Outcome {
+        match &self.finding {
+            Finding::Searched(report) => match &report.outcome {
+                cohkit_check::Outcome::Verified => Outcome::Yes,
+                cohkit_check::Outcome::Violated { .. } => Outcome::No,
+                cohkit_check::Outcome::Undecided {
+                    reason: Reason::Interrupted,
+                } => Outcome::Interrupted,
+                cohkit_check::Outcome::Undecided { .. } => Outcome::Undecided,
+            },
+            Finding::Construction(_) => Outcome::No,
+        }
+    }
+
+    /// The protocol's and the system's name.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.protocol.name, self.system.name)
+    }
+
+    /// The message sequences that show a violation.
+    pub fn sequences(&self) -> Vec<&Sequence> {
+        match &self.finding {
+            Finding::Searched(report) => match &report.outcome {
+                cohkit_check::Outcome::Violated { trace, .. } => vec![&trace.sequence],
+                _ => Vec::new(),
+            },
+            Finding::Construction(fault) => fault.explanations.iter().collect(),
+        }
+    }
+
+    /// The verdict for people, without the charts of a fault, which stand in its own report.
+    pub fn text(&self, charts: &Text) -> String {
+        let mut text = format!("{}: ", self.name());
+        match &self.finding {
+            Finding::Searched(report) => {
+                let counts = format!(
+                    "{} states, {} transitions, depth {}",
+                    report.states, report.transitions, report.depth
+                );
+                match &report.outcome {
+                    cohkit_check::Outcome::Verified => {
+                        let _ = writeln!(text, "verified: {counts}");
+                    }
+                    cohkit_check::Outcome::Undecided { reason } => {
+                        let _ = writeln!(text, "undecided: {} after {counts}", words(*reason));
+                    }
+                    cohkit_check::Outcome::Violated {
+                        property,
+                        message,
+                        trace,
+                    } => {
+                        // Of an invariant the message says no more than that it does not hold.
+                        let _ = match property {
+                            Property::Invariant(name) => writeln!(text, "violated: {name}"),
+                            _ => writeln!(text, "violated: {property}: {message}"),
+                        };
+                        let _ = writeln!(text, "  after {counts}");
+                        let chart = cohkit_chart::text(&trace.sequence, charts);
+                        let _ = write!(text, "\n{chart}\n");
+                    }
+                }
+            }
+            Finding::Construction(fault) => {
+                let _ = writeln!(text, "violated: {}: {}", fault.kind.name(), fault.text);
+            }
+        }
+        for assumption in self.assumptions {
+            let _ = writeln!(text, "  assuming {assumption}");
+        }
+        for note in self.notes {
+            let _ = writeln!(text, "  note: {note}");
+        }
+        text
+    }
+
+    /// The entry that `docs/output.md` describes; `run` is what depends on the machine.
+    pub fn json(&self, run: Value) -> Value {
+        let (outcome, reason) = match &self.finding {
+            Finding::Searched(report) => match &report.outcome {
+                cohkit_check::Outcome::Verified => ("verified", Value::Null),
+                cohkit_check::Outcome::Violated { .. } => ("violated", Value::Null),
+                cohkit_check::Outcome::Undecided { reason } => ("undecided", json!(reason)),
+            },
+            Finding::Construction(_) => ("violated", Value::Null),
+        };
+        let (counts, properties, counterexample) = match &self.finding {
+            Finding::Searched(report) => (
+                [
+                    number(report.states),
+                    number(report.transitions),
+                    json!(report.depth),
+                ],
+                report
+                    .properties
+                    .iter()
+                    .map(|result| property(&result.property, &result.status))
+                    .collect(),
+                match &report.outcome {
+                    cohkit_check::Outcome::Violated {
+                        property,
+                        message,
+                        trace,
+                    } => counterexample(
+                        kind(property),
+                        &name(property),
+                        message,
+                        self.sequences(),
+                        Some(trace),
+                    ),
+                    _ => Value::Null,
+                },
+            ),
+            Finding::Construction(fault) => (
+                [Value::Null, Value::Null, Value::Null],
+                vec![
+                    json!({ "kind": "construction", "name": fault.kind.name(), "status": Status::Violated }),
+                ],
+                counterexample(
+                    "construction",
+                    fault.kind.name(),
+                    &fault.text,
+                    self.sequences(),
+                    None,
+                ),
+            ),
+        };
+        let [states, transitions, depth] = counts;
+        json!({
+            "protocol": self.protocol.name,
+            "system": self.system.name,
+            "remotes": self.system.remotes,
+            "lines": self.system.lines,
+            "outcome": outcome,
+            "reason": reason,
+            "states": states,
+            "transitions": transitions,
+            "depth": depth,
+            "properties": properties,
+            "counterexample": counterexample,
+            "assumptions": self.assumptions,
+            "notes": self.notes,
+            "run": run,
+        })
+    }
+}
+
+/// Why a search gave up, in words.
+fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::MaxStates => "the limit on states was reached",
+        Reason::MaxDepth => "the limit on depth was reached",
+        Reason::MaxMemory => "the limit on memory was reached",
+        Reason::Interrupted => "interrupted",
+    }
+}
+
+/// A count; as text in the rare case that it does not fit what JSON readers take for an integer.
+fn number(count: u128) -> Value {
+    u64::try_from(count).map_or_else(|_| json!(count.to_string()), |count| json!(count))
+}
+
+fn kind(property: &Property) -> &'static str {
+    match property {
+        Property::Invariant(_) => "invariant",
+        Property::Assertion(_) => "assertion",
+        Property::WellDefined => "well_defined",
+        Property::NoDeadlock => "no_deadlock",
+        Property::Drain => "drain",
+    }
+}
+
+fn name(property: &Property) -> String {
+    match property {
+        Property::Invariant(name) | Property::Assertion(name) => name.clone(),
+        Property::WellDefined | Property::NoDeadlock | Property::Drain => property.to_string(),
+    }
+}
+
+fn property(property: &Property, status: &Status) -> Value {
+    json!({ "kind": kind(property), "name": name(property), "status": status })
+}
+
+fn counterexample(
+    kind: &str,
+    name: &str,
+    message: &str,
+    sequences: Vec<&Sequence>,
+    trace: Option<&Trace>,
+) -> Value {
+    let trace = trace.map(|trace| {
+        json!({
+            "start": trace.start,
+            "initial": trace.initial,
+            "steps": trace.steps,
+            "fault": trace.fault,
+        })
+    });
+    json!({
+        "kind": kind,
+        "name": name,
+        "message": message,
+        "sequences": sequences.into_iter().map(cohkit_chart::json).collect::<Vec<_>>(),
+        "trace": trace,
+    })
+}

@@ -1,0 +1,332 @@
+//! `cohkit check`: verdicts, their exit codes, and what is written about them.
+
+use crate::{check, cohkit, text, tiny, transcript, without_run};
+use expect_test::expect;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A shipped protocol text.
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../protocols")
+        .join(name)
+}
+
+/// A copy of a text in a folder, with one change.
+fn changed(folder: &Path, text: &Path, from: &str, to: &str) -> PathBuf {
+    let good = fs::read_to_string(text).expect("the text can be read");
+    assert_eq!(good.matches(from).count(), 1, "{from}");
+    let file = folder.join("changed.coh");
+    fs::write(&file, good.replace(from, to)).expect("the text can be written");
+    file
+}
+
+/// MSI whose caches keep a line they were told to invalidate.
+fn forgetful_msi(folder: &Path) -> PathBuf {
+    changed(
+        folder,
+        &shipped("msi.coh"),
+        "  S              | Inv                     | send InvAck to requestor                       | I\n",
+        "  S              | Inv                     | send InvAck to requestor                       | S\n",
+    )
+}
+
+#[test]
+fn a_correct_protocol_is_verified() {
+    check(
+        &["check", "tests/command/tiny.coh"],
+        expect![[r#"
+        exit code 0
+        tiny alone: verified: 48 states, 108 transitions, depth 12
+          note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+    "#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--remotes", "2"],
+        expect![[r#"
+            exit code 0
+            tiny remotes_2_lines_1: verified: 672 states, 2540 transitions, depth 21
+              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+        "#]],
+    );
+}
+
+#[test]
+fn a_violation_is_shown_as_a_chart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = forgetful_msi(folder.path());
+    let output = cohkit(["check", "--remotes", "2", "--ascii"])
+        .arg(&file)
+        .output()
+        .expect("starts");
+    expect![[r#"
+        exit code 1
+        msi remotes_2_lines_1: violated: single writer
+          after 214 states, 352 transitions, depth 8
+
+        cache 0                               cache 1                      directory        memory
+           |                                     |                             |              |
+           * load                                |                             |              |
+           *--------------- GetS ----------------+--------------------------.  |              |
+         [IS_D]*                                 |                          :  |              |
+           |                                     * store                    :  |              |
+           |                                     *--------- GetM ---------. :  |              |
+           |                                  [IM_AD]*                    : :  |              |
+           |                                     |                        : '->| GetS         |
+           |   .---------------------------------+------- Data(acks=0) ---+----+              |
+           |   :                                 |                        :   [S]             |
+           |   :                                 |                        '--->| GetM         |
+           |   :                                 |        .--- Data(acks=1) ---+              |
+           |   : .-------------------------------+-- Inv(requestor=cache 1) ---+              |
+           |   : :                               |        :            [M owner=cache 1]      |
+           *<--' : Data(acks=0)                  |        :                    |              |
+          [S]*   :                               |        :                    |              |
+           *<----' Inv(requestor=cache 1)        |        :                    |              |
+           *---------- InvAck -----------.       |        :                    |              |
+           |                             :       *<-------' Data(acks=1)       |              |
+           |                             : [IM_A owed=1]*                      |              |
+           |                             '------>* InvAck                      |              |
+           |                                    [M]*                           |              |
+           |                                     |                             |              |
+
+    "#]]
+    .assert_eq(&transcript(&output));
+}
+
+#[test]
+fn a_fault_of_the_construction_is_a_violation_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(folder.path(), &tiny(), "send Gone | I", "send Gone | S");
+    let output = cohkit(["check"]).arg(&file).output().expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(out.starts_with("tiny alone: violated: livelock: "), "{out}");
+    assert!(err.contains("changed.coh:36:1"), "{err}");
+    assert!(err.contains("Drop"), "{err}");
+    let output = cohkit(["check", "--json"])
+        .arg(&file)
+        .output()
+        .expect("starts");
+    let verdicts = without_run(&output);
+    assert_eq!(verdicts[0]["outcome"], "violated");
+    assert_eq!(verdicts[0]["counterexample"]["kind"], "construction");
+    assert_eq!(verdicts[0]["counterexample"]["name"], "livelock");
+    assert!(verdicts[0]["states"].is_null());
+}
+
+#[test]
+fn a_limit_leaves_it_undecided() {
+    check(
+        &["check", "tests/command/tiny.coh", "--max-states", "10"],
+        expect![[r#"
+            exit code 3
+            tiny alone: undecided: the limit on states was reached after 10 states, 16 transitions, depth 4
+              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+        "#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--max-depth", "3"],
+        expect![[r#"
+            exit code 3
+            tiny alone: undecided: the limit on depth was reached after 7 states, 10 transitions, depth 3
+              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+        "#]],
+    );
+    let msi = shipped("msi.coh");
+    let output = cohkit([
+        "check",
+        "--max-memory",
+        "1MiB",
+        "--system",
+        "two_lines",
+        "--json",
+    ])
+    .arg(msi)
+    .output()
+    .expect("starts");
+    assert_eq!(output.status.code(), Some(3));
+    let verdicts = without_run(&output);
+    assert_eq!(verdicts[0]["outcome"], "undecided");
+    assert_eq!(verdicts[0]["reason"], "max_memory");
+    let undecided = verdicts[0]["properties"].as_array().expect("a list");
+    assert!(undecided
+        .iter()
+        .all(|property| property["status"] == "undecided"));
+}
+
+#[test]
+fn what_cannot_be_checked_is_bad_input() {
+    check(
+        &["check", "tests/command/tiny.coh", "--system", "together"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: tests/command/tiny.coh: no system is named `together`
+              help: the systems are `alone`
+        "#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--remotes", "9"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: invalid value '9' for '--remotes <N>': 9 is not in 1..=8
+
+            For more information, try '--help'.
+        "#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--max-memory", "much"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: invalid value 'much' for '--max-memory <SIZE>': an amount of memory is a number with a unit: KiB, MiB, GiB, TiB, kB, MB, GB or TB
+
+            For more information, try '--help'.
+        "#]],
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(
+        folder.path(),
+        &tiny(),
+        "system alone { remotes 1; lines 1 }\n",
+        "",
+    );
+    let output = cohkit(["check"]).arg(file).output().expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no system to check"));
+}
+
+#[test]
+fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let violated = forgetful_msi(folder.path());
+    let output = cohkit([
+        "check",
+        "missing.coh",
+        "tests/command/tiny.coh",
+        "--max-states",
+        "1000",
+    ])
+    .arg(&violated)
+    .output()
+    .expect("starts");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(err.contains("missing.coh: no such file"), "{err}");
+    assert!(out.contains("tiny alone: verified"), "{out}");
+    assert!(out.contains("msi three_caches: undecided"), "{out}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn json_without_run_is_the_same_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = forgetful_msi(folder.path());
+    let verdicts = |threads: &str| {
+        let output = cohkit([
+            "check",
+            "tests/command/tiny.coh",
+            "--json",
+            "--threads",
+            threads,
+        ])
+        .arg(&file)
+        .output()
+        .expect("starts");
+        without_run(&output)
+    };
+    let one = verdicts("1");
+    assert_eq!(one.to_string(), verdicts("2").to_string());
+    assert_eq!(one.to_string(), verdicts("5").to_string());
+    let summary: Vec<_> = one
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|verdict| {
+            format!(
+                "{} {} {}",
+                verdict["system"], verdict["outcome"], verdict["states"]
+            )
+        })
+        .collect();
+    expect![[r#"
+        "alone" "verified" 48
+        "three_caches" "violated" 1285
+        "two_lines" "violated" 4204"#]]
+    .assert_eq(&summary.join("\n"));
+    let counterexample = &one[1]["counterexample"];
+    assert_eq!(counterexample["name"], "single writer");
+    let steps = &counterexample["sequences"][0]["steps"];
+    assert!(!steps.as_array().expect("a list").is_empty());
+    assert_eq!(
+        counterexample["trace"]["steps"].as_array().map(Vec::len),
+        one[1]["depth"].as_u64().map(|depth| depth as usize)
+    );
+}
+
+#[test]
+fn charts_and_models_are_written_into_folders() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = forgetful_msi(folder.path());
+    let (charts, models) = (folder.path().join("a/charts"), folder.path().join("models"));
+    let output = cohkit(["check", "--system", "three_caches", "--chart-svg"])
+        .args([&charts, Path::new("--export-murphi"), &models, &file])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let svg = fs::read_to_string(charts.join("msi-three_caches.svg")).expect("a chart");
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    let murphi = fs::read_to_string(models.join("msi-three_caches.m")).expect("a model");
+    assert!(murphi.contains("startstate") && murphi.contains("invariant"));
+    // A file where a folder is needed.
+    let output = cohkit(["check", "--chart-svg"])
+        .args([&file, &file])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("a file stands where a folder is needed"));
+}
+
+#[cfg(unix)]
+#[test]
+fn control_c_stops_soon_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let result = folder.path().join("result.json");
+    let child = cohkit(["check", "--remotes", "4", "--lines", "2", "--json", "--out"])
+        .args([&result, &shipped("moesi.coh")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    std::thread::sleep(Duration::from_millis(300));
+    let start = Instant::now();
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", transcript(&output));
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(text(&output.stderr), "interrupted\n");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_small_protocol_is_checked_at_once() {
+    let mut fastest = Duration::MAX;
+    for _ in 0..10 {
+        let start = Instant::now();
+        let output = cohkit([Path::new("check"), &tiny()])
+            .output()
+            .expect("starts");
+        fastest = fastest.min(start.elapsed());
+        assert!(output.status.success());
+    }
+    assert!(fastest < Duration::from_millis(30), "{fastest:?}");
+}
