@@ -159,13 +159,65 @@ fn a_policy_home_with_three_remotes() {
 #[test]
 fn unordered_lines_are_independent() {
     let text = shipped("eci");
-    let one = search(&text, 1, 1, &Options::default(), false);
+    let one = search(&text, 1, 1, &Options::default(), true);
     let (states, transitions) = verified(&one);
-    assert_eq!((states, transitions), (17_675, 64_748));
-    let two = search(&text, 1, 2, &Options::default(), false);
+    assert_eq!((states, transitions), (15_475, 56_177));
+    let two = search(&text, 1, 2, &Options::default(), true);
     assert_eq!(two.components, (2, 1));
     assert_eq!(verified(&two), (states * states, 2 * states * transitions));
 }
+
+#[test]
+fn a_policy_home_with_a_device_and_two_remotes() {
+    let report = search(&shipped("eci"), 2, 1, &Options::default(), true);
+    assert_eq!(verified(&report), (973_500, 4_553_136));
+}
+
+#[test]
+fn faults_of_non_caching_accesses_are_found() {
+    let text = shipped("eci");
+    // Memory is written while another processor reads its copy.
+    assert_eq!(
+        violated(
+            &text,
+            2,
+            "on WriteLine(r)      { ensure others(r) == I;",
+            "on WriteLine(r)      { ensure others(r) <= S;"
+        ),
+        "data value"
+    );
+    // Memory is read while another processor holds the line.
+    let report = search(UNCACHED, 2, 1, &Options::default(), false);
+    assert_eq!(name_of(report, "a read of memory"), "data value");
+}
+
+/// A home that answers a non-caching read from memory, whoever holds the line.
+const UNCACHED: &str = "
+protocol uncached
+line 64 bytes
+channels { request remote -> home; grant home -> remote }
+messages {
+  request: GetM, PutM (line), ReadOnce
+  grant: Data (line), DataOnce (line), PutAck
+}
+remote cache {
+  states { I; M reads writes dirty; IM waits Data; MI waits PutAck; IR waits DataOnce }
+  I  | store     | send GetM     | IM
+  IM | Data      |               | M
+  M  | evict     | send PutM     | MI
+  MI | PutAck    |               | I
+  I  | read_once | send ReadOnce | IR
+  IR | DataOnce  | done          | I
+}
+home memory {
+  states { I; M }
+  I   | GetM     | send Data          | M
+  M   | GetM     | leave              |
+  M   | PutM     | write, send PutAck | I
+  I M | ReadOnce | send DataOnce      | stay
+}
+system two { remotes 2; lines 1 }
+";
 
 #[test]
 fn msi_faults_are_found() {

@@ -24,7 +24,8 @@
 //! [`State::holds_line`]. Taking a message that carries the line fills it if the
 //! next state holds the line; sending a message that carries the line copies it
 //! from the buffer as it was before the rule (or as the taken message filled it).
-//! A store that hits writes the buffer. `Statement::Done` performs the pending
+//! A store that hits writes the buffer; so does a store or non-caching write whose row leads from a state
+//! with the right to write to a state with the right to write, after the row's statements. `Statement::Done` performs the pending
 //! access with the bytes of the message being taken.
 //!
 //! A hand-written home has memory that acts at once: sending a message that carries
