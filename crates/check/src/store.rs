@@ -262,6 +262,12 @@ impl Store {
         )
     }
 
+    /// Takes an entry back. Only sound if all entries made after it are taken back as well.
+    pub fn remove(&mut self, region: usize, at: usize) {
+        self.tags[region * self.capacity + at] = 0;
+        self.counts[region] -= 1;
+    }
+
     /// Gives an entry that stands for a candidate its number.
     pub fn number(&mut self, region: usize, at: usize, state: u32) {
         self.entries[region * self.capacity + at] = state;

@@ -7,6 +7,8 @@
 //! which stops exactly where a search with one thread stops.
 //! So counts, verdicts and counterexamples do not depend on the number of threads.
 
+mod drain;
+
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
 use crate::program::{Cell, Claim, Packing, Program};
@@ -15,10 +17,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Parents per stretch; threads wait for each other after each.
-const STRETCH: usize = 1 << 14;
+/// The development profile, in which tests run, has short ones so that small models meet every case.
+const STRETCH: usize = if cfg!(debug_assertions) {
+    1 << 9
+} else {
+    1 << 14
+};
 
 /// Stretches shorter than this are not worth starting threads for.
-const WORTH_THREADS: usize = 512;
+const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
 /// How a search runs and when it gives up. The default has one thread and no limits.
 #[derive(Clone, Copy)]
@@ -358,7 +365,7 @@ impl Search<'_> {
                 if let Some(reason) = self.limit() {
                     return Verdict::Undecided(reason);
                 }
-                let end = level_end.min(self.next + STRETCH);
+                let end = level_end.min(self.next + self.stretch());
                 let alone = threads == 1 || end - self.next < WORTH_THREADS;
                 let verdict = if alone || !self.together(self.next..end, threads) {
                     self.alone(end)
@@ -400,6 +407,15 @@ impl Search<'_> {
             }
         }
         None
+    }
+
+    /// Parents in the next stretch: fewer where each has many successors, so that what is found
+    /// between two looks at the limits stays small.
+    fn stretch(&self) -> usize {
+        let successors = self.transitions / self.next.max(1) as u64 + 1;
+        STRETCH
+            .min((8 * STRETCH as u64 / successors) as usize)
+            .max(64)
     }
 
     fn limit(&self) -> Option<Reason> {
@@ -546,14 +562,16 @@ impl Search<'_> {
             words,
             first: first_numbers(&batches),
         };
+        let (program, view) = (self.program, self.view);
         let (regions, stored) = self.store.regions();
         let mut shares: Vec<Vec<(usize, Region)>> = (0..threads).map(|_| Vec::new()).collect();
         for (r, region) in regions.into_iter().enumerate() {
             shares[r % threads].push((r, region));
         }
-        let entered: Vec<Vec<(u32, u32, u32)>> = std::thread::scope(|scope| {
+        let entered: Vec<Entered> = std::thread::scope(|scope| {
             let (all, stored) = (&all, &stored);
-            let enter = |share| move || all.enter(stored, threads, share);
+            let enter =
+                |share| move || all.enter(stored, threads, share, Worker::new(program, view));
             let mut shares = shares.into_iter();
             let own = shares.next();
             let others: Vec<_> = shares.map(|share| scope.spawn(enter(share))).collect();
@@ -562,8 +580,16 @@ impl Search<'_> {
             entered
         });
 
+        let places = || entered.iter().flat_map(|e| &e.places);
+        if entered.iter().any(|e| e.broken) {
+            // These were the last to be entered, so no entry lies behind them on its way.
+            for &(_, region, at) in places() {
+                self.store.remove(region as usize, at as usize);
+            }
+            return false;
+        }
         let mut number = vec![u32::MAX; candidates];
-        for &(candidate, ..) in entered.iter().flatten() {
+        for &(candidate, ..) in places() {
             number[candidate as usize] = 0;
         }
         let mut candidate = 0;
@@ -580,7 +606,7 @@ impl Search<'_> {
                 candidate += 1;
             }
         }
-        for &(candidate, region, at) in entered.iter().flatten() {
+        for &(candidate, region, at) in places() {
             self.store
                 .number(region as usize, at as usize, number[candidate as usize]);
         }
@@ -646,9 +672,6 @@ impl Search<'_> {
                 batch.hashes.push(hash);
                 batch.words.extend_from_slice(&worker.child);
                 batch.parents.push(state as u32);
-                if let Some(broken) = worker.broken_invariant() {
-                    return Err(broken);
-                }
             }
             Ok(())
         });
@@ -707,146 +730,6 @@ impl Search<'_> {
         }
         Path { start, rules }
     }
-
-    /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
-    fn drain(&mut self) -> Verdict {
-        match &self.view.quiescent {
-            None => return Verdict::Holds,
-            Some(conjuncts) if conjuncts.is_empty() => return Verdict::Holds,
-            Some(_) => {}
-        }
-        let count = self.store.len();
-        // Edges backward: `found[first[s]..first[s + 1]]` are the states with a move to `s`.
-        let Some((mut drained, forward)) = self.moves() else {
-            return Verdict::Undecided(Reason::Interrupted);
-        };
-        if let Some((state, fault)) = forward.iter().find_map(|m| m.fault) {
-            return Verdict::Broken(Broken::Fault(fault), self.path(state));
-        }
-        let edges: usize = forward.iter().map(|m| m.targets.len()).sum();
-        let memory = self.store.memory() + (8 * edges + 14 * count) as u64;
-        if self.options.max_memory.is_some_and(|max| memory > max) {
-            return Verdict::Undecided(Reason::MaxMemory);
-        }
-        let mut first = vec![0u64; count + 1];
-        forward
-            .iter()
-            .flat_map(|m| &m.targets)
-            .for_each(|&t| first[t as usize + 1] += 1);
-        for s in 0..count {
-            first[s + 1] += first[s];
-        }
-        let mut found = vec![0u32; edges];
-        let mut dead_ends = Vec::new();
-        let mut state = 0;
-        for moves in forward {
-            let mut targets = moves.targets.iter();
-            for &degree in &moves.degrees {
-                if degree == 0 && !drained[state] {
-                    dead_ends.push(state);
-                }
-                for &target in targets.by_ref().take(degree as usize) {
-                    let at = &mut first[target as usize];
-                    found[*at as usize] = state as u32;
-                    *at += 1;
-                }
-                state += 1;
-            }
-        }
-        // Filling has moved each state's first edge to where the next state's begin.
-        let mut queue: Vec<u32> = (0..count as u32).filter(|&s| drained[s as usize]).collect();
-        while let Some(state) = queue.pop() {
-            let begin = if state == 0 {
-                0
-            } else {
-                first[state as usize - 1]
-            };
-            for &from in &found[begin as usize..first[state as usize] as usize] {
-                if !std::mem::replace(&mut drained[from as usize], true) {
-                    queue.push(from);
-                }
-            }
-        }
-        // A dead end has no moves, so it was not drained behind our back.
-        if let Some(&state) = dead_ends.first() {
-            return Verdict::Broken(Broken::DeadEnd, self.path(state));
-        }
-        match drained.iter().position(|d| !d) {
-            Some(state) => Verdict::Broken(Broken::Livelock, self.path(state)),
-            None => Verdict::Holds,
-        }
-    }
-
-    /// For each state whether it is quiescent, and its moves by rules that are not spontaneous;
-    /// `None` if interrupted.
-    fn moves(&mut self) -> Option<(Vec<bool>, Vec<Moves>)> {
-        let count = self.store.len();
-        let threads = if count < WORTH_THREADS {
-            1
-        } else {
-            self.options.threads.max(1)
-        };
-        let mut all = Vec::new();
-        for start in (0..count).step_by(STRETCH * threads) {
-            if self.cancelled() {
-                return None;
-            }
-            let part = |i: usize| {
-                let first = start + i * STRETCH;
-                (first..count.min(first + STRETCH)).collect::<Vec<_>>()
-            };
-            let this = &*self;
-            let parts = std::thread::scope(|scope| {
-                let others: Vec<_> = (1..threads)
-                    .map(|i| scope.spawn(move || this.moves_of(&part(i))))
-                    .collect();
-                let mut parts = vec![this.moves_of(&part(0))];
-                parts.extend(others.into_iter().map(joined));
-                parts
-            });
-            all.extend(parts);
-            self.next = start;
-            self.tell(Phase::Drain);
-        }
-        self.next = count;
-        let quiescent = all
-            .iter()
-            .flat_map(|m| m.quiescent.iter().copied())
-            .collect();
-        Some((quiescent, all))
-    }
-
-    fn moves_of(&self, states: &[usize]) -> Moves {
-        let mut worker = Worker::new(self.program, self.view);
-        let mut moves = Moves::default();
-        for &state in states {
-            worker.load(&self.store, state);
-            let quiescent = worker.quiescent().unwrap_or_else(|fault| {
-                moves.fault.get_or_insert((state, fault));
-                false
-            });
-            moves.quiescent.push(quiescent);
-            let before = moves.targets.len();
-            let _ = worker.expand(false, |worker, _| {
-                moves
-                    .targets
-                    .extend(self.store.find(hash(&worker.child), &worker.child));
-                Ok(())
-            });
-            moves.degrees.push((moves.targets.len() - before) as u32);
-        }
-        moves
-    }
-}
-
-/// Moves of some states in a row.
-#[derive(Default)]
-struct Moves {
-    /// The first state in which the quiescent condition could not be evaluated.
-    fault: Option<(usize, Fault)>,
-    quiescent: Vec<bool>,
-    degrees: Vec<u32>,
-    targets: Vec<u32>,
 }
 
 /// All candidates of a stretch, numbered in the order of their parents.
@@ -873,17 +756,18 @@ impl Candidates<'_> {
         &self.batches[batch].words[i * self.words..(i + 1) * self.words]
     }
 
-    /// Enters the candidates of some regions; gives (candidate, region, position) for the new ones.
+    /// Enters the candidates of some regions, and judges the invariants of the new ones.
     fn enter(
         &self,
         stored: &Stored,
         threads: usize,
         mut share: Vec<(usize, Region)>,
-    ) -> Vec<(u32, u32, u32)> {
+        mut worker: Worker,
+    ) -> Entered {
+        let mut entered = Entered::default();
         let Some(own) = share.first().map(|s| s.0 % threads) else {
-            return Vec::new();
+            return entered;
         };
-        let mut new = Vec::new();
         let mut candidate = 0u32;
         for batch in self.batches {
             for (i, &hash) in batch.hashes.iter().enumerate() {
@@ -897,14 +781,28 @@ impl Candidates<'_> {
                     };
                     if let Err(at) = probe(region.tags, region.entries, hash, same) {
                         region.fill(at, hash, candidate | CANDIDATE);
-                        new.push((candidate, r as u32, at as u32));
+                        entered.places.push((candidate, r as u32, at as u32));
+                        if !worker.view.invariants.is_empty() {
+                            let packing = &worker.view.packing;
+                            packing.unpack(words, &mut worker.machine.frame);
+                            entered.broken |= worker.broken_invariant().is_some();
+                        }
                     }
                 }
                 candidate += 1;
             }
         }
-        new
+        entered
     }
+}
+
+/// What one thread has entered.
+#[derive(Default)]
+struct Entered {
+    /// (candidate, region, position in it) of each new state.
+    places: Vec<(u32, u32, u32)>,
+    /// Whether one of them breaks an invariant.
+    broken: bool,
 }
 
 /// The result of a thread; its panic goes on in this one.

@@ -1,0 +1,148 @@
+//! Drain: whether rules that are not spontaneous can always lead to a quiescent state.
+//!
+//! Only when everything that can be reached is known. Moves are found again by firing the rules
+//! a second time, which needs no memory during the search, and then followed backward from the quiescent states.
+
+use super::*;
+
+impl Search<'_> {
+    /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
+    pub(super) fn drain(&mut self) -> Verdict {
+        match &self.view.quiescent {
+            None => return Verdict::Holds,
+            Some(conjuncts) if conjuncts.is_empty() => return Verdict::Holds,
+            Some(_) => {}
+        }
+        let count = self.store.len();
+        // Edges backward: `found[first[s]..first[s + 1]]` are the states with a move to `s`.
+        let Some((mut drained, forward)) = self.moves() else {
+            return Verdict::Undecided(Reason::Interrupted);
+        };
+        if let Some((state, fault)) = forward.iter().find_map(|m| m.fault) {
+            return Verdict::Broken(Broken::Fault(fault), self.path(state));
+        }
+        let edges: usize = forward.iter().map(|m| m.targets.len()).sum();
+        let memory = self.store.memory() + (8 * edges + 14 * count) as u64;
+        if self.options.max_memory.is_some_and(|max| memory > max) {
+            return Verdict::Undecided(Reason::MaxMemory);
+        }
+        let mut first = vec![0u64; count + 1];
+        forward
+            .iter()
+            .flat_map(|m| &m.targets)
+            .for_each(|&t| first[t as usize + 1] += 1);
+        for s in 0..count {
+            first[s + 1] += first[s];
+        }
+        let mut found = vec![0u32; edges];
+        let mut dead_ends = Vec::new();
+        let mut state = 0;
+        for moves in forward {
+            let mut targets = moves.targets.iter();
+            for &degree in &moves.degrees {
+                if degree == 0 && !drained[state] {
+                    dead_ends.push(state);
+                }
+                for &target in targets.by_ref().take(degree as usize) {
+                    let at = &mut first[target as usize];
+                    found[*at as usize] = state as u32;
+                    *at += 1;
+                }
+                state += 1;
+            }
+        }
+        // Filling has moved each state's first edge to where the next state's begin.
+        let mut queue: Vec<u32> = (0..count as u32).filter(|&s| drained[s as usize]).collect();
+        while let Some(state) = queue.pop() {
+            let begin = if state == 0 {
+                0
+            } else {
+                first[state as usize - 1]
+            };
+            for &from in &found[begin as usize..first[state as usize] as usize] {
+                if !std::mem::replace(&mut drained[from as usize], true) {
+                    queue.push(from);
+                }
+            }
+        }
+        // A dead end has no moves, so it was not drained behind our back.
+        if let Some(&state) = dead_ends.first() {
+            return Verdict::Broken(Broken::DeadEnd, self.path(state));
+        }
+        match drained.iter().position(|d| !d) {
+            Some(state) => Verdict::Broken(Broken::Livelock, self.path(state)),
+            None => Verdict::Holds,
+        }
+    }
+
+    /// For each state whether it is quiescent, and its moves by rules that are not spontaneous;
+    /// `None` if interrupted.
+    fn moves(&mut self) -> Option<(Vec<bool>, Vec<Moves>)> {
+        let count = self.store.len();
+        let threads = if count < WORTH_THREADS {
+            1
+        } else {
+            self.options.threads.max(1)
+        };
+        let mut all = Vec::new();
+        for start in (0..count).step_by(STRETCH * threads) {
+            if self.cancelled() {
+                return None;
+            }
+            let part = |i: usize| {
+                let first = start + i * STRETCH;
+                (first..count.min(first + STRETCH)).collect::<Vec<_>>()
+            };
+            let this = &*self;
+            let parts = std::thread::scope(|scope| {
+                let others: Vec<_> = (1..threads)
+                    .map(|i| scope.spawn(move || this.moves_of(&part(i))))
+                    .collect();
+                let mut parts = vec![this.moves_of(&part(0))];
+                parts.extend(others.into_iter().map(joined));
+                parts
+            });
+            all.extend(parts);
+            self.next = start;
+            self.tell(Phase::Drain);
+        }
+        self.next = count;
+        let quiescent = all
+            .iter()
+            .flat_map(|m| m.quiescent.iter().copied())
+            .collect();
+        Some((quiescent, all))
+    }
+
+    fn moves_of(&self, states: &[usize]) -> Moves {
+        let mut worker = Worker::new(self.program, self.view);
+        let mut moves = Moves::default();
+        for &state in states {
+            worker.load(&self.store, state);
+            let quiescent = worker.quiescent().unwrap_or_else(|fault| {
+                moves.fault.get_or_insert((state, fault));
+                false
+            });
+            moves.quiescent.push(quiescent);
+            let before = moves.targets.len();
+            let _ = worker.expand(false, |worker, _| {
+                moves
+                    .targets
+                    .extend(self.store.find(hash(&worker.child), &worker.child));
+                Ok(())
+            });
+            moves.degrees.push((moves.targets.len() - before) as u32);
+        }
+        moves
+    }
+}
+
+/// Moves of some states in a row.
+#[derive(Default)]
+struct Moves {
+    /// The first state in which the quiescent condition could not be evaluated.
+    fault: Option<(usize, Fault)>,
+    quiescent: Vec<bool>,
+    degrees: Vec<u32>,
+    targets: Vec<u32>,
+}
