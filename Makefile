@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test bench soak lint clean
 
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done
