@@ -345,3 +345,24 @@ fn three_remotes_know_no_more_than_two() {
         assert_eq!(sets(2), sets(3));
     }
 }
+
+#[test]
+fn every_transition_of_the_shipped_homes_happens() {
+    for (name, remotes) in [("eci", 2), ("msi-policy", 3)] {
+        let path = folder().join(format!("../../protocols/{name}.coh"));
+        let text = fs::read_to_string(path).unwrap();
+        let protocol = text::parse(&text).unwrap();
+        let construction = construct_to(
+            &protocol,
+            Extent {
+                explored: remotes,
+                drained: remotes,
+            },
+        );
+        let construction = construction.ok().unwrap();
+        assert_eq!(construction.drains.len(), remotes as usize);
+        for drain in &construction.drains {
+            assert!(drain.unexercised.is_empty() && drain.stuck == 0);
+        }
+    }
+}

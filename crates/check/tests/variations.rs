@@ -1,0 +1,85 @@
+//! The variations of `tests/construction`, with data: product sizes and verdicts of an independent study.
+//!
+//! The controllers are taken unmerged, as the study took them. With one remote the device may ask for its next
+//! operation once the one before is accepted; with several, once it is acknowledged.
+
+use cohkit_check::report::{check, Outcome, Report};
+use cohkit_check::search::Options;
+use cohkit_check::system;
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::text;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+fn expectations(text: &str) -> BTreeMap<&str, &str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("#! "));
+    lines.filter_map(|line| line.split_once(": ")).collect()
+}
+
+fn explored(text: &str, merge: bool, factored: bool) -> Report {
+    let protocol = text::parse(text).unwrap();
+    let construction = construct(&protocol).ok().unwrap();
+    let remotes = protocol.systems[0].remotes;
+    let home = if factored {
+        construction.factored(merge)
+    } else {
+        construction.flat(merge)
+    };
+    let options = system::Options {
+        ask_ahead: remotes == 1,
+        ..system::Options::default()
+    };
+    let model = system::model(&protocol, &home, remotes, 1, &options).unwrap();
+    check(&model, &Options::default()).unwrap()
+}
+
+#[test]
+fn products_have_the_sizes_of_the_study() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction");
+    let mut compared = 0;
+    let mut wrong = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let expected = expectations(&text);
+        let several = expected.contains_key("joint product");
+        let Some(states) = expected.get("product").or(expected.get("joint product")) else {
+            continue;
+        };
+        compared += 1;
+        let mut compare = |what: &str, found: String, expected: &str| {
+            if found != expected {
+                let file = path.file_stem().unwrap().to_string_lossy();
+                wrong.push(format!("{file}: {what}: expected {expected}, found {found}"));
+            }
+        };
+        let report = explored(&text, false, several);
+        compare("states", report.states.to_string(), states);
+        let verdict = |report: &Report| match &report.outcome {
+            Outcome::Verified => "verified".to_string(),
+            Outcome::Violated { message, .. } => {
+                message.split(':').next().unwrap_or_default().to_string()
+            }
+            Outcome::Undecided { reason } => format!("undecided: {reason:?}"),
+        };
+        compare("verdict", verdict(&report), expected["verdict"]);
+        if let Outcome::Violated { message, .. } = &report.outcome {
+            let stuck = format!("{} of {} states", expected["undrained"], states);
+            assert!(message.contains(&stuck), "{message}");
+        }
+        // Merging changes the size and nothing else; so does the form of the controller.
+        let merged = explored(&text, true, several);
+        compare("merged verdict", verdict(&merged), expected["verdict"]);
+        assert!(merged.states <= report.states);
+        if !several {
+            let factored = explored(&text, false, true);
+            compare("factored states", factored.states.to_string(), states);
+        }
+    }
+    assert!(compared > 35);
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
