@@ -284,7 +284,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
     let complete = explored().all(|f| {
         matches!(
             f.verdict,
-            Verdict::Holds | Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _)
+            Verdict::Holds | Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _)
         )
     });
 
@@ -304,7 +304,9 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         });
         if let Some(path) = deadlock {
             let later = match &verdict {
-                Verdict::Broken(Broken::DeadEnd | Broken::Livelock, _) | Verdict::Holds => true,
+                Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _) | Verdict::Holds => {
+                    true
+                }
                 Verdict::Broken(_, other) => path.rules.len() < other.rules.len(),
                 Verdict::Undecided(_) => false,
             };
@@ -346,8 +348,8 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
 /// else what is undecided, else a state that cannot drain, dead ends first.
 fn first_verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Verdict {
     let rank = |v: &&Verdict| match v {
-        Verdict::Broken(Broken::DeadEnd, path) => (2, path.rules.len()),
-        Verdict::Broken(Broken::Livelock, path) => (3, path.rules.len()),
+        Verdict::Broken(Broken::DeadEnd(_), path) => (2, path.rules.len()),
+        Verdict::Broken(Broken::Livelock(_), path) => (3, path.rules.len()),
         Verdict::Broken(_, path) => (0, path.rules.len()),
         Verdict::Undecided(_) => (1, 0),
         Verdict::Holds => (4, 0),

@@ -138,7 +138,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
     let outcome = match &verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::Broken(broken, path) => violated(model, &program, broken, path),
+        Verdict::Broken(broken, path) => violated(model, &program, broken, path, states),
     };
     let properties = properties(model, &program).into_iter().map(|property| {
         let status = match &outcome {
@@ -168,7 +168,17 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
     })
 }
 
-fn violated(model: &Model, program: &Program, broken: &Broken, path: &Path) -> Outcome {
+fn cannot_rest(stuck: u64, states: u128) -> String {
+    format!("{stuck} of {states} states cannot come to rest")
+}
+
+fn violated(
+    model: &Model,
+    program: &Program,
+    broken: &Broken,
+    path: &Path,
+    states: u128,
+) -> Outcome {
     let text = |s: &str| s.to_string();
     let (property, message) = match broken {
         Broken::Invariant(i) => {
@@ -189,15 +199,19 @@ fn violated(model: &Model, program: &Program, broken: &Broken, path: &Path) -> O
             Property::NoDeadlock,
             text("no rule leads to a different state"),
         ),
-        Broken::DeadEnd => (
+        Broken::DeadEnd(stuck) => (
             Property::Drain,
-            text(
-                "dead end: the state is not quiescent, and only spontaneous rules lead on, if any",
+            format!(
+                "dead end: nothing but spontaneous acts leads on; {}",
+                cannot_rest(*stuck, states)
             ),
         ),
-        Broken::Livelock => (
+        Broken::Livelock(stuck) => (
             Property::Drain,
-            text("livelock: without spontaneous rules, what follows never becomes quiescent"),
+            format!(
+                "livelock: what follows without spontaneous acts never comes to rest; {}",
+                cannot_rest(*stuck, states)
+            ),
         ),
     };
     Outcome::Violated {

@@ -88,6 +88,8 @@ pub struct Variable {
     pub name: String,
     /// Its values.
     pub ty: Type,
+    /// Words for the values `0, 1, ...` of a range, for people; empty where numbers speak for themselves.
+    pub labels: Vec<String>,
     /// The name in the text.
     pub span: Span,
 }

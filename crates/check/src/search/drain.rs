@@ -65,12 +65,13 @@ impl Search<'_> {
                 }
             }
         }
+        let stuck = drained.iter().filter(|&&drained| !drained).count() as u64;
         // A dead end has no moves, so it was not drained behind our back.
         if let Some(&state) = dead_ends.first() {
-            return Verdict::Broken(Broken::DeadEnd, self.path(state));
+            return Verdict::Broken(Broken::DeadEnd(stuck), self.path(state));
         }
         match drained.iter().position(|d| !d) {
-            Some(state) => Verdict::Broken(Broken::Livelock, self.path(state)),
+            Some(state) => Verdict::Broken(Broken::Livelock(stuck), self.path(state)),
             None => Verdict::Holds,
         }
     }

@@ -168,9 +168,10 @@ pub(crate) enum Broken {
     Fault(Fault),
     Deadlock,
     /// No rule that is not spontaneous leads on, yet the state is not quiescent.
-    DeadEnd,
-    /// Rules lead on, but never to a quiescent state.
-    Livelock,
+    /// With it, how many states there are from which no quiescent one is reached.
+    DeadEnd(u64),
+    /// Rules lead on, but never to a quiescent state; with the same number.
+    Livelock(u64),
 }
 
 /// What goes wrong when a state is expanded.

@@ -529,11 +529,27 @@ impl<'p> System<'p> {
             }
             let value: Expr = context.part(place).into();
             let mut shown = vec![Piece::Text(format!(" {}=", variable.name))];
-            shown.extend(self.value_words(variable.ty, &value));
+            shown.extend(match variable.labels.is_empty() {
+                true => self.value_words(variable.ty, &value),
+                false => label_words(&variable.labels, &value),
+            });
             words.push(Piece::Choice(value.is_not(0), shown, Vec::new()));
         }
         words
     }
+}
+
+/// The word for a value.
+fn label_words(labels: &[String], value: &Expr) -> Phrase {
+    let mut words = Vec::new();
+    for (index, label) in labels.iter().enumerate().rev() {
+        let this = vec![Piece::Text(label.clone())];
+        words = match words.is_empty() {
+            true => this,
+            false => vec![Piece::Choice(value.clone().is(index as i32), this, words)],
+        };
+    }
+    words
 }
 
 /// Whether statements change a variable.

@@ -111,8 +111,8 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// The part after the dot: memory slot, local operation, lock. A read for the request that the
-    /// name already tells is `rd`.
+    /// The part after the dot: memory slot, local operation, lock. A read or store for the
+    /// request that the name already tells is `rd` or `st`.
     fn status(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
@@ -128,7 +128,12 @@ impl<'e, 'a> Namer<'e, 'a> {
             let request = request(slots[HAND.index()]);
             let told = base.ends_with(&format!(":{request}"));
             status.push('.');
-            status.push_str(if told { "rd" } else { &request });
+            let stores = slots[MEMORY.index()] == Slot::Store as u16;
+            status.push_str(match (told, stores) {
+                (true, false) => "rd",
+                (true, true) => "st",
+                (false, _) => &request,
+            });
         }
         if slots[LOCAL.index()] != 0 {
             status.push('.');

@@ -209,8 +209,23 @@ impl<'a> Writer<'a> {
         let variable = |name: &str, ty| Variable {
             name: name.into(),
             ty,
+            labels: Vec::new(),
             span: policy.span,
         };
+        let choice = |name: &str, labels: Vec<String>| Variable {
+            labels: labels.clone(),
+            ..variable(
+                name,
+                Type::Range {
+                    max: labels.len() as u16 - 1,
+                },
+            )
+        };
+        let none = || std::iter::once("none".to_string());
+        let requests = policy.requests.iter().map(|request| request.message);
+        let requests = requests.map(|message| protocol.message(message).name.clone());
+        let operations = policy.locals.iter().map(|local| local.name.clone());
+        let slots = ["free", "read", "write", "store"].map(String::from);
         let controller = Controller {
             name: "home".into(),
             states: vec![State {
@@ -223,25 +238,10 @@ impl<'a> Writer<'a> {
             }],
             variables: vec![
                 variable("known", Type::PerRemote { max: u16::MAX }),
-                variable(
-                    "hand",
-                    Type::Range {
-                        max: policy.requests.len() as u16,
-                    },
-                ),
+                choice("hand", none().chain(requests).collect()),
                 variable("requester", Type::Remote),
-                variable(
-                    "local",
-                    Type::Range {
-                        max: policy.locals.len() as u16,
-                    },
-                ),
-                variable(
-                    "memory",
-                    Type::Range {
-                        max: Slot::Store as u16,
-                    },
-                ),
+                choice("local", none().chain(operations).collect()),
+                choice("memory", slots.into()),
                 variable("locked", Type::Bool),
             ],
             tables: Vec::new(),

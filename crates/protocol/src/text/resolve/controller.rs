@@ -157,6 +157,7 @@ impl<'a> Resolver<'a, '_> {
                 reading.controller.variables.push(Variable {
                     name: name.text.to_string(),
                     ty,
+                    labels: Vec::new(),
                     span: name.span,
                 });
             }
