@@ -38,17 +38,17 @@ fn a_correct_protocol_is_verified() {
     check(
         &["check", "tests/command/tiny.coh"],
         expect![[r#"
-        exit code 0
-        tiny alone: verified: 48 states, 108 transitions, depth 12
-          note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
-    "#]],
+            exit code 0
+            tiny alone: verified: 48 states, 108 transitions, depth 12
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+        "#]],
     );
     check(
         &["check", "tests/command/tiny.coh", "--remotes", "2"],
         expect![[r#"
             exit code 0
             tiny remotes_2_lines_1: verified: 672 states, 2540 transitions, depth 21
-              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
         "#]],
     );
 }
@@ -123,7 +123,7 @@ fn a_limit_leaves_it_undecided() {
         expect![[r#"
             exit code 3
             tiny alone: undecided: the limit on states was reached after 10 states, 16 transitions, depth 4
-              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
         "#]],
     );
     check(
@@ -131,7 +131,7 @@ fn a_limit_leaves_it_undecided() {
         expect![[r#"
             exit code 3
             tiny alone: undecided: the limit on depth was reached after 7 states, 10 transitions, depth 3
-              note: 1 transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
         "#]],
     );
     let msi = shipped("msi.coh");

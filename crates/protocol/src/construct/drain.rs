@@ -138,7 +138,7 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
         let sequence = product.draw(cycle.iter().map(|(_, label)| label));
         Note {
             text: format!(
-                "{} transitions may send a forward again in a loop; fairness is assumed: a message is not overtaken for ever",
+                "a forward may be sent again in a loop (in {} of the home's transitions); fairness is assumed: a message is not overtaken for ever",
                 resends.len()
             ),
             sequence: Some(sequence),
