@@ -62,7 +62,12 @@ fn on_hand_written_directories() {
 
 #[test]
 fn on_constructed_homes() {
-    agree(include_str!("protocols/base.coh"), 1, 1, true);
+    agree(
+        include_str!("../../../tests/construction/base.coh"),
+        1,
+        1,
+        true,
+    );
     agree(&shipped("msi-policy"), 1, 1, true);
     agree(&shipped("msi-policy"), 3, 1, true);
     agree(&shipped("eci"), 1, 1, true);

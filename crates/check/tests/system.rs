@@ -86,45 +86,7 @@ fn name_of(report: Report, what: &str) -> String {
 }
 
 /// One remote without non-caching accesses, whose local operations always lock.
-const BASE: &str = include_str!("protocols/base.coh");
-
-fn base_sized(
-    change: impl Fn(&str) -> String,
-    remotes: u8,
-    ask_ahead: bool,
-    merge: bool,
-) -> (u128, u128) {
-    let options = Options {
-        ask_ahead,
-        ..Options::default()
-    };
-    verified(&search(&change(BASE), remotes, 1, &options, merge))
-}
-
-/// An independent study of this protocol, with its own construction and its own product, has these sizes.
-#[test]
-fn sizes_agree_with_an_independent_study() {
-    assert_eq!(base_sized(str::to_string, 1, true, false), (3225, 10705));
-    let idle = |text: &str| text.replace("accept local always", "accept local when idle");
-    assert_eq!(base_sized(idle, 2, false, false).0, 38887);
-}
-
-#[test]
-fn a_factored_home_does_what_a_flat_one_does() {
-    let protocol = protocol(BASE);
-    let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
-    for merge in [false, true] {
-        let sizes = [construction.flat(merge), construction.factored(merge)].map(|home| {
-            let model = model(&protocol, &home, 1, 1, &Options::default()).unwrap();
-            verified(&check(&model, &Search::default()).unwrap())
-        });
-        // Merging the sets of one remote loses no more than merging its home's states.
-        assert!(sizes[0].0 <= sizes[1].0);
-        if !merge {
-            assert_eq!(sizes[0], sizes[1]);
-        }
-    }
-}
+const BASE: &str = include_str!("../../../tests/construction/base.coh");
 
 #[test]
 fn textbook_protocols_with_three_caches() {
@@ -474,47 +436,4 @@ fn sizes_out_of_range_are_refused() {
         let error = model(&protocol, &home, remotes, lines, &Options::default()).unwrap_err();
         assert!(matches!(error, SystemError::Size(_)), "{error}");
     }
-}
-
-/// A remote that answers an invalidation in the same words with a copy and while it upgrades strands a request:
-/// the home waits for a victim that it cannot know not to exist.
-#[test]
-fn an_ambiguous_answer_strands_a_request() {
-    let text = BASE
-        .replace("AckDropped, AckDroppedUpgrading,", "AckDropped,")
-        .replace("send AckDroppedUpgrading", "send AckDropped         ");
-    let report = search(&text, 1, 1, &Options::default(), false);
-    assert_eq!(report.states, 3441);
-    assert_eq!(name_of(report, "the ambiguous answer"), "drain");
-}
-
-/// Sizes of the same independent study for other channels and other local operations.
-#[test]
-fn sizes_of_variations_agree_too() {
-    let size = |from: &str, to: &str| {
-        assert_eq!(BASE.matches(from).count(), 1, "`{from}`");
-        base_sized(|text| text.replace(from, to), 1, true, false).0
-    };
-    let ordered = |orders: &str| {
-        let end = "grant    home -> remote\n";
-        size(end, &format!("{end}{orders}"))
-    };
-    assert_eq!(ordered("  ordered grant, forward\n"), 2145);
-    assert_eq!(ordered("  ordered answer, victim\n"), 2091);
-    assert_eq!(
-        ordered("  ordered grant, forward\n  ordered answer, victim\n"),
-        1731
-    );
-    assert_eq!(
-        size("accept local always", "accept local between requests"),
-        3177
-    );
-    let both = |text: &str| text.replace(" lock { ensure", " [lock] { ensure");
-    assert_eq!(base_sized(both, 1, true, false).0, 10040);
-    let without_demote = |text: &str| {
-        let row =
-            "  E                    | demote                   | send DemoteClean          | S\n";
-        text.replace(row, "").replace("DemoteClean, ", "")
-    };
-    assert_eq!(base_sized(without_demote, 1, true, false).0, 2733);
 }

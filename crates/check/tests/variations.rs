@@ -64,6 +64,9 @@ fn products_have_the_sizes_of_the_study() {
         };
         let report = explored(&text, false, several);
         compare("states", report.states.to_string(), states);
+        if let Some(transitions) = expected.get("product transitions") {
+            compare("transitions", report.transitions.to_string(), transitions);
+        }
         let verdict = |report: &Report| match &report.outcome {
             Outcome::Verified => "verified".to_string(),
             Outcome::Violated { message, .. } => {
@@ -83,6 +86,7 @@ fn products_have_the_sizes_of_the_study() {
         if !several {
             let factored = explored(&text, false, true);
             compare("factored states", factored.states.to_string(), states);
+            assert_eq!(factored.transitions, report.transitions);
         }
     }
     assert!(compared > 35);
