@@ -22,8 +22,8 @@ pub struct Policy {
     pub under_lock: UnderLock,
     /// `serve past VICTIM`: requests do not wait for these victims.
     pub serve_past: Vec<MessageId>,
-    /// `serve under forwards`: requests do not wait for an answer to a forward
-    /// (only with [`Stall::Possible`]; [`Stall::Proven`] decides by proof).
+    /// `serve under forwards`: with [`Stall::Possible`], requests wait neither for the answer to a
+    /// forward nor for a local operation. ([`Stall::Proven`] decides by proof.)
     pub serve_under_forwards: bool,
     /// `await ACK after GRANT, ...`: no forward to a remote while one of these grants to it may be
     /// unacknowledged.

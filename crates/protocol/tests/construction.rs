@@ -8,7 +8,7 @@ use cohkit_protocol::construct::{construct, construct_to, ConstructionError, Ext
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
 use cohkit_protocol::protocol::Class;
-use cohkit_protocol::sequence::Action;
+use cohkit_protocol::sequence::{Action, Sequence, Step};
 use cohkit_protocol::text;
 use std::collections::BTreeMap;
 use std::fs;
@@ -365,4 +365,43 @@ fn every_transition_of_the_shipped_homes_happens() {
             assert!(drain.unexercised.is_empty() && drain.stuck == 0);
         }
     }
+}
+
+#[test]
+fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
+    let with = |expectation: &str| {
+        let line = format!("  {expectation}\n  reach S with");
+        let text = read("base").replacen("  reach S with", &line, 1);
+        let protocol = text::parse(&text).unwrap();
+        match construct(&protocol) {
+            Err(ConstructionError::Fault(fault)) => Some(*fault),
+            Err(ConstructionError::Refused(refusal)) => panic!("{}", refusal.what),
+            Ok(_) => None,
+        }
+    };
+    // A dirty copy was given up, so nothing but a new request follows it.
+    assert!(with("expect AckDirty tells I").is_none());
+    // "I hold nothing" may have been said while a grant was on its way.
+    let fault = with("expect AckNone tells I").unwrap();
+    assert_eq!(fault.kind, FaultKind::WrongExpectation);
+    let [as_expected, otherwise] = &fault.explanations[..] else {
+        panic!("two explanations")
+    };
+    // To the home both look the same.
+    let seen = |sequence: &Sequence| {
+        let home = |step: &&Step| step.agent == 1;
+        let words = |step: &Step| match &step.action {
+            Action::Send { message, .. } => format!("send {message}"),
+            Action::Receive { message, .. } => format!("take {message}"),
+            other => format!("{other:?}"),
+        };
+        sequence
+            .steps
+            .iter()
+            .filter(home)
+            .map(words)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(seen(as_expected), seen(otherwise));
+    assert_ne!(as_expected, otherwise);
 }

@@ -297,7 +297,7 @@ impl<'a> Writer<'a> {
         let unsettled = fact(self, Entry::Unsettled);
         let forward = fact(self, Entry::Forward);
         let dirty = fact(self, Entry::Dirty);
-        let owed = or(or(unsettled, is_not(LOCAL, 0)), forward.clone());
+        let owed = or(or(unsettled.clone(), is_not(LOCAL, 0)), forward.clone());
         let leave = |writer: &mut Self, condition| {
             writer.rule(
                 event,
@@ -308,6 +308,9 @@ impl<'a> Writer<'a> {
         };
         leave(self, busy);
         match self.policy.stall {
+            Stall::Possible if self.policy.serve_under_forwards => {
+                leave(self, or(unsettled, dirty))
+            }
             Stall::Possible => leave(self, or(owed, dirty)),
             Stall::Proven => {
                 // A local operation in hand that waits for nothing of this remote is brought on by others.
