@@ -4,6 +4,7 @@
 //! expressions are made from them with methods and operators:
 //! `owner.at(line).is(cpu).and(count.gt(0))`, `count.set(count + 1)`.
 
+use crate::model::Violation;
 use crate::model::*;
 
 /// Collects the parts of a [`Model`].
@@ -174,9 +175,11 @@ impl Builder {
     }
 
     /// A claim about every reachable state.
-    pub fn invariant(&mut self, name: impl Into<String>, holds: impl Into<Expr>) {
+    pub fn invariant(&mut self, name: impl Into<Violation>, holds: impl Into<Expr>) {
+        let Violation { property, why } = name.into();
         self.model.invariants.push(Invariant {
-            name: name.into(),
+            name: property,
+            why,
             holds: holds.into(),
         });
     }
@@ -327,12 +330,12 @@ pub fn choose(condition: impl Into<Expr>, then: Vec<Stmt>, otherwise: Vec<Stmt>)
 }
 
 /// Violates the property with this name.
-pub fn error(name: impl Into<String>) -> Stmt {
+pub fn error(name: impl Into<Violation>) -> Stmt {
     Stmt::Error(name.into())
 }
 
 /// Violates the property with this name unless the claim holds.
-pub fn assert(name: impl Into<String>, claim: impl Into<Expr>) -> Stmt {
+pub fn assert(name: impl Into<Violation>, claim: impl Into<Expr>) -> Stmt {
     Stmt::Assert(name.into(), claim.into())
 }
 

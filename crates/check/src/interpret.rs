@@ -5,6 +5,7 @@
 //! so that a successor can be packed from its parent by patching the changed slots alone,
 //! and undone as cheaply.
 
+use crate::model::Violation;
 use crate::program::*;
 
 /// Why code could not go on: the place of the instruction and the value it met.
@@ -166,8 +167,8 @@ impl<'a> Machine<'a> {
 }
 
 impl Program {
-    /// What a fault violates: the name of an error or assertion, or what the model did wrong.
-    pub fn explain(&self, fault: Fault) -> Result<String, String> {
+    /// What a fault violates: what an error or assertion reports, or what the model did wrong.
+    pub fn explain(&self, fault: Fault) -> Result<Violation, String> {
         let site = || self.sites.get(&fault.at).map_or("", String::as_str);
         let value = fault.value;
         Err(match self.code[fault.at as usize] {

@@ -173,8 +173,47 @@ pub struct Rule {
 pub struct Invariant {
     /// Name of the property.
     pub name: String,
+    /// What it means that it does not hold, as a clause; may be empty.
+    pub why: String,
     /// What must hold.
     pub holds: Expr,
+}
+
+/// What a statement reports: which property is violated, and how.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Violation {
+    /// Name of the property.
+    pub property: String,
+    /// What happened, as a clause; may be empty.
+    pub why: String,
+}
+
+impl<S: Into<String>> From<S> for Violation {
+    fn from(property: S) -> Violation {
+        Violation {
+            property: property.into(),
+            why: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why.is_empty() {
+            true => write!(f, "`{}` does not hold", self.property),
+            false => f.write_str(&self.why),
+        }
+    }
+}
+
+impl Violation {
+    /// A violation of a property, and what happened, as a clause.
+    pub fn new(property: impl Into<String>, why: impl Into<String>) -> Violation {
+        Violation {
+            property: property.into(),
+            why: why.into(),
+        }
+    }
 }
 
 /// Which states count as deadlocks.
@@ -291,9 +330,9 @@ pub enum Stmt {
     /// Run the statements for each value of a bound variable, in order.
     For(VariableId, Vec<Stmt>),
     /// Reaching this statement violates the property with this name.
-    Error(String),
+    Error(Violation),
     /// The claim violates the property with this name unless it holds here.
-    Assert(String, Expr),
+    Assert(Violation, Expr),
     /// What a chart should show at this point. Never changes the state; evaluated only
     /// when a counterexample is told.
     Note(Note),

@@ -132,6 +132,14 @@ impl Names {
     }
 }
 
+/// A violation as one text.
+fn said(violation: &Violation) -> String {
+    match violation.why.is_empty() {
+        true => violation.property.clone(),
+        false => format!("{}: {}", violation.property, violation.why),
+    }
+}
+
 /// Text in quotes.
 fn quoted(text: &str) -> String {
     let plain = |c: char| {
@@ -435,10 +443,10 @@ impl Printer<'_> {
                 self.nested(|p| p.block(body));
                 self.line("end;");
             }
-            Stmt::Error(name) => self.line(format!("error {};", quoted(name))),
-            Stmt::Assert(name, claim) => {
+            Stmt::Error(violation) => self.line(format!("error {};", quoted(&said(violation)))),
+            Stmt::Assert(violation, claim) => {
                 let claim = self.expr(claim, 0);
-                self.line(format!("assert {claim} {};", quoted(name)));
+                self.line(format!("assert {claim} {};", quoted(&said(violation))));
             }
             Stmt::Note(_) => {}
         }

@@ -4,7 +4,7 @@
 //! temporaries, then constants. Every operand of an [`Op`] is the position of a cell in it,
 //! so code needs no addressing modes, and a renaming of slots is a renaming of operands.
 
-use crate::model::{Model, Note};
+use crate::model::{Model, Note, Violation};
 use rustc_hash::FxHashMap;
 
 /// Position in a frame.
@@ -162,7 +162,7 @@ pub(crate) struct Program {
     /// Conjuncts of the quiescent condition, or nothing.
     pub quiescent: Option<Vec<u32>>,
     /// Names of errors and assertions.
-    pub names: Vec<String>,
+    pub names: Vec<Violation>,
     /// What an instruction that may fault works on.
     pub sites: FxHashMap<u32, String>,
     pub notes: Vec<Note>,

@@ -72,8 +72,7 @@ pub enum Property {
 impl fmt::Display for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Property::Invariant(name) => write!(f, "invariant `{name}`"),
-            Property::Assertion(name) => write!(f, "assertion `{name}`"),
+            Property::Invariant(name) | Property::Assertion(name) => f.write_str(name),
             Property::WellDefined => f.write_str("values in range"),
             Property::NoDeadlock => f.write_str("no deadlock"),
             Property::Drain => f.write_str("drain"),
@@ -182,17 +181,15 @@ fn violated(
     let text = |s: &str| s.to_string();
     let (property, message) = match broken {
         Broken::Invariant(i) => {
-            let name = &model.invariants[*i as usize].name;
+            let invariant = &model.invariants[*i as usize];
+            let said = Violation::new(&invariant.name, &invariant.why);
             (
-                Property::Invariant(name.clone()),
-                format!("`{name}` does not hold"),
+                Property::Invariant(invariant.name.clone()),
+                said.to_string(),
             )
         }
         Broken::Fault(fault) => match program.explain(*fault) {
-            Ok(name) => (
-                Property::Assertion(name.clone()),
-                format!("`{name}` is violated"),
-            ),
+            Ok(violation) => (asserted(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
         Broken::Deadlock => (
@@ -221,20 +218,34 @@ fn violated(
     }
 }
 
+/// The property an error or assertion speaks of: the invariant of that name, if there is one.
+fn asserted(model: &Model, violation: &Violation) -> Property {
+    let name = violation.property.clone();
+    match model.invariants.iter().any(|i| i.name == name) {
+        true => Property::Invariant(name),
+        false => Property::Assertion(name),
+    }
+}
+
 /// All properties of a model: invariants, assertions in the order of their code, then those that come for free.
 fn properties(model: &Model, program: &Program) -> Vec<Property> {
-    let mut all: Vec<Property> = model
-        .invariants
-        .iter()
-        .map(|i| Property::Invariant(i.name.clone()))
-        .collect();
+    let mut all = Vec::new();
+    for invariant in &model.invariants {
+        let property = Property::Invariant(invariant.name.clone());
+        if !all.contains(&property) {
+            all.push(property);
+        }
+    }
     let mut seen = FxHashSet::default();
     let failing = program.code.iter().filter_map(|op| match op {
         Op::Fail { name } => Some(*name),
         _ => None,
     });
     for name in failing.filter(|name| seen.insert(*name)) {
-        all.push(Property::Assertion(program.names[name as usize].clone()));
+        let property = asserted(model, &program.names[name as usize]);
+        if !all.contains(&property) {
+            all.push(property);
+        }
     }
     all.push(Property::WellDefined);
     if model.deadlock != Deadlock::Off {

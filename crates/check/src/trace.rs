@@ -117,7 +117,7 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
     let mut chart = Chart::default();
     let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
     let explain = |fault: Fault| match program.explain(fault) {
-        Ok(name) => format!("`{name}` is violated"),
+        Ok(violation) => violation.to_string(),
         Err(message) => message,
     };
     let start = machine.start(path.start);

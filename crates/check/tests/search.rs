@@ -380,5 +380,5 @@ fn notes_become_a_message_sequence() {
         ],
     };
     assert_eq!(trace.sequence, wanted);
-    assert_eq!(trace.fault.as_deref(), Some("`short` is violated"));
+    assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
 }

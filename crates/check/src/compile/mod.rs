@@ -3,6 +3,7 @@
 
 mod statements;
 
+use crate::model::Violation;
 use crate::model::*;
 use crate::program::*;
 use rustc_hash::FxHashMap;
@@ -79,7 +80,7 @@ struct Compiler<'a> {
     constants: FxHashMap<i32, Cell>,
     constant_values: Vec<i32>,
     shapes: FxHashMap<Shape, u32>,
-    names: FxHashMap<String, u32>,
+    names: FxHashMap<Violation, u32>,
     /// The next free temporary, and the most that were ever in use.
     temporary: Cell,
     most_temporaries: Cell,
@@ -325,13 +326,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn name(&mut self, name: &str) -> u32 {
+    fn name(&mut self, name: &Violation) -> u32 {
         if let Some(&known) = self.names.get(name) {
             return known;
         }
-        self.program.names.push(name.to_string());
+        self.program.names.push(name.clone());
         let index = self.program.names.len() as u32 - 1;
-        self.names.insert(name.to_string(), index);
+        self.names.insert(name.clone(), index);
         index
     }
 

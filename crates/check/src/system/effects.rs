@@ -7,7 +7,7 @@ use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
 use super::SystemError;
 use crate::build::{assert, choose, when};
-use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId};
+use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
 /// What `done` means in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,7 +181,10 @@ impl<'p> System<'p> {
         };
         let state = memory.state.at(&context.line);
         out.push(assert(
-            "memory operation while the slot is busy",
+            Violation::new(
+                "memory operation while the slot is busy",
+                "the home starts a memory operation while one is under way",
+            ),
             state.clone().is(memory.states.nth(slot::IDLE)),
         ));
         out.push(state.set(memory.states.nth(operation)));
@@ -204,7 +207,13 @@ impl<'p> System<'p> {
         out.push(self.does(self.home_agent, line, &what, true));
         let accepted = device.accepted.at(line);
         out.push(assert(
-            "one local operation at a time",
+            Violation::new(
+                "one local operation at a time",
+                format!(
+                    "the home acknowledges {}, which it has not accepted",
+                    local.name
+                ),
+            ),
             accepted.clone().is(i32::from(index) + 1),
         ));
         out.push(accepted.set(0));
@@ -213,8 +222,14 @@ impl<'p> System<'p> {
         let rights = self.with_bound(self.remote_type, |_, r| {
             r.all(right.of(state.at(line).at(r)).le(right_code(local.ensures)))
         });
-        out.push(assert("single writer", rights));
-        out.push(assert("data value", self.memory.at(line)));
+        let when = format!("when {} is acknowledged", local.name);
+        let kept = format!("a remote still has a right that it must not have {when}");
+        out.push(assert(Violation::new("single writer", kept), rights));
+        let old = format!("memory is old {when}");
+        out.push(assert(
+            Violation::new("data value", old),
+            self.memory.at(line),
+        ));
         if local.locks {
             let level = match local.ensures {
                 Right::None => lock::WRITE,
@@ -225,7 +240,7 @@ impl<'p> System<'p> {
             };
             let held = device.lock.at(line);
             out.push(assert(
-                "lock",
+                Violation::new("lock", "the home locks a line that is locked"),
                 held.clone().is(device.locks.nth(lock::NONE)),
             ));
             out.push(held.set(device.locks.nth(level)));
@@ -268,7 +283,14 @@ impl<'p> System<'p> {
             visible: context.home,
         })];
         if carries && self.used_once.contains(&message) {
-            out.push(assert("data value", moment.copy.clone()));
+            let old = format!(
+                "{} carries an old copy, which is used without being kept",
+                kind.name
+            );
+            out.push(assert(
+                Violation::new("data value", old),
+                moment.copy.clone(),
+            ));
         }
         let flow = &self.flows[flow];
         let capacity = flow.capacity;

@@ -4,15 +4,33 @@ use cohkit_protocol::protocol::{Amount, Claim, Comparison};
 
 use super::layout::{lock, slot, Storage, System};
 use super::SystemError;
-use crate::model::{Expr, Place};
+use crate::model::{Expr, Place, Violation};
 
 impl<'p> System<'p> {
     /// Adds invariants and quiescence.
     pub fn properties(&mut self) -> Result<(), SystemError> {
-        let single_writer = self.for_all_lines(Self::single_writer);
-        self.build.invariant("single writer", single_writer);
-        let data_value = self.for_all_lines(Self::data_value);
-        self.build.invariant("data value", data_value);
+        if self.remotes > 1 {
+            let alone = self.for_all_lines(Self::writers_are_alone);
+            let said = Violation::new("single writer", "a right to write is not alone");
+            self.build.invariant(said, alone);
+        }
+        let current = self.for_all_lines(Self::copies_are_current);
+        let said = Violation::new("data value", "a copy that may be read is old");
+        self.build.invariant(said, current);
+        if self.device.is_some() {
+            let excludes = self.for_all_lines(Self::locks_exclude);
+            let said = Violation::new(
+                "single writer",
+                "a remote has a right that the lock excludes",
+            );
+            self.build.invariant(said, excludes);
+            let current = self.for_all_lines(Self::locked_memory_is_current);
+            let said = Violation::new(
+                "data value",
+                "memory is old while the device holds the lock",
+            );
+            self.build.invariant(said, current);
+        }
         for invariant in &self.protocol.invariants {
             let holds = self.for_all_lines(|system, line| system.claim(&invariant.holds, line));
             self.build.invariant(&invariant.name, holds);
@@ -43,49 +61,54 @@ impl<'p> System<'p> {
         })
     }
 
-    fn single_writer(&mut self, line: &Expr) -> Expr {
+    fn writers_are_alone(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
         let of = |r: crate::model::VariableId| right.of(state.clone().at(r));
         let ty = self.remote_type;
-        let mut holds = if self.remotes == 1 {
-            Expr::Bool(true)
-        } else {
-            self.with_bound(ty, |system, r| {
-                system.with_bound(ty, |_, other| {
-                    let alone = other.all(other.is_not(r).implies(of(other).is(0)));
-                    r.all(of(r).is(2).implies(alone))
-                })
+        self.with_bound(ty, |system, r| {
+            system.with_bound(ty, |_, other| {
+                let alone = other.all(other.is_not(r).implies(of(other).is(0)));
+                r.all(of(r).is(2).implies(alone))
             })
-        };
-        if let Some(device) = self.device {
-            let held = device.lock.at(line);
-            let least = self.with_bound(ty, |_, r| r.all(of(r).is(0)));
-            let no_writer = self.with_bound(ty, |_, r| r.all(of(r).lt(2)));
-            let is = |label: u32| held.clone().is(device.locks.nth(label));
-            holds = holds
-                .and(is(lock::WRITE).implies(least))
-                .and(is(lock::READ).implies(no_writer));
-        }
-        holds
+        })
     }
 
-    fn data_value(&mut self, line: &Expr) -> Expr {
+    fn copies_are_current(&mut self, line: &Expr) -> Expr {
         let readable = self.remote.right;
         let (state, current) = (self.remote.state.at(line), self.current.at(line));
-        let copies = self.with_bound(self.remote_type, |_, r| {
+        self.with_bound(self.remote_type, |_, r| {
             let reads = readable.of(state.at(r)).gt(0);
             r.all(reads.implies(current.at(r)))
-        });
-        match self.device {
-            None => copies,
-            Some(device) => {
-                let held = device.lock.at(line);
-                let uses = |label: u32| held.clone().is(device.locks.nth(label));
-                let uses = uses(lock::READ).or(uses(lock::WRITE));
-                copies.and(uses.implies(self.memory.at(line)))
-            }
+        })
+    }
+
+    /// Whether the device holds a lock of this level, or of any.
+    fn locked(&self, line: &Expr, level: Option<u32>) -> Expr {
+        let Some(device) = self.device else {
+            return Expr::Bool(false);
+        };
+        let held = device.lock.at(line);
+        let is = |label: u32| held.clone().is(device.locks.nth(label));
+        match level {
+            Some(level) => is(level),
+            None => is(lock::READ).or(is(lock::WRITE)),
         }
+    }
+
+    fn locks_exclude(&mut self, line: &Expr) -> Expr {
+        let right = self.remote.right;
+        let state = self.remote.state.at(line);
+        let of = |r: crate::model::VariableId| right.of(state.clone().at(r));
+        let ty = self.remote_type;
+        let least = self.with_bound(ty, |_, r| r.all(of(r).is(0)));
+        let no_writer = self.with_bound(ty, |_, r| r.all(of(r).lt(2)));
+        let write = self.locked(line, Some(lock::WRITE)).implies(least);
+        write.and(self.locked(line, Some(lock::READ)).implies(no_writer))
+    }
+
+    fn locked_memory_is_current(&mut self, line: &Expr) -> Expr {
+        self.locked(line, None).implies(self.memory.at(line))
     }
 
     /// Nothing under way on a line, queues apart.

@@ -14,7 +14,9 @@ use super::expressions::Context;
 use super::layout::{ends, uses, walk, Direction, Storage, System};
 use super::SystemError;
 use crate::build::{choose, error};
-use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId};
+use crate::model::{
+    Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
+};
 
 /// Something that may happen to an agent.
 pub(super) struct Trigger {
@@ -419,7 +421,8 @@ impl<'p> System<'p> {
             line: self.note_line(&context.line),
             visible: context.home,
         });
-        vec![note, error("no unexpected message")]
+        let why = format!("{}, for which it has no rule there", trigger.name);
+        vec![note, error(Violation::new("no unexpected message", why))]
     }
 
     /// Whether the bounded messages that an access sends may be sent.

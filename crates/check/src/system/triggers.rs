@@ -8,7 +8,7 @@ use super::layout::{ends, lock, slot, Storage, System};
 use super::reactions::Trigger;
 use super::SystemError;
 use crate::build::{assert, error, when};
-use crate::model::{Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId};
+use crate::model::{Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId, Violation};
 
 impl<'p> System<'p> {
     /// Adds all rules.
@@ -305,7 +305,10 @@ impl<'p> System<'p> {
                 "is read",
                 slot::READ,
                 vec![
-                    assert("data value", of_memory.clone()),
+                    assert(
+                        Violation::new("data value", "memory is read while it is old"),
+                        of_memory.clone(),
+                    ),
                     current.clone().set(of_memory.clone()),
                     becomes(slot::SAMPLED),
                 ],
@@ -417,7 +420,13 @@ impl<'p> System<'p> {
                 Event::Local(k as u8),
                 Trigger {
                     taking: vec![
-                        assert("one local operation at a time", accepted.clone().is(0)),
+                        assert(
+                            Violation::new(
+                                "one local operation at a time",
+                                "the home accepts a local operation while it has one",
+                            ),
+                            accepted.clone().is(0),
+                        ),
                         accepted.clone().set(code),
                     ],
                     refusing: Some(vec![self.does(
@@ -441,7 +450,10 @@ impl<'p> System<'p> {
             Event::Unlock,
             Trigger {
                 taking: vec![held.clone().set(device.locks.nth(lock::GIVEN_BACK))],
-                refusing: Some(vec![error("lock")]),
+                refusing: Some(vec![error(Violation::new(
+                    "lock",
+                    "the home refuses an unlock of a line that is locked",
+                ))]),
                 ..trigger
             },
         )?;
