@@ -181,6 +181,56 @@ home memory {
 system two { remotes 2; lines 1 }
 ";
 
+/// Stores that the home performs, with a home that is written by hand and may refuse a part of them for now.
+const STORES: &str = "
+protocol stores
+line 64 bytes
+channels { request remote -> home; reply home -> remote }
+messages {
+  request: Read, WriteLine (store), WritePart (partial store)
+  reply:   Bytes (line), Written, Again
+}
+remote cpu {
+  states { I; R waits Bytes; W waits Written Again; P waits Written Again }
+  I   | load read_once     | send Read      | R
+  I   | store write_line   | send WriteLine | W
+  I   | write_partial      | send WritePart | P
+  R   | Bytes              | done           | I
+  W P | Written            | done           | I
+  W   | Again              | send WriteLine | stay
+  P   | Again              | send WritePart | stay
+}
+home memory {
+  states { even; odd }
+  even odd | Read                | send Bytes          | stay
+  even odd | WriteLine           | write, send Written | stay
+  even     | WritePart           | send Again          | odd
+  odd      | WritePart           | write, send Written | even
+}
+";
+
+#[test]
+fn a_store_that_the_home_drops_is_found() {
+    verified(&search(STORES, 2, 1, &Options::default(), false));
+    let whole = "WriteLine           | write, send Written";
+    let part = "odd      | WritePart           | write, send Written";
+    for row in [whole, part] {
+        let dropped = row.replace("write, ", "");
+        assert_eq!(violated(STORES, 2, row, &dropped), "data value");
+    }
+}
+
+#[test]
+fn a_write_performed_with_a_shared_copy_is_found() {
+    // Performed without the right to write: other copies are old from then on.
+    let text = shipped("msi").replace(
+        "  S              | store                   | send GetM                                      | SM_AD\n",
+        "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | leave |\n",
+    ).replace("    IM_AD  waits", "    IW_D   waits Data\n    IM_AD  waits");
+    let report = search(&text, 2, 1, &Options::default(), false);
+    assert_eq!(name_of(report, "a write to a shared copy"), "data value");
+}
+
 #[test]
 fn msi_faults_are_found() {
     let text = shipped("msi");

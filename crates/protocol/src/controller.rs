@@ -185,6 +185,14 @@ impl Access {
     pub fn name(self) -> &'static str {
         Access::ALL[self as usize].1
     }
+
+    /// Whether it changes the line's bytes.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Access::Store | Access::WriteLine | Access::WritePartial
+        )
+    }
 }
 
 /// What a rule does with its event.

@@ -12,7 +12,7 @@ use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, V
 /// What `done` means in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Done {
-    /// The pending access only reads, or is performed at memory.
+    /// The pending access only reads, or the home performs it.
     Elsewhere,
     /// The pending access writes this agent's copy.
     Writes,
@@ -122,21 +122,28 @@ impl<'p> System<'p> {
                 match (carries, &moment.brought) {
                     (Some(Carries::Store), _) => {
                         out.extend(self.make_all_old(&line, true));
-                        out.push(self.memory.at(line).set(true));
+                        out.push(self.memory.at(&line).set(true));
+                        out.extend(self.store_pending(&line, &context.sender, false));
                     }
                     (Some(Carries::PartialStore), _) => {
                         out.extend(self.make_all_old(&line, false));
+                        out.extend(self.store_pending(&line, &context.sender, false));
                     }
                     (_, Some(bit)) => out.push(self.memory.at(line).set(bit)),
                     _ => return Err(self.meaningless("writes memory without bytes", context)),
                 }
             }
-            Statement::Done => {
-                if moment.done == Done::Writes {
+            Statement::Done => match (moment.done, self.stores_pending) {
+                (Done::Writes, _) => {
                     out.extend(self.make_all_old(&line, true));
                     moment.copy = Expr::Bool(true);
                 }
-            }
+                (Done::Elsewhere, Some(pending)) => {
+                    let performed = !Expr::from(context.part(pending));
+                    out.push(assert("data value", performed));
+                }
+                _ => {}
+            },
             Statement::StartRead => {
                 self.start(context, slot::READ, out)?;
             }
@@ -292,6 +299,9 @@ impl<'p> System<'p> {
                 moment.copy.clone(),
             ));
         }
+        if kind.carries.store() && direction == Direction::ToHome {
+            out.extend(self.store_pending(&context.line, &from, true));
+        }
         let flow = &self.flows[flow];
         let capacity = flow.capacity;
         let stored: Vec<Expr> = values
@@ -336,6 +346,12 @@ impl<'p> System<'p> {
             }
         }
         Ok(out)
+    }
+
+    /// Remembers that a remote's store is under way, or that the home has performed it.
+    fn store_pending(&self, line: &Expr, remote: &Option<Expr>, pending: bool) -> Option<Stmt> {
+        let (place, remote) = (self.stores_pending?, remote.as_ref()?);
+        Some(place.at(line).at(remote).set(pending))
     }
 
     /// The effect of a write on everything but the copy written: all other copies are old.

@@ -157,6 +157,9 @@ pub(super) struct System<'p> {
     pub memory_agent: i32,
     /// Messages with which a remote performs an access without keeping the line.
     pub used_once: Vec<MessageId>,
+    /// Whether each remote has sent a store that the home has not performed, if the home's memory acts at once.
+    /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
+    pub stores_pending: Option<VariableId>,
     parameters: FxHashMap<(String, TypeId), VariableId>,
     bound: FxHashMap<(TypeId, usize), VariableId>,
     depth: usize,
@@ -300,6 +303,12 @@ impl<'p> System<'p> {
                 agent,
             }
         });
+        let sends_store = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if protocol.message(*message).carries.store());
+        let stores_pending =
+            (slot.is_none() && uses(&protocol.remote.rules, &sends_store)).then(|| {
+                let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
+                build.state(format!("{remote_name}_store_pending"), bits)
+            });
         let used_once = protocol
             .message_ids()
             .filter(|&m| {
@@ -330,6 +339,7 @@ impl<'p> System<'p> {
             home_agent,
             memory_agent,
             used_once,
+            stores_pending,
             parameters: FxHashMap::default(),
             bound: FxHashMap::default(),
             depth: 0,

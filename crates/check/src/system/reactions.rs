@@ -5,9 +5,9 @@
 //! That keeps models of constructed homes, which have many states and few different rows, small.
 
 use cohkit_protocol::controller::{
-    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
+    Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
 };
-use cohkit_protocol::protocol::{MessageId, Right, Type as ValueType};
+use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 
 use super::effects::{Done, Moment};
 use super::expressions::Context;
@@ -101,7 +101,11 @@ struct Class<'c> {
 }
 
 /// The classes of an event, with those states that have no row in one class too.
-fn classes(controller: &Controller, event: Event) -> Result<Vec<Class<'_>>, SystemError> {
+fn classes<'c>(
+    protocol: &Protocol,
+    controller: &'c Controller,
+    event: Event,
+) -> Result<Vec<Class<'c>>, SystemError> {
     let mut classes: Vec<Class> = Vec::new();
     for state in 0..controller.states.len() {
         let rows = controller
@@ -111,7 +115,7 @@ fn classes(controller: &Controller, event: Event) -> Result<Vec<Class<'_>>, Syst
         let mut cases = Vec::new();
         let mut next = Vec::new();
         for row in rows {
-            let (case, to) = case(controller, row)?;
+            let (case, to) = case(protocol, controller, row)?;
             let last = case.guard.is_none();
             cases.push(case);
             next.push(to);
@@ -137,6 +141,7 @@ fn classes(controller: &Controller, event: Event) -> Result<Vec<Class<'_>>, Syst
 }
 
 fn case<'c>(
+    protocol: &Protocol,
     controller: &'c Controller,
     row: &'c Row,
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
@@ -148,11 +153,10 @@ fn case<'c>(
     };
     let from = &controller.states[row.state.index()];
     let to = next.map_or(from, |s| &controller.states[s]);
-    let written = [Access::Store, Access::WriteLine, Access::WritePartial].map(Event::Access);
-    let stores =
-        written.contains(&row.event) && from.right == Right::Write && to.right == Right::Write;
+    let writes = matches!(row.event, Event::Access(access) if access.writes());
+    let stores = writes && from.right == Right::Write && to.right == Right::Write;
     let done = if uses(std::slice::from_ref(row), &|s| *s == Statement::Done) {
-        done(controller, row)?
+        done(protocol, controller, row)?
     } else {
         Done::Absent
     };
@@ -168,30 +172,28 @@ fn case<'c>(
 }
 
 /// Which access `done` performs: the one whose row led here.
-fn done(controller: &Controller, row: &Row) -> Result<Done, SystemError> {
-    let accesses = match row.event {
-        Event::Access(access) => vec![access],
-        _ => pending(controller, row.state.index()),
-    };
-    let writes = |a: &Access| *a == Access::Store;
-    if !accesses.iter().any(writes) {
+fn done(protocol: &Protocol, controller: &Controller, row: &Row) -> Result<Done, SystemError> {
+    let writes = pending(protocol, controller, row.state.index());
+    if !writes.contains(&true) {
         Ok(Done::Elsewhere)
-    } else if accesses.iter().all(writes) {
+    } else if !writes.contains(&false) {
         Ok(Done::Writes)
     } else {
         Err(SystemError::Meaningless(format!(
-            "`done` in state {} of {} may end a store or another access",
+            "`done` in state {} of {} may end a write to the copy or another access",
             controller.states[row.state.index()].name,
             controller.name
         )))
     }
 }
 
-/// The accesses that may be pending in a transient state.
-fn pending(controller: &Controller, state: usize) -> Vec<Access> {
+/// For each row that may have begun what a transient state waits for, whether the access writes the agent's copy.
+/// A write whose row sends its bytes away does not: the home performs it.
+fn pending(protocol: &Protocol, controller: &Controller, state: usize) -> Vec<bool> {
+    let sent = |s: &Statement| matches!(s, Statement::Send { message, .. } if protocol.message(*message).carries.store());
     let mut known = vec![false; controller.states.len()];
     let mut work = vec![state];
-    let mut accesses = Vec::new();
+    let mut writes = Vec::new();
     while let Some(state) = work.pop() {
         if std::mem::replace(&mut known[state], true) {
             continue;
@@ -207,7 +209,9 @@ fn pending(controller: &Controller, state: usize) -> Vec<Access> {
                 continue;
             }
             match row.event {
-                Event::Access(access) if !accesses.contains(&access) => accesses.push(access),
+                Event::Access(access) => {
+                    writes.push(access.writes() && !uses(std::slice::from_ref(row), &sent));
+                }
                 Event::Message(_) if !controller.states[row.state.index()].stable() => {
                     work.push(row.state.index());
                 }
@@ -215,7 +219,7 @@ fn pending(controller: &Controller, state: usize) -> Vec<Access> {
             }
         }
     }
-    accesses
+    writes
 }
 
 impl<'p> System<'p> {
@@ -226,7 +230,7 @@ impl<'p> System<'p> {
     pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
-        let classes = classes(controller, event)?;
+        let classes = classes(self.protocol, controller, event)?;
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
         for class in &classes {
