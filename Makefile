@@ -4,12 +4,14 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test bench soak lint clean
 
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml)
+# Python's files are used where they stand; what the compiled module holds is built.
+SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/build_backend.py \
+	$(shell find crates protocols experiments -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh')
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done
 
-setup: .venv/installed ## make .venv with the cohkit command in it; install system packages
+setup: .venv/installed ## make .venv with the cohkit command and the Python package in it; install system packages
 
 # The development profile is the tests' profile too, so nothing is built twice.
 .venv/installed: tools/setup $(SOURCES)
@@ -21,6 +23,7 @@ demo: setup ## construct the ECI home, check it, and show a counterexample of a 
 
 test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked
+	.venv/bin/pytest
 
 bench: ## measure speed
 	cargo bench --workspace --locked
@@ -28,10 +31,14 @@ bench: ## measure speed
 soak: ## run the long once-only figures and append them to records/
 	tools/soak
 
-lint: ## check formatting, and that clippy has nothing to say
+lint: setup ## check formatting and types, and that no linter has anything to say
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
+	.venv/bin/mypy
+	MYPYPATH=python .venv/bin/stubtest cohkit._cohkit
 
 clean: ## remove what these targets made
 	cargo clean
-	rm -rf .venv out
+	rm -rf .venv out python/cohkit/_cohkit.*.so

@@ -1,24 +1,21 @@
 //! `cohkit check`: verdicts on the systems of protocol texts.
 
 use crate::console::Console;
+use crate::judge::{judge, Listener, Request, Systems};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::protocols::Source;
-use crate::verdict::{Finding, Verdict};
-use crate::{deliver, files, size};
+use crate::verdict::Verdict;
+use crate::{deliver, files};
 use cohkit_chart::Text;
-use cohkit_check::search::{self, Progress};
-use cohkit_check::system::{self, assumptions};
-use cohkit_check::{check, murphi, Report};
-use cohkit_protocol::construct::{construct, Construction, ConstructionError};
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, System};
-use cohkit_protocol::text::Span;
-use serde_json::{json, Value};
-use std::borrow::Cow;
+use cohkit_check::model::Model;
+use cohkit_check::murphi;
+use cohkit_check::search::Progress;
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::protocol::System;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Checks all systems of all files; the worst outcome wins.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
@@ -53,24 +50,6 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     Ok(batch.outcome)
 }
 
-/// A home's controller, whichever way the text gives it.
-enum Homes<'a> {
-    Written(&'a Controller),
-    Constructed(Box<Construction<'a>>),
-}
-
-impl Homes<'_> {
-    /// The controller for systems of so many remotes.
-    fn controller(&self, remotes: u8) -> Cow<'_, Controller> {
-        match self {
-            Homes::Written(home) => Cow::Borrowed(home),
-            // With one remote no index is needed for what is known of each.
-            Homes::Constructed(construction) if remotes == 1 => Cow::Owned(construction.flat(true)),
-            Homes::Constructed(construction) => Cow::Owned(construction.factored(true)),
-        }
-    }
-}
-
 /// What is checked in one run of the command, and what came of it so far.
 struct Batch<'a> {
     options: &'a Check,
@@ -84,196 +63,32 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn file(&mut self, file: &Path, console: &mut Console) -> Result<(), Failure> {
-        let mut source = Source::read(file, console)?;
-        source.protocol.systems = self.systems(&source)?;
-        let source = &source;
-        let protocol = &source.protocol;
-        let homes = match &protocol.home {
-            Home::Controller(home) => Homes::Written(home),
-            Home::Policy(_) => match construct(protocol) {
-                Ok(construction) => Homes::Constructed(Box::new(construction)),
-                Err(ConstructionError::Refused(refusal)) => {
-                    return Err(source.refusal(&refusal, console));
-                }
-                Err(ConstructionError::Fault(fault)) => {
-                    return self.fault(source, &fault, console);
-                }
-            },
-        };
-        let mut notes: Vec<String> = Vec::new();
-        if let Homes::Constructed(construction) = &homes {
-            if let Some(fault) = construction.fault() {
-                return self.fault(source, fault, console);
+        let source = Source::read(file, console)?;
+        let options = self.options;
+        let systems = if options.remotes.is_some() || options.lines.is_some() {
+            Systems::Sized {
+                remotes: options.remotes.unwrap_or(1),
+                lines: options.lines.unwrap_or(1),
             }
-            for note in construction.notes() {
-                if !notes.contains(&note.text) {
-                    notes.push(note.text.clone());
-                }
-            }
-        }
-        for system in &protocol.systems {
-            let start = Instant::now();
-            let report = self.search(source, system, &homes.controller(system.remotes), console)?;
-            let seconds = start.elapsed().as_secs_f64();
-            let run = json!({
-                "file": source.path.display().to_string(),
-                "version": env!("CARGO_PKG_VERSION"),
-                "threads": self.threads(),
-                "memory_bytes": report.memory,
-                "seconds": seconds,
-                "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
-            });
-            let verdict = Verdict {
-                protocol,
-                system,
-                finding: Finding::Searched(report),
-                assumptions: &assumptions(protocol),
-                notes: &notes,
-            };
-            self.report(&verdict, run, console)?;
-            if console.is_interrupted() {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// The systems to check.
-    fn systems(&self, source: &Source) -> Result<Vec<System>, Failure> {
-        let Check {
-            systems: names,
-            remotes,
-            lines,
-            ..
-        } = self.options;
-        let declared = &source.protocol.systems;
-        if remotes.is_some() || lines.is_some() {
-            let (remotes, lines) = (remotes.unwrap_or(1), lines.unwrap_or(1));
-            return Ok(vec![System {
-                name: format!("remotes_{remotes}_lines_{lines}"),
-                remotes,
-                lines,
-                span: Span::default(),
-            }]);
-        }
-        let shown = source.path.display();
-        if declared.is_empty() {
-            return Err(Failure::new(
-                Outcome::BadInput,
-                format!("error: {shown}: the text has no system to check\n  help: add `system small {{ remotes 2; lines 1 }}` to it, or use `--remotes` and `--lines`"),
-            ));
-        }
-        if names.is_empty() {
-            return Ok(declared.clone());
-        }
-        let find = |name: &String| {
-            let system = declared.iter().find(|system| system.name == *name);
-            system.cloned().ok_or_else(|| {
-                let known: Vec<String> = declared
-                    .iter()
-                    .map(|system| format!("`{}`", system.name))
-                    .collect();
-                Failure::new(
-                    Outcome::BadInput,
-                    format!(
-                        "error: {shown}: no system is named `{name}`\n  help: the systems are {}",
-                        known.join(", ")
-                    ),
-                )
-            })
+        } else if options.systems.is_empty() {
+            Systems::Declared
+        } else {
+            Systems::Named(options.systems.clone())
         };
-        names.iter().map(find).collect()
-    }
-
-    fn threads(&self) -> usize {
-        match self.options.threads {
-            Some(threads) => usize::from(threads),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        }
-    }
-
-    fn search(
-        &self,
-        source: &Source,
-        system: &System,
-        home: &Controller,
-        console: &Console,
-    ) -> Result<Report, Failure> {
-        let shown = source.path.display();
-        let protocol = &source.protocol;
-        let model = system::model(
-            protocol,
-            home,
-            system.remotes,
-            system.lines,
-            &system::Options::default(),
-        )
-        .map_err(|error| {
-            Failure::new(
-                Outcome::BadInput,
-                format!(
-                    "error: {shown}: system `{}` cannot be modelled: {error}",
-                    system.name
-                ),
-            )
-        })?;
-        if let Some(folder) = &self.options.export_murphi {
-            let file = folder.join(format!("{}-{}.m", protocol.name, system.name));
-            files::write(&file, &murphi::print(&model, murphi::Style::Plain))?;
-        }
-        let line = Line::new(
-            format!("{} {}", protocol.name, system.name),
-            &console.terminal,
-        );
-        let progress = |progress: &Progress| line.show(progress);
-        let options = search::Options {
-            threads: self.threads(),
-            max_states: self.options.max_states,
-            max_depth: self.options.max_depth,
-            max_memory: self
-                .options
-                .max_memory
-                .or_else(|| Some(size::free_memory()? / 4 * 3)),
-            cancel: Some(console.interrupted),
-            progress: Some(&progress),
-            ..search::Options::default()
+        let request = Request {
+            systems,
+            threads: options.threads.map(usize::from),
+            max_states: options.max_states,
+            max_depth: options.max_depth,
+            max_memory: options.max_memory,
+            cancel: console.interrupted,
         };
-        check(&model, &options).map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            Failure::new(
-                Outcome::BadInput,
-                format!(
-                    "error: {shown}: system `{}` cannot be checked: {}",
-                    system.name,
-                    errors.join("; ")
-                ),
-            )
-        })
-    }
-
-    /// A fault that the construction found: a verdict on every system, and one report of it.
-    fn fault(
-        &mut self,
-        source: &Source,
-        fault: &cohkit_protocol::construct::fault::Fault,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        for system in &source.protocol.systems {
-            let verdict = Verdict {
-                protocol: &source.protocol,
-                system,
-                finding: Finding::Construction(fault),
-                assumptions: &assumptions(&source.protocol),
-                notes: &[],
-            };
-            let run = json!({
-                "file": source.path.display().to_string(),
-                "version": env!("CARGO_PKG_VERSION"),
-            });
-            self.report(&verdict, run, console)?;
-        }
-        console.say(&source.fault(fault, &self.charts, console));
-        Ok(())
+        let mut telling = Telling {
+            batch: self,
+            console,
+        };
+        judge(source.clone(), &request, &mut telling)
+            .map_err(|wrong| source.failure(wrong, console))
     }
 
     /// Takes a verdict into account and tells it to whom it concerns.
@@ -308,5 +123,37 @@ impl Batch<'_> {
         } else {
             console.print(&text)
         }
+    }
+}
+
+/// What happens to verdicts while they come.
+struct Telling<'b, 'o, 'c, 'w> {
+    batch: &'b mut Batch<'o>,
+    console: &'c mut Console<'w>,
+}
+
+impl Listener for Telling<'_, '_, '_, '_> {
+    fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
+        self.batch.report(verdict, run, self.console)
+    }
+
+    fn model(&mut self, source: &Source, system: &System, model: &Model) -> Result<(), Failure> {
+        let Some(folder) = &self.batch.options.export_murphi else {
+            return Ok(());
+        };
+        let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
+        files::write(&file, &murphi::print(model, murphi::Style::Plain))
+    }
+
+    fn progress(&self, source: &Source, system: &System) -> Box<dyn Fn(&Progress) + Sync> {
+        let name = format!("{} {}", source.protocol.name, system.name);
+        let line = Line::new(name, &self.console.terminal);
+        Box::new(move |progress| line.show(progress))
+    }
+
+    fn fault(&mut self, source: &Source, fault: &Fault) {
+        let colour = self.console.terminal.colour;
+        let report = source.fault(fault, &self.batch.charts, colour);
+        self.console.say(&report);
     }
 }

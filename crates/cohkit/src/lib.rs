@@ -1,4 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
+//! What the Python package does too stands in [`judge`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -16,12 +17,14 @@ mod check;
 mod console;
 mod files;
 pub mod interrupt;
+pub mod judge;
 mod options;
 mod outcome;
 mod progress;
 mod protocols;
 mod size;
 mod table;
+pub mod tabulate;
 mod verdict;
 
 use clap::Parser;
@@ -29,8 +32,9 @@ use std::ffi::OsString;
 
 pub use console::{Console, Terminal};
 use options::{Command, Options, Output};
-use outcome::Failure;
-pub use outcome::Outcome;
+pub use outcome::{Failure, Outcome};
+pub use protocols::{diagnostics_json, Source, Wrong};
+pub use verdict::Verdict;
 
 /// Runs one command line, the command's name first, and says how it ended.
 pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> Outcome

@@ -1,7 +1,9 @@
 //! The command line. Its help text is the manual.
 
+use crate::judge::Systems;
 use crate::size;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::tabulate::Agent;
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -54,15 +56,6 @@ pub(crate) struct Table {
     pub output: Output,
 }
 
-/// The agents of a protocol.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Agent {
-    /// The home agent.
-    Home,
-    /// The caching agent.
-    Remote,
-}
-
 /// Options of every subcommand that prints a result.
 #[derive(Args, Debug)]
 pub(crate) struct Output {
@@ -99,11 +92,11 @@ pub(crate) struct Check {
     pub systems: Vec<String>,
 
     /// Check a system with this many caching agents instead of those of the text.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_REMOTES)))]
     pub remotes: Option<u8>,
 
     /// Check a system with this many cache lines instead of those of the text.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=4))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_LINES)))]
     pub lines: Option<u8>,
 
     /// Threads that search; the result does not depend on it. As many as there are processors if not given.

@@ -41,7 +41,7 @@ impl From<Outcome> for ExitCode {
 
 /// Why a command cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// How the command ends.
     pub outcome: Outcome,
     /// What is written to standard error, complete with place and remedy; without the last newline.
@@ -49,6 +49,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure that ends the command in this way, with this message.
     pub fn new(outcome: Outcome, message: impl Into<String>) -> Failure {
         Failure {
             outcome,

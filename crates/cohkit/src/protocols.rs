@@ -7,11 +7,48 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, Span};
+use cohkit_protocol::text::{self, line_column, Diagnostic, Span};
+use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
+/// Why work on a protocol cannot go on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Wrong {
+    /// The text has a form that no home can be constructed from.
+    Refused(Refusal),
+    /// Something is asked for that cannot be.
+    Input {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        help: Option<String>,
+    },
+    /// Whoever is told of the results cannot take them.
+    Failure(Failure),
+}
+
+impl Wrong {
+    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> Wrong {
+        Wrong::Input {
+            what: what.into(),
+            help: Some(help.into()),
+        }
+    }
+
+    pub(crate) fn plain(what: String) -> Wrong {
+        Wrong::Input { what, help: None }
+    }
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Wrong {
+        Wrong::Failure(failure)
+    }
+}
+
 /// A protocol text that was read.
-pub(crate) struct Source {
+#[derive(Clone)]
+pub struct Source {
     /// Where it came from.
     pub path: PathBuf,
     /// The text.
@@ -21,29 +58,47 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Parses a text that came from this place.
+    ///
+    /// # Errors
+    /// All errors of the text.
+    pub fn parse(path: PathBuf, text: String) -> Result<Source, Vec<Diagnostic>> {
+        text::parse(&text).map(|protocol| Source {
+            path,
+            text,
+            protocol,
+        })
+    }
+
     /// Reads and parses a file.
-    pub fn read(path: &Path, console: &Console) -> Result<Source, Failure> {
+    pub(crate) fn read(path: &Path, console: &Console) -> Result<Source, Failure> {
         let text = files::read(path)?;
-        match text::parse(&text) {
-            Ok(protocol) => Ok(Source {
-                path: path.to_path_buf(),
-                text,
-                protocol,
-            }),
-            Err(diagnostics) => {
-                let file = path.display().to_string();
-                let colour = console.terminal.colour;
-                let errors: Vec<String> = diagnostics
-                    .iter()
-                    .map(|diagnostic| diagnostic.render(&file, &text, colour))
-                    .collect();
-                Err(Failure::new(Outcome::BadInput, errors.join("\n\n")))
+        Source::parse(path.to_path_buf(), text.clone()).map_err(|diagnostics| {
+            let file = path.display().to_string();
+            let colour = console.terminal.colour;
+            let errors: Vec<String> = diagnostics
+                .iter()
+                .map(|diagnostic| diagnostic.render(&file, &text, colour))
+                .collect();
+            Failure::new(Outcome::BadInput, errors.join("\n\n"))
+        })
+    }
+
+    /// What is wrong, for people.
+    pub(crate) fn failure(&self, wrong: Wrong, console: &Console) -> Failure {
+        match wrong {
+            Wrong::Refused(refusal) => self.refusal(&refusal, console),
+            Wrong::Input { what, help } => {
+                let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
+                let message = format!("error: {}: {what}{help}", self.path.display());
+                Failure::new(Outcome::BadInput, message)
             }
+            Wrong::Failure(failure) => failure,
         }
     }
 
-    /// An error at a place in the text.
-    pub fn error(&self, title: &str, span: Span, help: Option<&str>, console: &Console) -> String {
+    /// An error at a place in the text, for a terminal.
+    pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
         let length = self.text.len();
         let (start, end) = (
@@ -58,7 +113,7 @@ impl Source {
         if let Some(help) = help {
             group = group.element(Level::HELP.message(help));
         }
-        let renderer = if console.terminal.colour {
+        let renderer = if colour {
             Renderer::styled()
         } else {
             Renderer::plain()
@@ -67,18 +122,44 @@ impl Source {
     }
 
     /// The home cannot be constructed from a text of this form.
-    pub fn refusal(&self, refusal: &Refusal, console: &Console) -> Failure {
-        let title = format!("no home can be constructed: {}", refusal.what);
-        Failure::new(
-            Outcome::BadInput,
-            self.error(&title, refusal.span, None, console),
+    pub(crate) fn refusal(&self, refusal: &Refusal, console: &Console) -> Failure {
+        let colour = console.terminal.colour;
+        let error = self.error(&refused(refusal), refusal.span, None, colour);
+        Failure::new(Outcome::BadInput, error)
+    }
+
+    /// The refusal as a diagnostic of the text.
+    pub fn refusal_json(&self, refusal: &Refusal) -> Value {
+        let title = refused(refusal);
+        let rendered = self.error(&title, refusal.span, None, false);
+        entry(
+            "no-home",
+            &title,
+            &self.text,
+            refusal.span,
+            "",
+            &[],
+            &rendered,
         )
     }
 
+    /// A fault of the construction.
+    pub fn fault_json(&self, fault: &Fault) -> Value {
+        let (line, column) = line_column(&self.text, fault.span.start);
+        json!({
+            "kind": fault.kind.name(),
+            "message": fault.text,
+            "remedy": fault.remedy,
+            "line": line,
+            "column": column,
+            "sequences": fault.explanations.iter().map(cohkit_chart::json).collect::<Vec<_>>(),
+        })
+    }
+
     /// A fault of the protocol: its place in the text, and the sequences that show it.
-    pub fn fault(&self, fault: &Fault, charts: &Text, console: &Console) -> String {
+    pub fn fault(&self, fault: &Fault, charts: &Text, colour: bool) -> String {
         let title = format!("{}: {}", fault.kind.name(), fault.text);
-        let mut report = self.error(&title, fault.span, fault.remedy.as_deref(), console);
+        let mut report = self.error(&title, fault.span, fault.remedy.as_deref(), colour);
         let several = fault.explanations.len() > 1;
         for (index, explanation) in fault.explanations.iter().enumerate() {
             report += &if several {
@@ -90,4 +171,56 @@ impl Source {
         }
         report
     }
+}
+
+fn refused(refusal: &Refusal) -> String {
+    format!("no home can be constructed: {}", refusal.what)
+}
+
+/// The errors of a text as a JSON list; `file` is the name to show.
+pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> Value {
+    let entry = |diagnostic: &Diagnostic| {
+        entry(
+            diagnostic.code.name(),
+            &diagnostic.message,
+            text,
+            diagnostic.span,
+            &diagnostic.label,
+            &diagnostic.notes,
+            &diagnostic.render(file, text, false),
+        )
+    };
+    diagnostics.iter().map(entry).collect()
+}
+
+fn entry(
+    code: &str,
+    message: &str,
+    text: &str,
+    span: Span,
+    label: &str,
+    notes: &[(Option<Span>, String)],
+    rendered: &str,
+) -> Value {
+    let (line, column) = line_column(text, span.start);
+    let (end_line, end_column) = line_column(text, span.end);
+    let notes: Vec<Value> = notes
+        .iter()
+        .map(|(place, message)| {
+            let place = place.map(|place| line_column(text, place.start));
+            let (line, column) = place.unzip();
+            json!({ "message": message, "line": line, "column": column })
+        })
+        .collect();
+    json!({
+        "code": code,
+        "message": message,
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "label": label,
+        "notes": notes,
+        "rendered": rendered,
+    })
 }

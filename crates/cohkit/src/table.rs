@@ -1,102 +1,44 @@
 //! `cohkit table`: an agent's controller, for people and programs.
 
 use crate::console::Console;
-use crate::deliver;
-use crate::options::{Agent, Table};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
+use crate::tabulate::{tabulate, Table};
+use crate::{deliver, options};
 use cohkit_chart::Text;
-use cohkit_protocol::construct::{construct, ConstructionError};
-use cohkit_protocol::protocol::Home;
-use cohkit_protocol::rows::{rows, Row, Rows};
-use serde_json::json;
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::construct::ConstructionError;
+use cohkit_protocol::rows::{Row, Rows};
 use std::fmt::Write;
 
-/// A table, and what is to be said about it.
-struct Tabulated {
-    /// What it is a table of, in words.
-    what: &'static str,
-    rows: Rows,
-    /// What is wrong with the protocol although there is a table.
-    fault: Option<String>,
-}
-
-pub(crate) fn run(options: &Table, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Outcome, Failure> {
     let source = Source::read(&options.file, console)?;
-    let table = tabulate(&source, options, console)?;
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    };
+    let colour = console.terminal.colour;
+    let fault = |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
+    let table = tabulate(&source, options.agent, options.merged).map_err(|error| match error {
+        ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
+        ConstructionError::Fault(found) => fault(&found),
+    })?;
     let result = if options.output.json {
-        json(&source, options, &table)
+        format!("{:#}\n", table.json(&source))
     } else if options.markdown {
         markdown(&source, &table)
     } else {
         text(&source, &table, console.terminal.width)
     };
     deliver(&result, &options.output, console)?;
-    match table.fault {
-        Some(fault) => Err(Failure::new(Outcome::No, fault)),
+    match &table.fault {
+        Some(found) => Err(fault(found)),
         None => Ok(Outcome::Yes),
     }
 }
 
-fn tabulate(source: &Source, options: &Table, console: &Console) -> Result<Tabulated, Failure> {
-    let protocol = &source.protocol;
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
-    let (what, controller) = match (options.agent, &protocol.home) {
-        (Agent::Remote, _) => ("remote", &protocol.remote),
-        (Agent::Home, Home::Controller(home)) => ("home", home),
-        (Agent::Home, Home::Policy(_)) => {
-            let construction = construct(protocol).map_err(|error| match error {
-                ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
-                ConstructionError::Fault(fault) => {
-                    Failure::new(Outcome::No, source.fault(&fault, &charts, console))
-                }
-            })?;
-            return Ok(Tabulated {
-                what: if options.merged {
-                    "home for one remote, constructed and merged"
-                } else {
-                    "home for one remote, constructed"
-                },
-                rows: rows(protocol, &construction.flat(options.merged)),
-                fault: construction
-                    .fault()
-                    .map(|fault| source.fault(fault, &charts, console)),
-            });
-        }
-    };
-    Ok(Tabulated {
-        what,
-        rows: rows(protocol, controller),
-        fault: None,
-    })
-}
-
-/// The JSON that `docs/output.md` describes.
-fn json(source: &Source, options: &Table, table: &Tabulated) -> String {
-    let agent = match options.agent {
-        Agent::Home => "home",
-        Agent::Remote => "remote",
-    };
-    let constructed = agent == "home" && matches!(source.protocol.home, Home::Policy(_));
-    let value = json!({
-        "protocol": source.protocol.name,
-        "agent": agent,
-        "constructed": constructed,
-        "merged": constructed && options.merged,
-        "states": table.rows.states,
-        "transitions": table.rows.transitions,
-        "events": table.rows.events,
-        "rows": table.rows.rows,
-        "run": { "file": source.path.display().to_string(), "version": env!("CARGO_PKG_VERSION") },
-    });
-    format!("{value:#}\n")
-}
-
 /// One line about the table.
-fn summary(source: &Source, table: &Tabulated) -> String {
+fn summary(source: &Source, table: &Table) -> String {
     let Rows {
         states,
         transitions,
@@ -106,7 +48,7 @@ fn summary(source: &Source, table: &Tabulated) -> String {
     let name = &source.protocol.name;
     format!(
         "{name}: {}: {states} states, {transitions} transitions, {events} events",
-        table.what
+        table.title()
     )
 }
 
@@ -125,7 +67,7 @@ const HEADINGS: [&str; 4] = ["state", "event", "actions", "next"];
 const ACTIONS: usize = 2;
 
 /// The table in aligned columns; the actions are wrapped if the terminal is too narrow.
-fn text(source: &Source, table: &Tabulated, limit: Option<usize>) -> String {
+fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     let rows: Vec<[String; 4]> = table.rows.rows.iter().map(cells).collect();
     let mut widths = HEADINGS.map(|heading| heading.chars().count());
     for row in &rows {
@@ -179,7 +121,7 @@ fn wrap(words: &str, room: usize) -> Vec<String> {
     lines
 }
 
-fn markdown(source: &Source, table: &Tabulated) -> String {
+fn markdown(source: &Source, table: &Table) -> String {
     let mut text = format!("{}\n\n", summary(source, table));
     let mut line = |cells: &[&str]| {
         let _ = writeln!(text, "| {} |", cells.join(" | "));

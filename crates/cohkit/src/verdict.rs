@@ -13,9 +13,12 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// A verdict and what it rests on.
-pub(crate) struct Verdict<'a> {
+pub struct Verdict<'a> {
+    /// The protocol.
     pub protocol: &'a Protocol,
+    /// The system that was judged.
     pub system: &'a System,
+    /// Where it comes from.
     pub finding: Finding<'a>,
     /// What the verdict rests on beside the text's rules.
     pub assumptions: &'a [String],
@@ -24,7 +27,7 @@ pub(crate) struct Verdict<'a> {
 }
 
 /// Where a verdict comes from.
-pub(crate) enum Finding<'a> {
+pub enum Finding<'a> {
     /// A search of the system's states.
     Searched(Report),
     /// The construction of the home found a fault; there is nothing to search.

@@ -2,10 +2,10 @@
 //!
 //! The chart crate turns a [`Sequence`] into text, SVG and JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A message sequence among named agents.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Sequence {
     /// Names of the agents, in the order of their lifelines.
     pub agents: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Sequence {
 }
 
 /// One step of a sequence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Step {
     /// Index into [`Sequence::agents`] of the one that acts.
     pub agent: usize,
@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 /// What an agent does in one step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Action {
     /// Puts a message into its channel.

@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-chart", 1),
     ("cohkit-check", 2),
     ("cohkit", 3),
+    ("cohkit-python", 4),
 ];
 
 #[test]
@@ -76,7 +77,17 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
-            let made = [".git", "target", ".venv", "out", "__pycache__"];
+            let made = [
+                ".git",
+                ".hypothesis",
+                ".mypy_cache",
+                ".pytest_cache",
+                ".ruff_cache",
+                ".venv",
+                "__pycache__",
+                "out",
+                "target",
+            ];
             if !made.contains(&name.as_ref()) {
                 files(&path, found);
             }

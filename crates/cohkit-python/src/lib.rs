@@ -1,0 +1,224 @@
+//! The compiled half of the Python package: the private module `cohkit._cohkit`.
+//!
+//! It hands out what the command gives with `--json`, made by the same functions, as JSON text;
+//! what is plain Python (types, exceptions, frames, experiments) stands in `python/cohkit`.
+//! Long work runs beside the interpreter, which goes on and can be interrupted.
+
+mod interruptible;
+mod shipped;
+
+use cohkit::judge::{judge, Listener, Request, Systems};
+use cohkit::tabulate::{construction, tabulate, Agent};
+use cohkit::{diagnostics_json, Failure, Source, Verdict, Wrong};
+use cohkit_chart::Text;
+use cohkit_protocol::construct::ConstructionError;
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::sequence::Sequence;
+use interruptible::interruptible;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{json, Value};
+use std::sync::Arc;
+
+pyo3::create_exception!(
+    _cohkit,
+    RefusedError,
+    pyo3::exceptions::PyException,
+    "Why something cannot be done: which kind of reason, and the details as JSON text."
+);
+
+/// What the public package makes a `TextError` of: a list of diagnostics.
+fn bad_text(diagnostics: &Value) -> PyErr {
+    RefusedError::new_err(("text", diagnostics.to_string()))
+}
+
+/// What the public package makes an `InputError` of.
+fn bad_input(what: &str) -> PyErr {
+    RefusedError::new_err(("input", json!(what).to_string()))
+}
+
+/// A protocol text that was parsed.
+#[pyclass(frozen)]
+struct Protocol {
+    source: Arc<Source>,
+}
+
+#[pymethods]
+impl Protocol {
+    /// Parses a text; `file` is the name shown in messages.
+    #[new]
+    fn new(py: Python<'_>, text: String, file: String) -> PyResult<Protocol> {
+        let (shown, kept) = (file.clone(), text.clone());
+        match py.detach(|| Source::parse(file.into(), text)) {
+            Ok(source) => Ok(Protocol {
+                source: Arc::new(source),
+            }),
+            Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &shown, &kept))),
+        }
+    }
+
+    /// The protocol's name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.source.protocol.name
+    }
+
+    /// Where the text came from.
+    #[getter]
+    fn file(&self) -> String {
+        self.source.path.display().to_string()
+    }
+
+    /// The text itself.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// Whether the home is a policy, from which a controller is constructed.
+    #[getter]
+    fn has_policy(&self) -> bool {
+        matches!(self.source.protocol.home, Home::Policy(_))
+    }
+
+    /// Names and sizes of the systems to check: `(name, remotes, lines)`.
+    #[getter]
+    fn systems(&self) -> Vec<(String, u8, u8)> {
+        let systems = self.source.protocol.systems.iter();
+        systems
+            .map(|system| (system.name.clone(), system.remotes, system.lines))
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<cohkit.Protocol {} of {}>", self.name(), self.file())
+    }
+}
+
+/// Verdicts as they come, for JSON.
+#[derive(Default)]
+struct Verdicts(Vec<Value>);
+
+impl Listener for Verdicts {
+    fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
+        self.0.push(verdict.json(run));
+        Ok(())
+    }
+}
+
+/// Verdicts on the systems of a protocol, as `cohkit check --json` gives them.
+#[pyfunction]
+#[pyo3(signature = (protocol, *, systems, size, threads, max_states, max_depth, max_memory))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is a keyword of the public function"
+)]
+fn check(
+    py: Python<'_>,
+    protocol: &Protocol,
+    systems: Option<Vec<String>>,
+    size: Option<(u8, u8)>,
+    threads: Option<usize>,
+    max_states: Option<u64>,
+    max_depth: Option<u64>,
+    max_memory: Option<u64>,
+) -> PyResult<String> {
+    let source = Arc::clone(&protocol.source);
+    let systems = match (systems, size) {
+        (_, Some((remotes, lines))) => Systems::Sized { remotes, lines },
+        (Some(names), None) => Systems::Named(names),
+        (None, None) => Systems::Declared,
+    };
+    let judged = interruptible(py, move |cancel| {
+        let request = Request {
+            systems,
+            threads,
+            max_states,
+            max_depth,
+            max_memory,
+            cancel,
+        };
+        let mut verdicts = Verdicts::default();
+        judge(Source::clone(&source), &request, &mut verdicts)?;
+        Ok(Value::Array(verdicts.0).to_string())
+    })?;
+    judged.map_err(|wrong| match wrong {
+        Wrong::Refused(refusal) => bad_text(&json!([protocol.source.refusal_json(&refusal)])),
+        Wrong::Input { what, help } => {
+            let help = help.map_or(String::new(), |help| format!("; {help}"));
+            bad_input(&format!("{}: {what}{help}", protocol.file()))
+        }
+        Wrong::Failure(failure) => bad_input(&failure.message),
+    })
+}
+
+fn no_home(source: &Source, error: ConstructionError) -> PyErr {
+    match error {
+        ConstructionError::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
+        ConstructionError::Fault(fault) => {
+            RefusedError::new_err(("fault", source.fault_json(&fault).to_string()))
+        }
+    }
+}
+
+/// The table of an agent, as `cohkit table --json` gives it.
+#[pyfunction]
+#[pyo3(signature = (protocol, *, home, merged))]
+fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyResult<String> {
+    let source = Arc::clone(&protocol.source);
+    let agent = if home { Agent::Home } else { Agent::Remote };
+    let table = interruptible(py, move |_| {
+        let table = tabulate(&source, agent, merged)?;
+        match table.fault {
+            Some(fault) => Err(ConstructionError::Fault(Box::new(fault))),
+            None => Ok(table.json(&source).to_string()),
+        }
+    })?;
+    table.map_err(|error| no_home(&protocol.source, error))
+}
+
+/// The sizes of the home that a policy leads to, and what there is to say of it; `None` without a policy.
+#[pyfunction]
+fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
+    let source = Arc::clone(&protocol.source);
+    let constructed = interruptible(py, move |_| construction(&source))?;
+    match constructed {
+        Ok(value) => Ok(value.map(|value| value.to_string())),
+        Err(error) => Err(no_home(&protocol.source, error)),
+    }
+}
+
+fn sequence(json: &str) -> PyResult<Sequence> {
+    serde_json::from_str(json)
+        .map_err(|error| PyValueError::new_err(format!("this is no message sequence: {error}")))
+}
+
+/// A message sequence, given as JSON text, drawn for a terminal of so many columns.
+#[pyfunction]
+#[pyo3(signature = (json, *, width, ascii_only))]
+fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<String> {
+    Ok(cohkit_chart::text(&sequence(json)?, &Text { width, ascii: ascii_only }))
+}
+
+/// A message sequence, given as JSON text, drawn as SVG.
+#[pyfunction]
+#[pyo3(signature = (json, *, title))]
+fn chart_svg(json: &str, title: &str) -> PyResult<String> {
+    Ok(cohkit_chart::svg(&sequence(json)?, title))
+}
+
+/// The compiled half of the package `cohkit`.
+#[pymodule]
+mod _cohkit {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{chart_svg, chart_text, check, construct, table, Protocol, RefusedError};
+    #[pymodule_export]
+    use crate::shipped::shipped;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

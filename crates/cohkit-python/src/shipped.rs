@@ -1,0 +1,25 @@
+//! Files of the repository that the package brings with it, so that it needs no other folder.
+
+use pyo3::prelude::*;
+
+macro_rules! files {
+    ($($path:literal,)*) => {
+        &[$(($path, include_str!(concat!("../../../", $path))),)*]
+    };
+}
+
+/// Paths in the repository, in alphabetical order, and their texts.
+const FILES: &[(&str, &str)] = files![
+    "experiments/published.toml",
+    "protocols/eci.coh",
+    "protocols/mesi.coh",
+    "protocols/moesi.coh",
+    "protocols/msi-policy.coh",
+    "protocols/msi.coh",
+];
+
+/// The shipped files: `(path, text)`.
+#[pyfunction]
+pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
+    FILES.to_vec()
+}

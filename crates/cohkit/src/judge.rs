@@ -1,0 +1,263 @@
+//! Verdicts on the systems of a protocol, as `cohkit check` and the Python package both give them.
+
+use crate::outcome::Failure;
+use crate::protocols::{Source, Wrong};
+use crate::size;
+use crate::verdict::{Finding, Verdict};
+use cohkit_check::model::Model;
+use cohkit_check::search::{self, Progress};
+use cohkit_check::system::{self, assumptions};
+use cohkit_check::{check, Report};
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, System};
+use cohkit_protocol::text::Span;
+use serde_json::{json, Value};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Which systems of a protocol to check.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Systems {
+    /// Those of the text.
+    Declared,
+    /// Those of the text with these names, in this order.
+    Named(Vec<String>),
+    /// One of this size instead of those of the text.
+    Sized {
+        /// Caching agents.
+        remotes: u8,
+        /// Cache lines.
+        lines: u8,
+    },
+}
+
+impl Systems {
+    /// The most caching agents of a [`Systems::Sized`].
+    pub const MOST_REMOTES: u8 = 8;
+    /// The most cache lines of a [`Systems::Sized`].
+    pub const MOST_LINES: u8 = 4;
+
+    /// The systems meant, of this source.
+    fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
+        let declared = &source.protocol.systems;
+        if let &Systems::Sized { remotes, lines } = self {
+            return Ok(vec![System {
+                name: format!("remotes_{remotes}_lines_{lines}"),
+                remotes,
+                lines,
+                span: Span::default(),
+            }]);
+        }
+        if declared.is_empty() {
+            return Err(Wrong::input(
+                "the text has no system to check",
+                "add `system small { remotes 2; lines 1 }` to it, or use `--remotes` and `--lines`",
+            ));
+        }
+        let Systems::Named(names) = self else {
+            return Ok(declared.clone());
+        };
+        let find = |name: &String| {
+            let system = declared.iter().find(|system| system.name == *name);
+            system.cloned().ok_or_else(|| {
+                let known: Vec<String> = declared
+                    .iter()
+                    .map(|system| format!("`{}`", system.name))
+                    .collect();
+                Wrong::input(
+                    format!("no system is named `{name}`"),
+                    format!("the systems are {}", known.join(", ")),
+                )
+            })
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+/// What to check, and when to give up.
+pub struct Request<'a> {
+    /// Which systems.
+    pub systems: Systems,
+    /// Threads that search; as many as there are processors if not given. The verdicts do not depend on it.
+    pub threads: Option<usize>,
+    /// Most states of a system.
+    pub max_states: Option<u64>,
+    /// Most steps from the start.
+    pub max_depth: Option<u64>,
+    /// Most bytes for states; three quarters of what is free if not given.
+    pub max_memory: Option<u64>,
+    /// Set from outside to stop soon; the system at hand is then undecided and those after it are not begun.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Who is told while systems are checked. An error ends the work.
+pub trait Listener {
+    /// A verdict, and its JSON entry for people's programs as `docs/output.md` describes it.
+    ///
+    /// # Errors
+    /// What keeps the listener from taking it.
+    fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure>;
+
+    /// The model of a system that is about to be searched.
+    ///
+    /// # Errors
+    /// What keeps the listener from taking it.
+    fn model(&mut self, _source: &Source, _system: &System, _model: &Model) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Called once for each search; what it gives is called about ten times a second while the search runs.
+    fn progress(&self, _source: &Source, _system: &System) -> Box<dyn Fn(&Progress) + Sync> {
+        Box::new(|_| ())
+    }
+
+    /// The fault of the construction that all verdicts before rest on.
+    fn fault(&mut self, _source: &Source, _fault: &Fault) {}
+}
+
+/// A home's controller, whichever way the text gives it.
+enum Homes<'a> {
+    Written(&'a Controller),
+    Constructed(Box<Construction<'a>>),
+}
+
+impl Homes<'_> {
+    /// The controller for systems of so many remotes.
+    fn controller(&self, remotes: u8) -> Cow<'_, Controller> {
+        match self {
+            Homes::Written(home) => Cow::Borrowed(home),
+            // With one remote no index is needed for what is known of each.
+            Homes::Constructed(construction) if remotes == 1 => Cow::Owned(construction.flat(true)),
+            Homes::Constructed(construction) => Cow::Owned(construction.factored(true)),
+        }
+    }
+}
+
+/// Judges the systems asked for, in their order.
+///
+/// # Errors
+/// What is wrong with the request or with the text's form, and what a listener gives.
+pub fn judge(
+    mut source: Source,
+    request: &Request,
+    listener: &mut dyn Listener,
+) -> Result<(), Wrong> {
+    // The construction needs as many remotes as the largest system has.
+    source.protocol.systems = request.systems.of(&source)?;
+    let source = &source;
+    let protocol = &source.protocol;
+    let homes = match &protocol.home {
+        Home::Controller(home) => Homes::Written(home),
+        Home::Policy(_) => match construct(protocol) {
+            Ok(construction) => Homes::Constructed(Box::new(construction)),
+            Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
+            Err(ConstructionError::Fault(found)) => return fault(source, &found, listener),
+        },
+    };
+    let mut notes: Vec<String> = Vec::new();
+    if let Homes::Constructed(construction) = &homes {
+        if let Some(found) = construction.fault() {
+            return fault(source, found, listener);
+        }
+        notes = crate::tabulate::notes(construction);
+    }
+    for system in &protocol.systems {
+        let start = Instant::now();
+        let home = homes.controller(system.remotes);
+        let report = search(source, system, &home, request, listener)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let run = json!({
+            "file": source.path.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "threads": threads(request),
+            "memory_bytes": report.memory,
+            "seconds": seconds,
+            "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
+        });
+        let verdict = Verdict {
+            protocol,
+            system,
+            finding: Finding::Searched(report),
+            assumptions: &assumptions(protocol),
+            notes: &notes,
+        };
+        listener.verdict(&verdict, run)?;
+        if request.cancel.load(Ordering::SeqCst) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn threads(request: &Request) -> usize {
+    match request.threads {
+        Some(threads) => threads,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+fn search(
+    source: &Source,
+    system: &System,
+    home: &Controller,
+    request: &Request,
+    listener: &mut dyn Listener,
+) -> Result<Report, Wrong> {
+    let model = system::model(
+        &source.protocol,
+        home,
+        system.remotes,
+        system.lines,
+        &system::Options::default(),
+    )
+    .map_err(|error| {
+        Wrong::plain(format!(
+            "system `{}` cannot be modelled: {error}",
+            system.name
+        ))
+    })?;
+    listener.model(source, system, &model)?;
+    let progress = listener.progress(source, system);
+    let options = search::Options {
+        threads: threads(request),
+        max_states: request.max_states,
+        max_depth: request.max_depth,
+        max_memory: request
+            .max_memory
+            .or_else(|| Some(size::free_memory()? / 4 * 3)),
+        cancel: Some(request.cancel),
+        progress: Some(&*progress),
+        ..search::Options::default()
+    };
+    check(&model, &options).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Wrong::plain(format!(
+            "system `{}` cannot be checked: {}",
+            system.name,
+            errors.join("; ")
+        ))
+    })
+}
+
+/// A fault that the construction found is a verdict on every system.
+fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<(), Wrong> {
+    for system in &source.protocol.systems {
+        let verdict = Verdict {
+            protocol: &source.protocol,
+            system,
+            finding: Finding::Construction(fault),
+            assumptions: &assumptions(&source.protocol),
+            notes: &[],
+        };
+        let run = json!({
+            "file": source.path.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        listener.verdict(&verdict, run)?;
+    }
+    listener.fault(source, fault);
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Controllers as tables, and homes as they are constructed: plain values for the command and the Python package.
+
+use crate::protocols::Source;
+use clap::ValueEnum;
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::rows::{rows, Rows};
+use serde_json::{json, Value};
+
+/// The agents of a protocol.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agent {
+    /// The home agent.
+    Home,
+    /// The caching agent.
+    Remote,
+}
+
+impl Agent {
+    /// Its name in options and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Agent::Home => "home",
+            Agent::Remote => "remote",
+        }
+    }
+}
+
+/// An agent's controller in words.
+pub struct Table {
+    /// Whose it is.
+    pub agent: Agent,
+    /// Whether the home was constructed from a policy; its table is then that for one remote.
+    pub constructed: bool,
+    /// Whether states of a constructed home that no future can tell apart are one.
+    pub merged: bool,
+    /// The table.
+    pub rows: Rows,
+    /// What is wrong with the protocol although there is a table.
+    pub fault: Option<Fault>,
+}
+
+impl Table {
+    /// What it is a table of.
+    pub fn title(&self) -> &'static str {
+        match (self.agent, self.constructed, self.merged) {
+            (Agent::Remote, ..) => "remote",
+            (Agent::Home, false, _) => "home",
+            (Agent::Home, true, false) => "home for one remote, constructed",
+            (Agent::Home, true, true) => "home for one remote, constructed and merged",
+        }
+    }
+
+    /// The value that `docs/output.md` describes.
+    pub fn json(&self, source: &Source) -> Value {
+        json!({
+            "protocol": source.protocol.name,
+            "agent": self.agent.name(),
+            "constructed": self.constructed,
+            "merged": self.merged,
+            "states": self.rows.states,
+            "transitions": self.rows.transitions,
+            "events": self.rows.events,
+            "rows": self.rows.rows,
+            "run": run(source),
+        })
+    }
+}
+
+fn run(source: &Source) -> Value {
+    json!({ "file": source.path.display().to_string(), "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The table of an agent; the home is constructed first if the text gives a policy.
+///
+/// # Errors
+/// If the home cannot be constructed.
+pub fn tabulate(source: &Source, agent: Agent, merged: bool) -> Result<Table, ConstructionError> {
+    let protocol = &source.protocol;
+    let written = |controller| Table {
+        agent,
+        constructed: false,
+        merged: false,
+        rows: rows(protocol, controller),
+        fault: None,
+    };
+    match (agent, &protocol.home) {
+        (Agent::Remote, _) => Ok(written(&protocol.remote)),
+        (Agent::Home, Home::Controller(home)) => Ok(written(home)),
+        (Agent::Home, Home::Policy(_)) => {
+            let construction = construct(protocol)?;
+            Ok(Table {
+                agent,
+                constructed: true,
+                merged,
+                rows: rows(protocol, &construction.flat(merged)),
+                fault: construction.fault().cloned(),
+            })
+        }
+    }
+}
+
+/// What a construction has to say besides, each sentence once.
+pub(crate) fn notes(construction: &Construction) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in construction.notes() {
+        if !notes.contains(&note.text) {
+            notes.push(note.text.clone());
+        }
+    }
+    notes
+}
+
+/// The sizes of a constructed home, its notes, and the fault if it has one; `None` if the home is written by hand.
+///
+/// # Errors
+/// If the home cannot be constructed.
+pub fn construction(source: &Source) -> Result<Option<Value>, ConstructionError> {
+    let protocol = &source.protocol;
+    let Home::Policy(_) = protocol.home else {
+        return Ok(None);
+    };
+    let construction = construct(protocol)?;
+    let sizes = |merged| {
+        let rows = rows(protocol, &construction.flat(merged));
+        json!({ "states": rows.states, "transitions": rows.transitions, "events": rows.events })
+    };
+    Ok(Some(json!({
+        "protocol": protocol.name,
+        "home": sizes(false),
+        "merged": sizes(true),
+        "knowledge_sets": construction.knowledge.count(),
+        "notes": notes(&construction),
+        "fault": construction.fault().map(|fault| source.fault_json(fault)),
+        "run": run(source),
+    })))
+}

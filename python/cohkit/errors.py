@@ -1,0 +1,91 @@
+"""What the package raises."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from cohkit._cohkit import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cohkit.types import Diagnostic, Fault
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Error(Exception):
+    """Everything that this package raises on purpose."""
+
+
+class InputError(Error, ValueError):
+    """Something is asked for that cannot be.
+
+    >>> import cohkit
+    >>> cohkit.check(cohkit.shipped("msi"), systems=["nowhere"])
+    Traceback (most recent call last):
+    ...
+    cohkit.errors.InputError: protocols/msi.coh: no system is named `nowhere`; ...
+    """
+
+
+class TextError(Error):
+    """A protocol text is wrong. All its errors are in `diagnostics`, in the order of their places.
+
+    >>> import cohkit
+    >>> try:
+    ...     cohkit.parse("protocol p { line 64; channels { up } }", file="p.coh")
+    ... except cohkit.TextError as error:
+    ...     print(error.file, error.line, error.column, error.diagnostics[0]["code"])
+    p.coh 1 12 syntax
+    """
+
+    def __init__(self, file: str, diagnostics: Sequence[Diagnostic]) -> None:
+        """Collect the errors of one file, of which there is at least one."""
+        super().__init__("\n\n".join(diagnostic["rendered"] for diagnostic in diagnostics))
+        self.file = file
+        """The name under which the text was read."""
+        self.diagnostics = list(diagnostics)
+        """All errors."""
+        self.line = diagnostics[0]["line"]
+        """Line of the first error, from 1."""
+        self.column = diagnostics[0]["column"]
+        """Column of the first error in characters, from 1."""
+
+
+class FaultError(Error):
+    """The home's policy cannot be followed: `fault` says why, with the message sequences that show it.
+
+    >>> import cohkit
+    >>> try:
+    ...     cohkit.table(cohkit.read("tests/construction/ambiguous-answer-proven.coh"))
+    ... except cohkit.FaultError as error:
+    ...     print(f"line {error.fault['line']}: {error.fault['kind']}")
+    line 58: unbounded
+    """
+
+    def __init__(self, file: str, fault: Fault) -> None:
+        """Name the file that the fault is in."""
+        super().__init__(f"{file}:{fault['line']}:{fault['column']}: {fault['kind']}: {fault['message']}")
+        self.file = file
+        """The name under which the text was read."""
+        self.fault = fault
+        """What is wrong."""
+
+
+def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Call the compiled half, which gives its reasons as JSON, and raise them as the exceptions above."""
+    try:
+        return function(*args, **kwargs)
+    except RefusedError as refused:
+        kind, details = refused.args
+        reason = json.loads(details)
+    match kind:
+        case "text":
+            raise TextError(file, reason)
+        case "fault":
+            raise FaultError(file, reason)
+        case _:
+            raise InputError(reason)

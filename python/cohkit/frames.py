@@ -1,0 +1,47 @@
+"""Results as polars frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cohkit.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+_PLAIN = (str, int, float, bool, type(None))
+_MOST = 2**63
+
+
+def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Give results as a frame with one row each: verdicts, the rows of a table or those of an experiment.
+
+    Columns are the keys that hold plain values or lists of texts, those under `run` among them; units are in the names.
+
+    Raises:
+        Error: polars is not installed.
+
+    >>> import cohkit
+    >>> frame = cohkit.to_frame(cohkit.check(cohkit.shipped("msi-policy")))
+    >>> frame.select("system", "outcome", "states").rows()
+    [('one_remote', 'verified', 34), ('three_remotes', 'verified', 12798)]
+    >>> cohkit.to_frame(cohkit.table(cohkit.shipped("msi"))).columns
+    ['state', 'event', 'guard', 'actions', 'next']
+
+    """
+    try:
+        import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
+    except ImportError as error:
+        raise Error("frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it") from error
+    rows = results.get("rows", [results]) if hasattr(results, "get") else results
+    flat = [{**row, **row.get("run", {})} for row in rows]
+    columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
+    frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
+    wide = [key for key, values in frame.items() if any(isinstance(v, int) and abs(v) >= _MOST for v in values)]
+    return pl.DataFrame(frame, schema_overrides=dict.fromkeys(wide, pl.Int128))
+
+
+def _fits(value: object) -> bool:
+    return isinstance(value, _PLAIN) or (isinstance(value, list) and all(isinstance(item, str) for item in value))

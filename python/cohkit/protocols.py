@@ -1,0 +1,261 @@
+"""Protocols: reading, checking, tabulating and drawing them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from cohkit import _cohkit
+from cohkit._cohkit import Protocol
+from cohkit.errors import InputError, TextError, call
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from cohkit import types
+
+_FOLDER = "protocols/"
+_MOST_REMOTES, _MOST_LINES = 8, 4
+
+
+def read(file: str | os.PathLike[str]) -> Protocol:
+    """Read a protocol text from a file.
+
+    Raises:
+        TextError: the text is wrong; all its errors are listed.
+        OSError: the file cannot be read.
+
+    >>> import cohkit
+    >>> cohkit.read("protocols/msi.coh").name
+    'msi'
+
+    """
+    data = Path(file).read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise _not_text(str(file), data, error.start) from None
+    return parse(text, file=str(file))
+
+
+def _not_text(file: str, data: bytes, start: int) -> TextError:
+    before = data[:start].decode()
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    message = f"this is not a text: byte {start} is not UTF-8"
+    return TextError(
+        file,
+        [
+            {
+                "code": "not-text",
+                "message": message,
+                "line": line,
+                "column": column,
+                "end_line": line,
+                "end_column": column,
+                "label": "",
+                "notes": [{"message": "a protocol text is a plain text file in UTF-8", "line": None, "column": None}],
+                "rendered": f"error: {file}:{line}:{column}: {message}",
+            }
+        ],
+    )
+
+
+def parse(text: str, *, file: str = "<text>") -> Protocol:
+    """Parse a protocol text; `file` is the name to show in messages.
+
+    Raises:
+        TextError: the text is wrong; all its errors are listed.
+
+    >>> import cohkit
+    >>> cohkit.parse(cohkit.shipped("mesi").text, file="mine.coh")
+    <cohkit.Protocol mesi of mine.coh>
+
+    """
+    return call(file, Protocol, text, file)
+
+
+def shipped(name: str) -> Protocol:
+    """Give a protocol that comes with the package.
+
+    Raises:
+        InputError: there is none of this name.
+
+    >>> import cohkit
+    >>> cohkit.shipped("eci").has_policy
+    True
+
+    """
+    file = f"{_FOLDER}{name}.coh"
+    text = dict(_cohkit.shipped()).get(file)
+    if text is None:
+        raise InputError(f"no protocol `{name}` is shipped; there are {', '.join(shipped_names())}")
+    return parse(text, file=file)
+
+
+def shipped_names() -> list[str]:
+    """Names of the protocols that come with the package.
+
+    >>> import cohkit
+    >>> cohkit.shipped_names()
+    ['eci', 'mesi', 'moesi', 'msi', 'msi-policy']
+
+    """
+    files = (file for file, _ in _cohkit.shipped())
+    return sorted(Path(file).stem for file in files if file.startswith(_FOLDER))
+
+
+def systems(protocol: Protocol) -> list[types.System]:
+    """Systems that the text asks to check.
+
+    >>> import cohkit
+    >>> cohkit.systems(cohkit.shipped("msi"))[0]
+    {'name': 'three_caches', 'remotes': 3, 'lines': 1}
+
+    """
+    return [{"name": name, "remotes": remotes, "lines": lines} for name, remotes, lines in protocol.systems]
+
+
+def check(  # noqa: PLR0913 -- each is a keyword
+    protocol: Protocol,
+    *,
+    systems: Sequence[str] | None = None,
+    remotes: int | None = None,
+    lines: int | None = None,
+    threads: int | None = None,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    max_memory_bytes: int | None = None,
+) -> list[types.Verdict]:
+    """Explore every reachable state of the systems of a protocol, and judge its properties.
+
+    Args:
+        protocol: what to check.
+        systems: names of systems in the text; all of them if not given.
+        remotes: caching agents of a system to check instead of those of the text, 1 to 8.
+        lines: cache lines of that system, 1 to 4.
+        threads: threads that search; the verdicts do not depend on it. As many as there are processors if not given.
+        max_states: give up beyond this many states.
+        max_depth: give up beyond this many steps from the start.
+        max_memory_bytes: give up beyond this much memory; three quarters of what is free if not given.
+
+    Raises:
+        InputError: a system or a size that does not exist.
+        TextError: the home's policy has a form that no home can be constructed from.
+
+    >>> import cohkit
+    >>> [verdict] = cohkit.check(cohkit.shipped("msi"), systems=["three_caches"])
+    >>> verdict["outcome"], verdict["states"], verdict["transitions"]
+    ('verified', 24981, 84984)
+
+    """
+    size = None
+    if remotes is not None or lines is not None:
+        if systems is not None:
+            raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
+        remotes, lines = remotes or 1, lines or 1
+        if not (1 <= remotes <= _MOST_REMOTES and 1 <= lines <= _MOST_LINES):
+            raise InputError(f"`remotes` is 1 to {_MOST_REMOTES} and `lines` is 1 to {_MOST_LINES}")
+        size = (remotes, lines)
+    for name, value in (
+        ("threads", threads),
+        ("max_states", max_states),
+        ("max_depth", max_depth),
+        ("max_memory_bytes", max_memory_bytes),
+    ):
+        if value is not None and not 0 < value < 2**63:
+            raise InputError(f"`{name}` is a positive number, not {value}")
+    verdicts = json.loads(
+        call(
+            protocol.file,
+            _cohkit.check,
+            protocol,
+            systems=None if systems is None else list(systems),
+            size=size,
+            threads=threads,
+            max_states=max_states,
+            max_depth=max_depth,
+            max_memory=max_memory_bytes,
+        )
+    )
+    for verdict in verdicts:
+        for count in ("states", "transitions"):
+            # JSON readers elsewhere take no integers beyond 64 bits, so these arrive as texts.
+            if isinstance(verdict[count], str):
+                verdict[count] = int(verdict[count])
+    return cast("list[types.Verdict]", verdicts)
+
+
+def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merged: bool = False) -> types.Table:
+    """Give an agent's controller as rows: state, event, guard, actions, next state.
+
+    A home that the text gives as a policy is constructed first; its table is that for one remote.
+    With `merged`, states of it that no future can tell apart are one.
+
+    Raises:
+        FaultError: the policy cannot be followed.
+        TextError: the policy has a form that no home can be constructed from.
+
+    >>> import cohkit
+    >>> remote = cohkit.table(cohkit.shipped("msi"), agent="remote")
+    >>> remote["rows"][0]
+    {'state': 'I', 'event': 'load', 'guard': None, 'actions': ['send GetS'], 'next': 'IS_D'}
+
+    """
+    if agent not in ("home", "remote"):
+        raise InputError(f"`agent` is 'home' or 'remote', not {agent!r}")
+    result = call(protocol.file, _cohkit.table, protocol, home=agent == "home", merged=merged)
+    return cast("types.Table", _ordered(json.loads(result)))
+
+
+def _ordered(table: dict[str, object]) -> dict[str, object]:
+    """Put the cells of each row into the order in which people read them."""
+    rows = cast("list[dict[str, object]]", table["rows"])
+    return table | {"rows": [{key: row[key] for key in ("state", "event", "guard", "actions", "next")} for row in rows]}
+
+
+def construct(protocol: Protocol) -> types.Construction:
+    """Construct the home from its policy, and tell its sizes and what is worth knowing of it.
+
+    Raises:
+        InputError: the home of this protocol is written by hand.
+        FaultError: the policy cannot be followed and there is no home.
+        TextError: the policy has a form that no home can be constructed from.
+
+    >>> import cohkit
+    >>> cohkit.construct(cohkit.shipped("msi-policy"))["merged"]["events"] > 0
+    True
+
+    """
+    result = call(protocol.file, _cohkit.construct, protocol)
+    if result is None:
+        raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")
+    return cast("types.Construction", json.loads(result))
+
+
+def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only: bool = False) -> str:
+    """Draw a message sequence with characters, in `width` columns if given, with ASCII characters only if wanted.
+
+    >>> import cohkit
+    >>> step = {"agent": 0, "action": {"kind": "does", "what": "load"}, "visible": True}
+    >>> print(cohkit.chart_text({"agents": ["cpu", "home"], "steps": [step]}, ascii_only=True))
+    cpu     home
+     |       |
+     # load  |
+     |       |
+    <BLANKLINE>
+
+    """
+    return _cohkit.chart_text(json.dumps(sequence), width=width, ascii_only=ascii_only)
+
+
+def chart_svg(sequence: types.Sequence, *, title: str = "") -> str:
+    """Draw a message sequence as SVG.
+
+    >>> import cohkit
+    >>> cohkit.chart_svg({"agents": ["cpu", "home"], "steps": []}, title="nothing")[:4]
+    '<svg'
+
+    """
+    return _cohkit.chart_svg(json.dumps(sequence), title=title)

@@ -1,0 +1,164 @@
+"""The dictionaries that the functions give. `docs/output.md` tells what the keys mean."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class Note(TypedDict):
+    """What helps with an error: advice, or another place in the text (else `line` and `column` are `None`)."""
+
+    message: str
+    line: int | None
+    column: int | None
+
+
+class Diagnostic(TypedDict):
+    """One error of a protocol text. Lines and columns count from 1; columns count characters."""
+
+    code: str
+    message: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    label: str
+    notes: list[Note]
+    rendered: str
+
+
+class Action(TypedDict):
+    """What an agent does: `kind` is `send`, `receive`, `does` or `becomes`."""
+
+    kind: Literal["send", "receive", "does", "becomes"]
+    message: NotRequired[str]
+    to: NotRequired[int]
+    flight: NotRequired[int]
+    what: NotRequired[str]
+    state: NotRequired[str]
+
+
+class Step(TypedDict):
+    """One step of a message sequence. An action that receives has the further key `from`."""
+
+    agent: int
+    action: Action
+    line: NotRequired[int]
+    visible: bool
+
+
+class Sequence(TypedDict):
+    """A message sequence, which `chart_text` and `chart_svg` draw."""
+
+    agents: list[str]
+    steps: list[Step]
+
+
+class Fault(TypedDict):
+    """What is wrong with a home's policy."""
+
+    kind: str
+    message: str
+    remedy: str | None
+    line: int
+    column: int
+    sequences: list[Sequence]
+
+
+class Property(TypedDict):
+    """What is known of one property."""
+
+    kind: str
+    name: str
+    status: Literal["holds", "violated", "undecided"]
+
+
+class Counterexample(TypedDict):
+    """What shows a violation."""
+
+    kind: str
+    name: str
+    message: str
+    sequences: list[Sequence]
+    trace: dict[str, Any] | None
+
+
+class Verdict(TypedDict):
+    """The verdict on one system."""
+
+    protocol: str
+    system: str
+    remotes: int
+    lines: int
+    outcome: Literal["verified", "violated", "undecided"]
+    reason: str | None
+    states: int | None
+    transitions: int | None
+    depth: int | None
+    properties: list[Property]
+    counterexample: Counterexample | None
+    assumptions: list[str]
+    notes: list[str]
+    run: dict[str, Any]
+
+
+class Row(TypedDict):
+    """One row of a controller's table."""
+
+    state: str
+    event: str
+    guard: str | None
+    actions: list[str]
+    next: str | None
+
+
+class Table(TypedDict):
+    """The controller of an agent."""
+
+    protocol: str
+    agent: Literal["home", "remote"]
+    constructed: bool
+    merged: bool
+    states: int
+    transitions: int
+    events: int
+    rows: list[Row]
+    run: dict[str, Any]
+
+
+class Sizes(TypedDict):
+    """How large a controller is."""
+
+    states: int
+    transitions: int
+    events: int
+
+
+class Construction(TypedDict):
+    """A constructed home: its sizes for one remote, as it is and `merged`; `fault` is `None` if it can be followed."""
+
+    protocol: str
+    home: Sizes
+    merged: Sizes
+    knowledge_sets: int
+    notes: list[str]
+    fault: Fault | None
+    run: dict[str, Any]
+
+
+class System(TypedDict):
+    """A system that a text asks to check."""
+
+    name: str
+    remotes: int
+    lines: int
+
+
+class Result(TypedDict):
+    """One row of an experiment's table: what is published and what we get, in `unit`; `error` is relative."""
+
+    experiment: str
+    name: str
+    published: float | None
+    ours: float
+    unit: str
+    error: float | None
+    use: Literal["calibration", "prediction"]

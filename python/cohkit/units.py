@@ -1,0 +1,86 @@
+"""Quantities: a number with its unit, as texts write them (`"268ns"`, `"19.6GiB/s"`)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from cohkit.errors import InputError
+
+_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_SIZES = {f"{prefix}B": scale * 8 for prefix, scale in (_PREFIXES | _BINARY).items()}
+_BITS = {f"{prefix}{bit}": scale for prefix, scale in _PREFIXES.items() for bit in ("b", "bit")}
+
+# The dimension of each unit, and how many of the dimension's smallest unit it has.
+_UNITS: dict[str, tuple[str, float]] = {
+    **{
+        unit: ("time", scale) for unit, scale in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("ms", 10**9), ("s", 10**12))
+    },
+    **{f"{prefix}Hz": ("frequency", scale) for prefix, scale in _PREFIXES.items()},
+    **{unit: ("size", scale) for unit, scale in (_SIZES | _BITS).items()},
+    **{f"{unit}/s": ("bandwidth", scale) for unit, scale in (_SIZES | _BITS).items()},
+}
+_TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_USUAL = {"time": "ns", "frequency": "MHz", "size": "MiB", "bandwidth": "GiB/s"}
+
+
+class Quantity(NamedTuple):
+    """A number with its unit."""
+
+    value: float
+    unit: str
+
+    def to(self, unit: str) -> float:
+        """Give the number in another unit of the same dimension.
+
+        Raises:
+            InputError: the unit does not exist, or measures something else.
+
+        >>> from cohkit.units import Quantity
+        >>> Quantity(1.5, "us").to("ns")
+        1500.0
+
+        """
+        (dimension, scale), (other, other_scale) = _known(self.unit), _known(unit)
+        if dimension != other:
+            raise InputError(f"{self.value:g} {self.unit} is a {dimension}, where a {other} such as 1 {unit} is needed")
+        return self.value * scale / other_scale
+
+
+def _known(unit: str) -> tuple[str, float]:
+    try:
+        return _UNITS[unit]
+    except KeyError:
+        raise InputError(f"there is no unit `{unit}`; there are {', '.join(_UNITS)}") from None
+
+
+def quantity(text: object, *, key: str) -> Quantity:
+    """Read a quantity that stands under `key`.
+
+    Raises:
+        InputError: it is no number with a unit; the message names the key.
+
+    >>> from cohkit.units import quantity
+    >>> quantity("268ns", key="latency")
+    Quantity(value=268.0, unit='ns')
+    >>> quantity(268, key="latency")
+    Traceback (most recent call last):
+    ...
+    cohkit.errors.InputError: latency: 268 has no unit: write it as a text such as "268ns"
+
+    """
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        raise InputError(f'{key}: {text} has no unit: write it as a text such as "{text}{_USUAL["time"]}"')
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise InputError(f'{key}: {text!r} is no number with a unit, such as "268ns"')
+    number, unit = match.groups()
+    if not unit:
+        examples = ", ".join(f'"{number}{usual}"' for usual in _USUAL.values())
+        raise InputError(f"{key}: {text!r} has no unit: write it as {examples}, ...")
+    try:
+        _known(unit)
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from None
+    return Quantity(float(number), unit)
