@@ -197,7 +197,13 @@ fn sequence(json: &str) -> PyResult<Sequence> {
 #[pyfunction]
 #[pyo3(signature = (json, *, width, ascii_only))]
 fn chart_text(json: &str, width: Option<usize>, ascii_only: bool) -> PyResult<String> {
-    Ok(cohkit_chart::text(&sequence(json)?, &Text { width, ascii: ascii_only }))
+    Ok(cohkit_chart::text(
+        &sequence(json)?,
+        &Text {
+            width,
+            ascii: ascii_only,
+        },
+    ))
 }
 
 /// A message sequence, given as JSON text, drawn as SVG.

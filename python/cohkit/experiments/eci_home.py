@@ -17,7 +17,7 @@ def run() -> list[Ours]:
         rows += [
             Ours(f"states{form}", sizes["states"], COUNT, f"{published}.states"),
             Ours(f"transitions{form}", sizes["transitions"], COUNT, f"{published}.transitions"),
-            # What the publication calls messages are the events of the table; local and memory operations are among them.
+            # What the publication calls messages are events of the table, which local and memory operations are too.
             Ours(f"messages{form}", sizes["events"], COUNT, f"{published}.messages"),
         ]
     return rows
