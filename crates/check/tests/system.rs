@@ -462,6 +462,17 @@ fn running_over_is_reported() {
 }
 
 #[test]
+fn lines_that_share_a_queue_have_room_each() {
+    let options = Options {
+        capacity: 1,
+        ..Options::default()
+    };
+    let text = STORES.replace("home -> remote }", "home -> remote; ordered reply }");
+    let lines = [1, 2].map(|lines| verified(&search(&text, 1, lines, &options, false)).0);
+    assert!(lines[0] < lines[1]);
+}
+
+#[test]
 fn stated_bounds_are_assumptions() {
     let text = BASE.replace(
         "remote cpu {",

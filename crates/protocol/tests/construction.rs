@@ -405,3 +405,20 @@ fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
     assert_eq!(seen(as_expected), seen(otherwise));
     assert_ne!(as_expected, otherwise);
 }
+
+/// One remote without a device is never sent a forward; the assumption is stated all the same.
+#[test]
+fn fairness_is_stated_where_only_other_remotes_cause_forwards() {
+    for (name, assumed) in [
+        ("two-no-device", true),
+        ("silent-eviction-ordered-down", false),
+    ] {
+        let text = fs::read_to_string(folder().join(format!("{name}.coh"))).expect("it is there");
+        let protocol = text::parse(&text).expect("it parses");
+        let construction = construct(&protocol).expect("it has a home");
+        let stated = construction
+            .notes()
+            .any(|note| note.text.contains("fairness is assumed"));
+        assert_eq!(stated, assumed, "{name}");
+    }
+}

@@ -545,7 +545,7 @@ impl<'p> System<'p> {
             parts.push(("current".to_string(), TypeId::BOOL));
         }
         let entry = self.build.record("entry", parts);
-        let capacity = i32::from(self.options.capacity);
+        let capacity = i32::from(self.options.capacity) * self.lines;
         let positions = self.build.range("position", 0, capacity - 1);
         let length = self.build.range("length", 0, capacity);
         let slots = self.build.array("slots", positions, entry);

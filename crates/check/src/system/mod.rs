@@ -64,7 +64,7 @@ use crate::model::{Model, ModelError};
 /// How a system is modelled.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Most equal messages in an unordered channel, and most messages in one ordered queue.
+    /// Most equal messages in an unordered channel, and most messages per line in one ordered queue.
     /// Not an assumption: running over is reported as a violation.
     pub capacity: u16,
     /// Whether the device may ask for its next local operation as soon as the home has accepted the one

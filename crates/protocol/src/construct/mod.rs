@@ -131,7 +131,12 @@ pub fn construct_to(
         remotes => Some(explore(&mut knowledge, remotes)?),
     };
     let mut drains = vec![drain::drain(&mut knowledge.environment, &graph)];
-    for remotes in 2..=largest.min(extent.drained) {
+    // One remote without a device is never sent a forward, so what forwards do shows with a second one.
+    let drained = match policy.locals.is_empty() {
+        true => extent.drained.max(2),
+        false => extent.drained,
+    };
+    for remotes in 2..=largest.min(drained) {
         let graph = explore(&mut knowledge, remotes)?;
         drains.push(drain::drain(&mut knowledge.environment, &graph));
     }
