@@ -33,7 +33,9 @@ soak: ## run the long once-only figures and append them to records/
 
 lint: setup ## check formatting and types, and that no linter has anything to say
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@# As maturin sets it: otherwise clippy and the build undo each other's work on pyo3.
+	PYO3_CONFIG_FILE="$$(ls "$$PWD"/target/maturin/pyo3-config-*.txt)" \
+		cargo clippy --workspace --all-targets --locked -- -D warnings
 	.venv/bin/ruff format --check
 	.venv/bin/ruff check
 	.venv/bin/mypy

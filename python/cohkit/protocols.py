@@ -154,7 +154,7 @@ def check(  # noqa: PLR0913 -- each is a keyword
     if remotes is not None or lines is not None:
         if systems is not None:
             raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
-        remotes, lines = remotes or 1, lines or 1
+        remotes, lines = (1 if number is None else number for number in (remotes, lines))
         if not (1 <= remotes <= _MOST_REMOTES and 1 <= lines <= _MOST_LINES):
             raise InputError(f"`remotes` is 1 to {_MOST_REMOTES} and `lines` is 1 to {_MOST_LINES}")
         size = (remotes, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **{unit: ("size", scale) for unit, scale in (_SIZES | _BITS).items()},
     **{f"{unit}/s": ("bandwidth", scale) for unit, scale in (_SIZES | _BITS).items()},
 }
-_TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*", re.ASCII)
 _USUAL = {"time": "ns", "frequency": "MHz", "size": "MiB", "bandwidth": "GiB/s"}
 
 
@@ -73,9 +74,9 @@ def quantity(text: object, *, key: str) -> Quantity:
     if isinstance(text, int | float) and not isinstance(text, bool):
         raise InputError(f'{key}: {text} has no unit: write it as a text such as "{text}{_USUAL["time"]}"')
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
+    number, unit = match.groups() if match else ("inf", "")
+    if not math.isfinite(float(number)):
         raise InputError(f'{key}: {text!r} is no number with a unit, such as "268ns"')
-    number, unit = match.groups()
     if not unit:
         examples = ", ".join(f'"{number}{usual}"' for usual in _USUAL.values())
         raise InputError(f"{key}: {text!r} has no unit: write it as {examples}, ...")

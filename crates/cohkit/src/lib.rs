@@ -22,6 +22,7 @@ mod options;
 mod outcome;
 mod progress;
 mod protocols;
+mod python;
 mod size;
 mod table;
 pub mod tabulate;
@@ -45,6 +46,7 @@ where
         Ok(Options { command }) => match command {
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
+            Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();

@@ -4,6 +4,7 @@ use crate::judge::Systems;
 use crate::size;
 use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -12,7 +13,7 @@ Exit codes:
     1  no: a property is violated, or the home's policy cannot be followed
     2  bad input: the command line, a missing file, a protocol text
     3  not decided: a limit was reached first
-    4  could not run: no permission, disk full
+    4  could not run: no permission, disk full, something is not installed
   130  interrupted
 The worst of a batch wins.";
 
@@ -28,6 +29,7 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     Check(Check),
     Table(Table),
+    Reproduce(Reproduce),
 }
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.
@@ -126,4 +128,19 @@ pub(crate) struct Check {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Runs published tables and figures and prints the published numbers beside ours.
+///
+/// This is done by the Python package; `cohkit reproduce --help` tells its options where that is installed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Reproduce {
+    /// Experiments and options; without any, the experiments are listed.
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<OsString>,
 }

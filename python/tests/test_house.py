@@ -1,0 +1,65 @@
+"""Nothing public is without a worked example, and what the package ships is what the repository has."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cohkit
+from cohkit import _cohkit
+
+EXAMPLE_FREE = {"Error", "Protocol", "__version__", "types"}
+
+
+@pytest.mark.parametrize("name", sorted(set(cohkit.__all__) - EXAMPLE_FREE))
+def test_everything_public_has_an_example(name: str) -> None:
+    assert ">>> " in (inspect.getdoc(getattr(cohkit, name)) or "")
+
+
+def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
+    shipped = dict(_cohkit.shipped())
+    found = sorted([*root.glob("protocols/*.coh"), *root.glob("experiments/*.toml")])
+    assert list(shipped) == [str(file.relative_to(root)) for file in found]
+    for file, text in shipped.items():
+        assert (root / file).read_text() == text, f"`make setup` after a change of {file}"
+
+
+def test_examples_of_the_guide_print_what_they_show(root: Path) -> None:
+    guide = (root / "docs" / "python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 3
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/python.md", None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(example)
+    assert runner.failures == 0
+    assert runner.tries == guide.count(">>> ")
+
+
+def test_the_guide_names_everything_public(root: Path) -> None:
+    guide = (root / "docs" / "python.md").read_text()
+    assert [name for name in cohkit.__all__ if name not in guide] == []
+
+
+def test_the_package_needs_nothing_else() -> None:
+    heavy = (
+        "import sys; import cohkit, cohkit.__main__; sys.exit(any(m in sys.modules for m in ('polars', 'matplotlib')))"
+    )
+    assert subprocess.run([sys.executable, "-c", heavy], check=False).returncode == 0
+    without = "import sys; sys.modules['polars'] = None; import cohkit; cohkit.to_frame([])"
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert "frames need polars, which is not installed: `pip install 'cohkit[frames]'`" in done.stderr
+
+
+def test_frames_of_results_have_their_columns() -> None:
+    verdicts = cohkit.to_frame(cohkit.check(cohkit.shipped("msi"), remotes=1))
+    assert {"protocol", "system", "outcome", "states", "seconds", "memory_bytes"} <= set(verdicts.columns)
+    assert verdicts.height == 1
+    large = cohkit.to_frame([{"states": 2**80}, {"states": None}])
+    assert large["states"].to_list() == [2**80, None]
+    assert cohkit.to_frame([]).is_empty()

@@ -1,0 +1,190 @@
+"""Reading, checking, tabulating and drawing protocols: the same answers as the command, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cohkit
+from cohkit import types
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+BROKEN = cohkit.shipped("eci").text.replace("{ ensure others(r) == I;", "{ ensure others(r) <= S;")
+
+
+def without_run(value: Any) -> Any:
+    return {key: item for key, item in value.items() if key != "run"}
+
+
+def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
+    text = "protocol p {\n  line 64\n  chanels { }\n}\nsystem one { remotes 900; lines 1 }\n"
+    with pytest.raises(cohkit.TextError) as caught:
+        cohkit.parse(text, file="some/p.coh")
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("some/p.coh", 1, 12)
+    assert len(error.diagnostics) > 1
+    assert "--> some/p.coh:1:12" in str(error)
+    assert str(error).count("error[") == len(error.diagnostics)
+    for diagnostic in error.diagnostics:
+        assert set(diagnostic) == set(get_type_hints(types.Diagnostic))
+        assert (diagnostic["line"], diagnostic["column"]) <= (diagnostic["end_line"], diagnostic["end_column"])
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=80), st.integers(0, len(BROKEN)), st.integers(0, 30))
+def test_any_text_is_a_protocol_or_a_text_error(noise: str, place: int, cut: int) -> None:
+    text = BROKEN[:place] + noise + BROKEN[place + cut :]
+    lines = text.count("\n") + 1
+    try:
+        protocol = cohkit.parse(text, file="noise.coh")
+    except cohkit.TextError as error:
+        assert all(1 <= diagnostic["line"] <= lines and diagnostic["column"] >= 1 for diagnostic in error.diagnostics)
+    else:
+        assert protocol.text == text
+
+
+def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "binary.coh"
+    file.write_bytes("protocol\n é".encode() + b"\xff")
+    with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as caught:
+        cohkit.read(file)
+    assert (caught.value.line, caught.value.column) == (2, 3)
+    with pytest.raises(FileNotFoundError):
+        cohkit.read(tmp_path / "none.coh")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"systems": ["nowhere"]}, "no system is named `nowhere`; the systems are `one_line`, `two_lines`, `two_cpus`"),
+        ({"remotes": 9}, "`remotes` is 1 to 8"),
+        ({"lines": 0}, "`lines` is 1 to 4"),
+        ({"lines": 1, "systems": ["one_line"]}, "not both"),
+        ({"threads": 0}, "`threads` is a positive number, not 0"),
+        ({"max_states": -1}, "`max_states` is a positive number, not -1"),
+        ({"max_memory_bytes": 2**70}, "`max_memory_bytes` is a positive number"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_by_name(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(cohkit.InputError, match=says):
+        cohkit.check(cohkit.shipped("eci"), **options)
+
+
+@pytest.mark.parametrize("name", ["msi", "msi-policy"])
+def test_verdicts_are_those_of_the_command(name: str, cohkit_command: Command) -> None:
+    printed = json.loads(cohkit_command("check", f"protocols/{name}.coh", "--max-states", 9999, "--json").stdout)
+    verdicts = cohkit.check(cohkit.shipped(name), max_states=9999)
+    assert list(map(without_run, verdicts)) == list(map(without_run, printed))
+    assert {"undecided"} <= {verdict["outcome"] for verdict in verdicts}
+    for verdict in verdicts:
+        assert set(verdict) == set(get_type_hints(types.Verdict))
+        assert set(verdict["properties"][0]) == set(get_type_hints(types.Property))
+
+
+@pytest.mark.parametrize("agent", ["home", "remote"])
+def test_tables_are_those_of_the_command(agent: Any, cohkit_command: Command) -> None:
+    arguments = ["table", "protocols/eci.coh", "--agent", agent, "--merged", "--json"]
+    printed = json.loads(cohkit_command(*arguments).stdout)
+    table = cohkit.table(cohkit.shipped("eci"), agent=agent, merged=True)
+    assert without_run(table) == without_run(printed)
+    assert set(table) == set(get_type_hints(types.Table))
+    assert set(table["rows"][0]) == set(get_type_hints(types.Row))
+    with pytest.raises(cohkit.InputError, match="'home' or 'remote'"):
+        cohkit.table(cohkit.shipped("eci"), agent="mine")  # type: ignore[arg-type]
+
+
+def test_sizes_of_a_construction_are_those_of_its_tables() -> None:
+    eci = cohkit.shipped("eci")
+    construction = cohkit.construct(eci)
+    assert set(construction) == set(get_type_hints(types.Construction))
+    for merged, sizes in ((False, construction["home"]), (True, construction["merged"])):
+        table = cohkit.table(eci, merged=merged)
+        assert sizes == {key: table[key] for key in get_type_hints(types.Sizes)}  # type: ignore[literal-required]
+    assert construction["fault"] is None
+    with pytest.raises(cohkit.InputError, match="written by hand"):
+        cohkit.construct(cohkit.shipped("msi"))
+
+
+def test_a_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_command: Command) -> None:
+    [verdict] = cohkit.check(cohkit.parse(BROKEN), systems=["two_cpus"])
+    assert verdict["outcome"] == "violated"
+    found = verdict["counterexample"]
+    assert found is not None
+    assert set(found) == set(get_type_hints(types.Counterexample))
+    [sequence] = found["sequences"]
+    file = tmp_path / "broken.coh"
+    file.write_text(BROKEN)
+    assert cohkit.chart_text(sequence) in cohkit_command("check", file, "--system", "two_cpus").stdout
+    assert cohkit.chart_text(sequence, ascii_only=True).isascii()
+    assert "<title>broken" in cohkit.chart_svg(sequence, title="broken")
+
+
+def test_a_fault_names_its_place_and_shows_it() -> None:
+    protocol = cohkit.read("tests/construction/ambiguous-answer.coh")
+    with pytest.raises(cohkit.FaultError, match=r"ambiguous-answer.coh:\d+:\d+: dead end: ") as caught:
+        cohkit.table(protocol)
+    fault = caught.value.fault
+    assert set(fault) == set(get_type_hints(types.Fault))
+    assert cohkit.construct(protocol)["fault"] == fault
+    assert cohkit.chart_text(fault["sequences"][0])
+
+
+@pytest.mark.parametrize("wrong", [{}, {"agents": [], "steps": [{}]}, {"agents": "cpu", "steps": []}])
+def test_what_is_no_sequence_is_not_drawn(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="this is no message sequence"):
+        cohkit.chart_text(wrong)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3), st.text(max_size=5)), max_size=8))
+def test_any_sequence_is_drawn(steps: list[tuple[int, int, int, str]]) -> None:
+    sequence: types.Sequence = {"agents": ["cpu", "home"], "steps": []}
+    for agent, to, flight, message in steps:
+        action: types.Action = {"kind": "send", "message": message, "to": to, "flight": flight}
+        sequence["steps"].append({"agent": agent, "action": action, "visible": True})
+    assert cohkit.chart_text(sequence, width=40)
+    assert cohkit.chart_svg(sequence).endswith("</svg>\n")
+
+
+LONG = "import cohkit; print('ready', flush=True); cohkit.check(cohkit.shipped('moesi'), remotes=4, lines=4, threads=1)"
+
+
+def test_an_interrupt_ends_a_long_search_soon() -> None:
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - start < 5
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_other_threads_go_on_while_one_searches() -> None:
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.wait(0.001):
+            counted += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    cohkit.check(cohkit.shipped("msi"), systems=["three_caches"], threads=1)
+    done.set()
+    counter.join()
+    assert counted > 10

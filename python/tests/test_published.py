@@ -1,0 +1,112 @@
+"""Published numbers: units, joins, and errors that name the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cohkit
+from cohkit.experiments import EXPERIMENTS
+from cohkit.published import COUNT, PERCENT, Ours, Published, compare
+from cohkit.units import Quantity, quantity
+
+UNITS = {
+    "time": ["ps", "ns", "us", "ms", "s"],
+    "frequency": ["Hz", "kHz", "MHz", "GHz"],
+    "size": ["b", "bit", "B", "kB", "KiB", "MB", "MiB", "GB", "GiB"],
+    "bandwidth": ["b/s", "Gb/s", "B/s", "MB/s", "MiB/s", "GB/s", "GiB/s"],
+}
+
+
+@given(st.floats(1e-6, 1e9), st.data())
+def test_there_and_back_is_the_same(value: float, data: st.DataObject) -> None:
+    units = data.draw(st.sampled_from(list(UNITS.values())))
+    one, other = data.draw(st.sampled_from(units)), data.draw(st.sampled_from(units))
+    there = Quantity(value, one).to(other)
+    assert Quantity(there, other).to(one) == pytest.approx(value)
+    assert quantity(f"{value!r}{one}", key="k") == (value, one)
+
+
+def test_known_conversions() -> None:
+    assert Quantity(1, "GiB/s").to("B/s") == 2**30
+    assert Quantity(10, "Gb/s").to("GB/s") == 1.25
+    assert Quantity(1, "KiB").to("bit") == 8192
+    assert Quantity(0.3, "us").to("ns") == pytest.approx(300)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (268, '268 has no unit: write it as a text such as "268ns"'),
+        ("268", "'268' has no unit: write it as \"268ns\""),
+        ("268 parsecs", "there is no unit `parsecs`; there are ps, ns, us"),
+        ("ns", "'ns' is no number with a unit"),
+        ("1e999999ns", "is no number with a unit"),
+        ("", "is no number with a unit"),
+        ("٣ns", "is no number with a unit"),
+        (True, "is no number with a unit"),
+        ([1], "is no number with a unit"),
+    ],
+)
+def test_what_is_no_quantity_is_refused_by_key(text: object, says: str) -> None:
+    with pytest.raises(cohkit.InputError) as caught:
+        quantity(text, key="enzian.link.latency")
+    assert str(caught.value).startswith("enzian.link.latency: ")
+    assert says in str(caught.value)
+
+
+def test_a_wrong_number_names_file_and_key() -> None:
+    published = Published('[a]\nlatency = 5\nrate = "3GB/s"\nstates = "79"\n', file="mine.toml")
+    for key, unit, says in (
+        ("a.latency", "ns", "mine.toml: a.latency: 5 has no unit"),
+        ("a.rate", "ns", "mine.toml: a.rate: 3 GB/s is a bandwidth, where a time such as 1 ns is needed"),
+        ("a.states", COUNT, "mine.toml: a.states: '79' is no bare number, which a count is"),
+        ("a", COUNT, "a is a table"),
+    ):
+        with pytest.raises(cohkit.InputError) as caught:
+            published.value(key, unit=unit)
+        assert says in str(caught.value)
+    with pytest.raises(cohkit.InputError, match=r"mine.toml: Expected '\]'"):
+        Published("[a", file="mine.toml")
+
+
+def test_numbers_kept_apart_are_joined_and_never_contradicted(tmp_path: Path) -> None:
+    ours = [Ours("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"), Ours("read", 10.0, "GiB/s", "x.r")]
+    published = Published.shipped()
+    latency, read = compare("mine", ours, published)
+    assert (latency["published"], latency["use"]) == (591, "calibration")
+    assert latency["error"] == pytest.approx(-1 / 591)
+    assert (read["published"], read["error"], read["use"]) == (None, None, "prediction")
+
+    file = tmp_path / "kept.toml"
+    file.write_text('[x]\nr = "8GiB/s"\n[enzian.read_latency.dc_ddr]\nrandom = "601ns"\n')
+    published.join(Published.read(file))
+    _, read = compare("mine", ours, published)
+    assert (read["published"], read["error"]) == (8, 0.25)
+
+    for wrong in ('[enzian.read_latency.dc_ddr]\nrandom = "600ns"', "[enzian]\nread_latency = 3", "[x.r]\ny = 1"):
+        with pytest.raises(cohkit.InputError, match=r"^more\.toml: "):
+            published.join(Published(wrong, file="more.toml"))
+
+
+def test_every_shipped_number_has_a_source_and_a_use() -> None:
+    published = Published.shipped()
+    numbers = [key for key in published._leaves if not key.startswith("sources.")]  # noqa: SLF001
+    assert len(numbers) > 60
+    for key in numbers:
+        assert published.source(key), key
+    assert published.use("enzian.clean_invalidate.latency.dc_ddr") == "calibration"
+    assert published.value("enzian.resources.eci.lut_percent", unit=PERCENT) == 7.9
+    with pytest.raises(cohkit.InputError, match=r"enzian.cpu.use: 'definition' is no use of a result"):
+        published.use("enzian.cpu.clock")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_gives_rows_that_are_named_once(name: str) -> None:
+    rows = compare(name, EXPERIMENTS[name].run(), Published.shipped())
+    assert rows
+    names = [row["name"] for row in rows]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,143 @@
+"""`cohkit reproduce`, from the native command on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, get_type_hints
+
+import pytest
+
+from cohkit import __version__, types
+from cohkit.__main__ import main
+from cohkit.experiments import EXPERIMENTS, Experiment
+from cohkit.published import COUNT, Ours
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
+    done = cohkit_command("reproduce", "eci-home")
+    assert (done.returncode, done.stderr) == (0, "")
+    title, _, heads, first, *_ = done.stdout.splitlines()
+    assert title.startswith("eci-home: ")
+    assert heads.split() == ["published", "ours", "error", "use"]
+    name, published, ours, error, use = first.split()
+    assert (name, published, use) == ("states", "79", "prediction")
+    assert float(error.rstrip("%")) == pytest.approx((int(ours) / 79 - 1) * 100, abs=0.06)
+
+
+def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
+    one, other = (cohkit_command("reproduce", "all", "--json").stdout for _ in range(2))
+    assert one == other
+    rows = json.loads(one)
+    assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
+    for row in rows:
+        assert list(row) == list(get_type_hints(types.Result))
+    assert [row["published"] for row in rows[:3]] == [79, 304, 25]
+
+
+def test_without_an_experiment_they_are_listed(cohkit_command: Command) -> None:
+    listed = cohkit_command("reproduce").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == list(EXPERIMENTS)
+
+
+def test_what_is_not_published_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run = [Ours("speed", 12.345678, "GiB/s", "kept.speed"), Ours("messages", 8388608, COUNT, "kept.messages")]
+    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda: run))
+    assert main(["reproduce", "mine"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    assert rows == [["speed", "kept", "12.35", "GiB/s", "prediction"], ["messages", "kept", "8388608", "prediction"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        ("[enzian.state_machine]\nstates = 80\n", 2, "enzian.state_machine.states is 80, but"),
+        ("[enzian\n", 2, "Expected ']'"),
+        (None, 2, "No such file"),
+    ],
+)
+def test_a_wrong_file_of_published_numbers(
+    text: str | None, code: int, says: str, tmp_path: Path, cohkit_command: Command
+) -> None:
+    file = tmp_path / "kept.toml"
+    if text is not None:
+        file.write_text(text)
+    done = cohkit_command("reproduce", "eci-home", "--published", file)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"error: {file}: ")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_does_not_exist_is_refused_with_what_does(cohkit_command: Command) -> None:
+    done = cohkit_command("reproduce", "table9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: there is no experiment `table9`; there are {', '.join(EXPERIMENTS)}\n"
+    assert cohkit_command("reproduce", "--jsn").returncode == 2
+    assert cohkit_command("reproduce", "--help").returncode == 0
+
+
+def test_a_result_goes_to_a_file_whole_or_not_at_all(tmp_path: Path, cohkit_command: Command) -> None:
+    file = tmp_path / "rows.json"
+    file.write_text("old")
+    done = cohkit_command("reproduce", "eci-home", "--json", "--out", file)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads(file.read_text())
+    assert list(tmp_path.iterdir()) == [file]
+    done = cohkit_command("reproduce", "eci-home", "--out", tmp_path / "none" / "rows.json")
+    assert done.returncode == 4
+    assert "No such file or directory" in done.stderr
+    full = cohkit_command("reproduce", "eci-home", "--out", "/dev/full")
+    assert full.returncode == 4
+    assert "No space left" in full.stderr
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = f"{sys.executable} -m cohkit reproduce eci-home"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{command} | true"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_ends_with_its_code(tmp_path: Path) -> None:
+    work = "import time; print('ready', flush=True); time.sleep(60)"
+    script = (
+        "import sys; from cohkit.__main__ import main; from cohkit.experiments import EXPERIMENTS, Experiment\n"
+        f"EXPERIMENTS['long'] = Experiment('Long', lambda: exec({work!r}))\n"
+        "sys.exit(main(['reproduce', 'long', '--out', sys.argv[1]]))"
+    )
+    file = tmp_path / "rows"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, "interrupted\n")
+    assert not file.exists()
+
+
+def test_a_command_without_the_package_says_so(tmp_path: Path) -> None:
+    alone = tmp_path / "cohkit"
+    shutil.copy2(Path(sys.executable).parent / "cohkit", alone)
+    environment = {"PATH": str(tmp_path)}
+    done = subprocess.run(
+        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "needs the Python package cohkit, which no Python here has (asked `python3`, `python`)" in done.stderr
+    assert "pip install" in done.stderr
+
+
+def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
+    done = subprocess.run([sys.executable, "-m", "cohkit", "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout == cohkit_command("--version").stdout == f"cohkit {__version__}\n"
