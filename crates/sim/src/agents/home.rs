@@ -1,0 +1,651 @@
+//! The home: serial units that execute the protocol's home controller.
+//!
+//! A line belongs to one unit. A unit handles one input at a time, responses before requests, and each
+//! occupies it for a while. Meanwhile up to one memory read, one memory write and one coherence
+//! transaction of the unit are in flight; an input that would start a second of a kind waits.
+//! A request that the controller leaves makes way for others: it goes to a bounded waiting set,
+//! and is presented again when its line has moved on.
+
+use cohkit_protocol::controller::{Event, Local};
+use cohkit_protocol::protocol::{Class, Right};
+use cohkit_protocol::sequence::Action;
+use std::collections::VecDeque;
+
+use super::device::Operation;
+use super::program::{Answer, Deed, Input, Transition};
+use crate::data::Copy;
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::message::{Line, Message, HOME};
+use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::statistics::Stall;
+
+/// Something a unit has to handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    /// A message, by its number.
+    Message(u32),
+    /// Memory has read the line.
+    Read(Line),
+    /// Memory has written the line.
+    Written(Line),
+    /// The device's local operation.
+    Local(Line, u8),
+    /// The device gives its lock back.
+    Unlock(Line),
+}
+
+/// Why work waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reason {
+    /// The controller leaves it until the line has moved on.
+    Left,
+    /// The unit's memory operation or coherence transaction is in use.
+    Slot,
+}
+
+/// The bytes of a non-caching write, from its request's being taken until memory takes them.
+#[derive(Clone, Copy, Debug)]
+struct Store {
+    line: Line,
+    copy: Copy,
+    word: u16,
+}
+
+/// A directory controller unit.
+#[derive(Default)]
+pub struct Unit {
+    free_at: Time,
+    /// Whether an event that looks at the queues is on its way.
+    awake: bool,
+    responses: VecDeque<Work>,
+    requests: VecDeque<Work>,
+    /// Whether the request at the head found the waiting set full.
+    blocked: bool,
+    waiting: Vec<(Work, Line, Reason)>,
+    stores: Vec<Store>,
+    reading: bool,
+    writing: bool,
+    /// Forwards without an answer yet, and their line.
+    forwards: u32,
+    forwarding: Line,
+}
+
+impl Simulation {
+    /// The unit that a line belongs to.
+    #[inline]
+    fn unit_of(&self, line: Line) -> usize {
+        let slices = self.platform.home.slices.value as u32;
+        let units = self.platform.home.units.value as u32;
+        ((line % slices) * units + line / slices % units) as usize
+    }
+
+    fn line_of(&self, work: Work) -> Line {
+        match work {
+            Work::Message(index) => self.messages[index].line,
+            Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
+                line
+            }
+        }
+    }
+
+    /// A message reaches the home.
+    #[inline]
+    pub(crate) fn arrive_home(&mut self, index: u32) {
+        let line = self.messages[index].line;
+        self.present(Work::Message(index), line, self.is_request(index));
+    }
+
+    /// Memory has read a line. The unit may start another read at once.
+    pub(crate) fn memory_read(&mut self, line: Line) {
+        let number = self.unit_of(line);
+        self.units[number].reading = false;
+        self.present(Work::Read(line), line, false);
+        self.slot_free(number);
+    }
+
+    /// Memory has written a line. The unit may start another write at once.
+    pub(crate) fn memory_written(&mut self, line: Line) {
+        let number = self.unit_of(line);
+        self.units[number].writing = false;
+        self.present(Work::Written(line), line, false);
+        self.slot_free(number);
+    }
+
+    /// Work for a unit: handled at once if it is idle, queued otherwise.
+    #[inline]
+    fn present(&mut self, work: Work, line: Line, request: bool) {
+        let number = self.unit_of(line);
+        let now = self.now;
+        let unit = &mut self.units[number];
+        if unit.free_at <= now
+            && unit.responses.is_empty()
+            && (!request || unit.requests.is_empty())
+        {
+            return self.handle(number, work, line, request);
+        }
+        match request {
+            true => unit.requests.push_back(work),
+            false => unit.responses.push_back(work),
+        }
+        self.wake(number);
+    }
+
+    /// Sees to it that a unit with something to do looks at its queues once it is free.
+    fn wake(&mut self, number: usize) {
+        let unit = &mut self.units[number];
+        let work = !unit.responses.is_empty() || (!unit.requests.is_empty() && !unit.blocked);
+        if work && !unit.awake {
+            unit.awake = true;
+            let at = unit.free_at.max(self.now);
+            self.queue.push(at, KernelEvent::Unit(number as u32));
+        }
+    }
+
+    /// A unit looks at its queues.
+    pub(crate) fn unit(&mut self, number: usize) {
+        let now = self.now;
+        let unit = &mut self.units[number];
+        unit.awake = false;
+        if unit.free_at <= now {
+            if let Some(work) = unit.responses.pop_front() {
+                let line = self.line_of(work);
+                self.handle(number, work, line, false);
+            } else if !unit.blocked {
+                if let Some(work) = unit.requests.pop_front() {
+                    let line = self.line_of(work);
+                    self.handle(number, work, line, true);
+                }
+            }
+        }
+        self.wake(number);
+    }
+
+    /// A unit handles one input.
+    fn handle(&mut self, number: usize, work: Work, line: Line, request: bool) {
+        let occupancy = self.platform.home.occupancy.value;
+        self.units[number].free_at = self.now + occupancy;
+        self.counters.occupied += occupancy;
+        if !self.units[number].waiting.is_empty() && self.overtakes(number, work, line) {
+            return self.units[number].waiting.push((work, line, Reason::Left));
+        }
+        let input = match work {
+            Work::Message(index) => Self::input(&self.messages[index]),
+            Work::Read(_) => {
+                let choice = self.choose();
+                Self::local_input(&self.home, Event::MemoryData(choice), HOME)
+            }
+            Work::Written(_) => Self::local_input(&self.home, Event::MemoryDone, HOME),
+            Work::Local(_, local) => Self::local_input(&self.home, Event::Local(local), HOME),
+            Work::Unlock(_) => Self::local_input(&self.home, Event::Unlock, HOME),
+        };
+        let configuration = self.directory.get(line);
+        let transition = self.home.step(configuration, &input);
+        match transition.answer {
+            Answer::Take => {}
+            Answer::Leave => return self.leave(number, work, line, request),
+            Answer::Refuse if matches!(work, Work::Local(..)) => return self.refused(),
+            _ => return self.unexpected(work, line, &input),
+        }
+        if self.lacks_slot(number, line, &transition) {
+            self.counters.stall(Stall::UnitSlot);
+            return self.units[number].waiting.push((work, line, Reason::Slot));
+        }
+        self.take(number, work, line, &transition);
+    }
+
+    /// Which of the grants that the home may choose among.
+    fn choose(&mut self) -> u8 {
+        match self.home.choices() {
+            0 | 1 => 0,
+            choices => self.random.below(choices.into()) as u8,
+        }
+    }
+
+    /// Whether an earlier message of the same order waits, so that this one has to wait too.
+    fn overtakes(&self, number: usize, work: Work, line: Line) -> bool {
+        let Work::Message(index) = work else {
+            return false;
+        };
+        let message = &self.messages[index];
+        let group = self.kinds[message.kind.index()].group;
+        let waiting = &self.units[number].waiting;
+        group.is_some()
+            && waiting.iter().any(|&(other, its_line, _)| match other {
+                Work::Message(other) if its_line == line => {
+                    let other = &self.messages[other];
+                    other.from == message.from && self.kinds[other.kind.index()].group == group
+                }
+                _ => false,
+            })
+    }
+
+    /// The controller leaves the input where it is.
+    fn leave(&mut self, number: usize, work: Work, line: Line, request: bool) {
+        self.counters.stall(Stall::Left);
+        let bounded = match work {
+            Work::Message(index) => {
+                request
+                    && self.kinds[self.messages[index].kind.index()]
+                        .group
+                        .is_none()
+            }
+            _ => false,
+        };
+        let limit = self.platform.home.waiting.value as usize;
+        let unit = &mut self.units[number];
+        if bounded && unit.waiting.len() >= limit {
+            unit.requests.push_front(work);
+            unit.blocked = true;
+            self.counters.stall(Stall::WaitingFull);
+        } else {
+            unit.waiting.push((work, line, Reason::Left));
+        }
+    }
+
+    /// Whether a transition needs a memory operation or coherence transaction while the unit's is in use.
+    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> bool {
+        let unit = &self.units[number];
+        if (transition.reads && unit.reading) || (transition.writes && unit.writing) {
+            return true;
+        }
+        unit.forwards > 0
+            && unit.forwarding != line
+            && (transition.acts.0..transition.acts.1).any(|act| {
+                matches!(self.home.act(act), Deed::Send { kind, .. }
+                    if self.kinds[kind.index()].class == Some(Class::Forward))
+            })
+    }
+
+    /// Carries a transition out.
+    fn take(&mut self, number: usize, work: Work, line: Line, transition: &Transition) {
+        let message = match work {
+            Work::Message(index) => Some(self.messages.remove(index)),
+            _ => None,
+        };
+        if self.traced(line) {
+            self.note_work(work, message.as_ref());
+        }
+        if let Work::Local(line, local) = work {
+            self.device.current = Some(Operation {
+                line,
+                local,
+                locked: false,
+            });
+        }
+        let mut freed = false;
+        if let Some(message) = &message {
+            let kind = &self.kinds[message.kind.index()];
+            let unit = &mut self.units[number];
+            if kind.class == Some(Class::Answer) && unit.forwards > 0 && unit.forwarding == line {
+                unit.forwards -= 1;
+                freed |= unit.forwards == 0;
+            }
+            if kind.store {
+                let (copy, word) = (message.copy, message.word);
+                unit.stores.push(Store { line, copy, word });
+            }
+        }
+        let before = self.directory.get(line);
+        if transition.next != before {
+            *self.directory.get_mut(line) = transition.next;
+        }
+        for act in transition.acts.0..transition.acts.1 {
+            let deed = self.home.act(act);
+            self.act(number, work, line, message.as_ref(), deed);
+        }
+        if let Some(message) = &message {
+            let kind = &self.kinds[message.kind.index()];
+            if kind.line {
+                self.data.release(message.copy);
+            }
+        }
+        if self.traced(line) {
+            let agent = self.agent(HOME);
+            let state = self.home.words(transition.next);
+            self.note(agent, true, Action::Becomes { state });
+        }
+        self.present_again(number, line, freed);
+    }
+
+    /// What waited for the line, or for a slot that is free now, goes back to the heads of the queues.
+    #[inline]
+    fn present_again(&mut self, number: usize, line: Line, freed: bool) {
+        let unit = &mut self.units[number];
+        if !unit.waiting.is_empty() {
+            self.release_waiting(number, Some(line), freed);
+        }
+        // Should the request at the head have found the waiting set full: it may be one for this line.
+        self.units[number].blocked = false;
+        self.wake(number);
+    }
+
+    /// A slot of a unit is free now.
+    #[inline]
+    fn slot_free(&mut self, number: usize) {
+        if !self.units[number].waiting.is_empty() {
+            self.release_waiting(number, None, true);
+            self.wake(number);
+        }
+    }
+
+    fn release_waiting(&mut self, number: usize, line: Option<Line>, freed: bool) {
+        // All that waits for a line goes back together: nothing may overtake what it came after.
+        let waiting = &self.units[number].waiting;
+        let slots = waiting
+            .iter()
+            .filter(|&&(_, _, reason)| freed && reason == Reason::Slot);
+        let lines: Vec<Line> = slots.map(|&(_, line, _)| line).chain(line).collect();
+        let mut place = waiting.len();
+        while place > 0 {
+            place -= 1;
+            let (work, its_line, _) = self.units[number].waiting[place];
+            if !lines.contains(&its_line) {
+                continue;
+            }
+            self.units[number].waiting.remove(place);
+            let request = match work {
+                Work::Message(index) => self.is_request(index),
+                work => matches!(work, Work::Local(..)),
+            };
+            let unit = &mut self.units[number];
+            unit.blocked = false;
+            match request {
+                true => unit.requests.push_front(work),
+                false => unit.responses.push_front(work),
+            }
+        }
+    }
+
+    /// Whether a message keeps to the queue of requests. Where an order joins requests with others,
+    /// all of them do.
+    #[inline]
+    fn is_request(&self, index: u32) -> bool {
+        let kind = &self.kinds[self.messages[index].kind.index()];
+        kind.group.is_some() || kind.class == Some(Class::Request)
+    }
+
+    /// One act of the home.
+    fn act(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        deed: Deed,
+    ) {
+        let home = &self.platform.home;
+        let (latency, path) = (home.latency.value, home.memory_path.value);
+        let ready = self.now + latency;
+        match deed {
+            Deed::Send { kind, to, fields } => {
+                let about = &self.kinds[kind.index()];
+                let forward = about.class == Some(Class::Forward);
+                let (mut copy, mut ready) = (Copy::UNTOUCHED, ready);
+                if about.line {
+                    copy = self.data.memory(line);
+                    self.data.share(copy);
+                    self.check_used_once(line, kind.index(), copy);
+                    if !matches!(work, Work::Read(_)) {
+                        // Memory that acts at once, in the controller's terms: its time passes here.
+                        ready = self.operate(ready + path / 2, line) + path - path / 2;
+                    }
+                }
+                if forward && self.answers {
+                    let unit = &mut self.units[number];
+                    unit.forwards += 1;
+                    unit.forwarding = line;
+                }
+                let message = Message {
+                    line,
+                    copy,
+                    kind,
+                    from: HOME,
+                    to,
+                    word: 0,
+                    fields,
+                    flight: 0,
+                };
+                self.send(message, ready);
+            }
+            Deed::StartRead => {
+                self.units[number].reading = true;
+                let end = self.operate(ready + path / 2, line) + path - path / 2;
+                self.queue.push(end, KernelEvent::Read(line));
+            }
+            Deed::StartWrite => {
+                self.write_back(line, message);
+                self.start_write(number, ready, line);
+            }
+            Deed::StartStore { whole } => {
+                self.store(number, line, whole);
+                self.start_write(number, ready, line);
+            }
+            Deed::WriteMemory => {
+                self.operate(ready + path / 2, line);
+                match message.map(|m| (m, &self.kinds[m.kind.index()])) {
+                    Some((m, kind)) if kind.store => {
+                        let whole = kind.payload_bytes == self.line_bytes;
+                        let _ = m;
+                        self.store(number, line, whole);
+                    }
+                    _ => self.write_back(line, message),
+                }
+            }
+            Deed::Acknowledge(local) => self.acknowledged(line, local),
+            Deed::Unlocked => {
+                self.device.current = None;
+                self.ask_later();
+            }
+            Deed::Done => {
+                self.fail(
+                    FailureKind::Meaningless,
+                    line,
+                    "the home says `done`".into(),
+                );
+            }
+        }
+    }
+
+    #[inline]
+    fn operate(&mut self, at: Time, line: Line) -> Time {
+        self.memory.operate(at, line, self.line_bytes)
+    }
+
+    fn start_write(&mut self, number: usize, ready: Time, line: Line) {
+        let path = self.platform.home.memory_path.value;
+        self.units[number].writing = true;
+        let end = self.operate(ready + path / 2, line) + path - path / 2;
+        self.queue.push(end, KernelEvent::Written(line));
+    }
+
+    /// The line that a message carries goes to memory.
+    fn write_back(&mut self, line: Line, message: Option<&Message>) {
+        let carried = message.filter(|m| self.kinds[m.kind.index()].line);
+        let Some(message) = carried else {
+            let text = "the home writes memory without bytes".to_string();
+            return self.fail(FailureKind::Meaningless, line, text);
+        };
+        let copy = self.data.share(message.copy);
+        self.data.set_memory(line, copy);
+    }
+
+    /// The bytes of a non-caching write go to memory: the moment at which it is performed.
+    fn store(&mut self, number: usize, line: Line, whole: bool) {
+        let stores = &mut self.units[number].stores;
+        let Some(place) = stores.iter().position(|store| store.line == line) else {
+            let text = "the home stores bytes that it does not have".to_string();
+            return self.fail(FailureKind::Meaningless, line, text);
+        };
+        let store = stores.remove(place);
+        let value = self.data.word(line, store.copy, 0);
+        if whole {
+            let version = self.oracle.write(line, 0..self.data.words(), value);
+            self.data.stamp(store.copy, version);
+            self.data.set_memory(line, store.copy);
+        } else {
+            let old = self.data.memory(line);
+            self.check_memory(line, "is written in part");
+            let version = self.oracle.write(line, store.word..store.word + 1, value);
+            let old = self.data.share(old);
+            let new = self.data.write_word(line, old, store.word, value, version);
+            self.data.set_memory(line, new);
+            self.data.release(store.copy);
+        }
+    }
+
+    /// Memory must be current now.
+    fn check_memory(&mut self, line: Line, when: &str) {
+        let version = self.data.version(self.data.memory(line));
+        if !self.oracle.current(line, version) {
+            let text = format!(
+                "memory {when} with what write {version} of the line left, but write {} was the last",
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+
+    #[cold]
+    fn unexpected(&mut self, work: Work, line: Line, input: &Input) {
+        let what = match work {
+            Work::Message(index) => self.message_words(&self.messages[index]),
+            _ => format!("{:?}", self.home.event(input.code)),
+        };
+        let state = self.home.words(self.directory.get(line));
+        let text = format!(
+            "{} has no rule for {what} in {state}",
+            self.agent_name(HOME)
+        );
+        if let Work::Message(index) = work {
+            let message = self.messages[index];
+            self.note_receive(&message);
+        }
+        self.fail(FailureKind::UnexpectedMessage, line, text);
+    }
+
+    #[cold]
+    fn note_work(&mut self, work: Work, message: Option<&Message>) {
+        let agent = self.agent(HOME);
+        let what = match (work, message) {
+            (_, Some(message)) => return self.note_receive(message),
+            (Work::Read(_), _) => "takes the memory's data".to_string(),
+            (Work::Written(_), _) => "hears that memory is done".to_string(),
+            (Work::Local(_, local), _) => {
+                format!(
+                    "takes {}",
+                    self.home.controller().locals[local as usize].name
+                )
+            }
+            _ => "takes the unlock".to_string(),
+        };
+        self.note(agent, true, Action::Does { what });
+    }
+
+    /// The device asks for its next local operation.
+    pub(crate) fn ask(&mut self) {
+        let locals = self.home.controller().locals.len() as u64;
+        if locals == 0 || self.device.left == 0 {
+            self.device.left = 0;
+            return;
+        }
+        self.device.left -= 1;
+        let line = self
+            .device
+            .random
+            .below(self.device.workload.lines.max(1).into()) as Line;
+        let local = self.device.random.below(locals) as u8;
+        self.device.current = Some(Operation {
+            line,
+            local,
+            locked: false,
+        });
+        self.present(Work::Local(line, local), line, true);
+    }
+
+    fn ask_later(&mut self) {
+        self.progress = self.now;
+        let pause = self.device.random.below(self.device.workload.pause + 1);
+        self.queue.push(self.now + pause, KernelEvent::Ask);
+    }
+
+    fn refused(&mut self) {
+        self.counters.locals[1] += 1;
+        self.device.current = None;
+        self.ask_later();
+    }
+
+    /// The home has done what the device asked for.
+    fn acknowledged(&mut self, line: Line, local: u8) {
+        let Some(Local {
+            ensures,
+            locks,
+            name,
+        }) = self.home.controller().locals.get(local as usize).cloned()
+        else {
+            return self.fail(
+                FailureKind::Meaningless,
+                line,
+                "an unknown operation is acknowledged".into(),
+            );
+        };
+        self.counters.locals[0] += 1;
+        if self.traced(line) {
+            let agent = self.agent(HOME);
+            let what = format!("acknowledges {name}");
+            self.note(agent, true, Action::Does { what });
+        }
+        self.check_memory(line, "is given to the device");
+        for cache in 0..self.caches.len() {
+            let configuration = self.caches[cache].configuration(line);
+            let right = self.remote.about(configuration).right;
+            if right > ensures {
+                let text = format!(
+                    "{} may {right:?} after {name}",
+                    self.agent_name(cache as u8)
+                );
+                self.fail(FailureKind::SingleWriter, line, text);
+            }
+        }
+        if locks {
+            self.device.current = Some(Operation {
+                line,
+                local,
+                locked: true,
+            });
+            let hold = self.device.random.below(self.device.workload.pause + 1);
+            self.queue.push(self.now + hold, KernelEvent::Unlock(line));
+        } else {
+            self.device.current = None;
+            self.ask_later();
+        }
+    }
+
+    /// The device ends its use of a line: it reads it, writes it if it may, and unlocks.
+    pub(crate) fn unlock(&mut self, line: Line) {
+        self.check_memory(line, "is read under the device's lock");
+        if self.lock_right(line) == Right::Write {
+            let word = self.device.random.below(self.data.words().into()) as u16;
+            let value = self.device.random.below(u64::MAX);
+            let version = self.oracle.write(line, word..word + 1, value);
+            let old = self.data.share(self.data.memory(line));
+            let new = self.data.write_word(line, old, word, value, version);
+            self.data.set_memory(line, new);
+        }
+        self.present(Work::Unlock(line), line, false);
+    }
+
+    /// What the device may do with a line under its lock.
+    pub(crate) fn lock_right(&self, line: Line) -> Right {
+        match self.device.current {
+            Some(operation) if operation.locked && operation.line == line => {
+                let local = &self.home.controller().locals[operation.local as usize];
+                match local.ensures {
+                    Right::None => Right::Write,
+                    _ => Right::Read,
+                }
+            }
+            _ => Right::None,
+        }
+    }
+}

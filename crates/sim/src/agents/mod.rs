@@ -1,0 +1,6 @@
+//! Caches and homes: agents that execute controllers.
+
+pub mod device;
+pub mod home;
+pub mod program;
+pub mod remote;

@@ -1,0 +1,578 @@
+//! Caches: they execute the protocol's remote controller for every line they hold or wait for.
+
+use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::protocol::Right;
+use cohkit_protocol::sequence::Action;
+
+use super::program::{Answer, ConfigurationId, Deed, Transition};
+use crate::components::tags::{Slot, Tags};
+use crate::data::Copy;
+use crate::explain::FailureKind;
+use crate::message::{Line, Message, HOME};
+use crate::oracle::compatible;
+use crate::platform;
+use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::statistics::Stall;
+
+const NONE: u32 = u32::MAX;
+
+/// What a cache keeps of one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub configuration: ConfigurationId,
+    /// The bytes, in configurations that hold the line.
+    pub copy: Copy,
+    /// Accesses that wait for the line, in order of arrival; the first may have begun a transaction.
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: Entry = Entry {
+    configuration: 0,
+    copy: Copy::UNTOUCHED,
+    first: NONE,
+    last: NONE,
+};
+
+/// Where a line's entry is kept.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In a way of the cache.
+    Way(Slot),
+    /// Beside the ways: lines on their way out, and non-caching accesses.
+    Aside,
+    /// Nowhere: the initial configuration.
+    Absent,
+}
+
+/// A cache.
+pub struct Cache {
+    tags: Tags,
+    entries: Vec<Entry>,
+    aside: Vec<(Line, Entry)>,
+    /// Messages that the controller left in their channels, in order of arrival.
+    left: Vec<u32>,
+    /// Accesses that found their set full, in order of arrival.
+    parked: Vec<u32>,
+}
+
+/// What came of trying an access.
+enum Attempt {
+    /// It has been performed.
+    Performed,
+    /// It has begun a transaction.
+    Began,
+    /// It waits for the transaction in progress.
+    Waits,
+    /// The protocol has no row for it here, and never will have by itself.
+    Skipped,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(cache: &platform::Cache) -> Cache {
+        let (sets, ways) = (cache.sets.value as u32, cache.ways.value as u32);
+        let tags = Tags::new(sets, ways, cache.hashed.value != 0);
+        Cache {
+            entries: vec![EMPTY; tags.slots()],
+            tags,
+            aside: Vec::new(),
+            left: Vec::new(),
+            parked: Vec::new(),
+        }
+    }
+
+    /// Number of lines present.
+    pub fn lines(&self) -> u64 {
+        self.tags.lines()
+    }
+
+    /// The configuration of a line.
+    pub fn configuration(&self, line: Line) -> ConfigurationId {
+        self.find(line).1.configuration
+    }
+
+    #[inline]
+    fn find(&self, line: Line) -> (Place, Entry) {
+        if let Some(slot) = self.tags.find(line) {
+            return (Place::Way(slot), self.entries[slot as usize]);
+        }
+        match self.aside.iter().position(|&(other, _)| other == line) {
+            Some(index) => (Place::Aside, self.aside[index].1),
+            None => (Place::Absent, EMPTY),
+        }
+    }
+}
+
+impl Simulation {
+    /// An access reaches its cache.
+    pub(crate) fn access(&mut self, index: u32) {
+        let access = self.accesses[index];
+        let cache = &mut self.caches[access.cache as usize];
+        let (mut place, mut entry) = cache.find(access.line);
+        if entry.first != NONE {
+            self.queue_up(&mut entry, index);
+            return self.keep(access.cache, access.line, place, entry);
+        }
+        match (place, access.kind) {
+            (Place::Way(slot), _) => cache.tags.touch(slot),
+            (Place::Absent, Access::Evict | Access::Demote | Access::Clean) => {
+                return self.finish(index, true, true);
+            }
+            (Place::Absent, Access::Load | Access::Store) => {
+                let Some(slot) = self.make_room(access.cache, access.line) else {
+                    self.counters.stall(Stall::NoWay);
+                    self.caches[access.cache as usize].parked.push(index);
+                    return;
+                };
+                let cache = &mut self.caches[access.cache as usize];
+                cache.tags.put(slot, access.line);
+                cache.entries[slot as usize] = EMPTY;
+                place = Place::Way(slot);
+            }
+            _ => {}
+        }
+        match self.attempt(access.cache, access.line, &mut entry, index) {
+            Attempt::Performed => self.finish(index, true, true),
+            Attempt::Skipped => self.finish(index, true, false),
+            Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
+        }
+        self.keep(access.cache, access.line, place, entry);
+    }
+
+    fn queue_up(&mut self, entry: &mut Entry, index: u32) {
+        if entry.first == NONE {
+            entry.first = index;
+        } else {
+            self.accesses[entry.last].next = index;
+        }
+        entry.last = index;
+    }
+
+    /// A free way for a line; the least recently used line that can go makes room.
+    fn make_room(&mut self, cache: u8, line: Line) -> Option<Slot> {
+        let tags = &self.caches[cache as usize].tags;
+        if let Some(slot) = tags.vacancy(line) {
+            return Some(slot);
+        }
+        let candidates = tags.candidates(line);
+        for slot in candidates {
+            let this = &self.caches[cache as usize];
+            let mut entry = this.entries[slot as usize];
+            let Some(old) = this.tags.line(slot) else {
+                continue;
+            };
+            if entry.first != NONE || !self.evict(cache, old, &mut entry) {
+                continue;
+            }
+            self.caches[cache as usize].tags.clear(slot);
+            if entry.configuration != 0 {
+                self.caches[cache as usize].aside.push((old, entry));
+            }
+            return Some(slot);
+        }
+        None
+    }
+
+    /// Gives a line up, if the controller has a row for that. False if not.
+    fn evict(&mut self, cache: u8, line: Line, entry: &mut Entry) -> bool {
+        let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
+        let transition = self.remote.step(entry.configuration, &input);
+        if transition.answer != Answer::Take || !self.within_bounds(cache, line, &transition) {
+            return false;
+        }
+        self.note_access(cache, line, Access::Evict);
+        self.react(cache, line, entry, &transition, None, None);
+        true
+    }
+
+    /// Whether the bounds of the text let a spontaneous transition send what it sends.
+    fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
+        self.victims_bounded.iter().all(|&(kind, limit)| {
+            let sends = (transition.acts.0..transition.acts.1).any(
+                |act| matches!(self.remote.act(act), Deed::Send { kind: sent, .. } if sent == kind),
+            );
+            let same = |message: &Message| {
+                (message.kind, message.from, message.line) == (kind, cache, line)
+            };
+            !sends || self.messages.iter().filter(|(_, m)| same(m)).count() < limit as usize
+        })
+    }
+
+    /// Tries to perform an access, or to begin what it takes.
+    fn attempt(&mut self, cache: u8, line: Line, entry: &mut Entry, index: u32) -> Attempt {
+        let access = self.accesses[index];
+        let before = self.remote.about(entry.configuration);
+        let enough = match access.kind {
+            Access::Load | Access::ReadOnce => Right::Read,
+            Access::Store | Access::WriteLine | Access::WritePartial => Right::Write,
+            Access::Evict | Access::Demote | Access::Clean => Right::None,
+        };
+        if access.hint && before.right >= enough {
+            return Attempt::Performed;
+        }
+        let input = Self::local_input(&self.remote, Event::Access(access.kind), cache);
+        let transition = self.remote.step(entry.configuration, &input);
+        match transition.answer {
+            Answer::Take if self.within_bounds(cache, line, &transition) => {
+                let after = self.remote.about(transition.next);
+                self.note_access(cache, line, access.kind);
+                self.react(cache, line, entry, &transition, None, Some(index));
+                if enough == Right::None {
+                    return Attempt::Performed;
+                }
+                if before.right >= enough && after.right >= enough {
+                    self.perform(line, entry, index);
+                    return Attempt::Performed;
+                }
+                Attempt::Began
+            }
+            Answer::Take => Attempt::Waits,
+            Answer::Fault => {
+                self.meaningless(cache, line, entry.configuration, access.kind.name());
+                Attempt::Skipped
+            }
+            _ if enough == Right::None => Attempt::Skipped,
+            _ if before.right >= enough && matches!(access.kind, Access::Load | Access::Store) => {
+                self.perform(line, entry, index);
+                Attempt::Performed
+            }
+            _ if !before.stable => Attempt::Waits,
+            // A non-caching access without a row for the state it finds: the copy goes first.
+            _ if entry.configuration != 0 && self.evict(cache, line, entry) => {
+                match entry.configuration {
+                    0 => self.attempt(cache, line, entry, index),
+                    _ => Attempt::Waits,
+                }
+            }
+            _ => Attempt::Skipped,
+        }
+    }
+
+    /// Performs an access in the cache's own copy.
+    #[inline]
+    fn perform(&mut self, line: Line, entry: &mut Entry, index: u32) {
+        let access = self.accesses[index];
+        match access.kind {
+            Access::Load | Access::ReadOnce => {
+                self.check_load(access.cache, line, entry.copy, access.word)
+            }
+            Access::WriteLine => {
+                let version = self.oracle.write(line, 0..self.data.words(), access.value);
+                let copy = self.data.filled(access.value);
+                self.data.stamp(copy, version);
+                self.data.release(entry.copy);
+                entry.copy = copy;
+            }
+            _ => entry.copy = self.write_word(line, entry.copy, access.word, access.value),
+        }
+    }
+
+    fn write_word(&mut self, line: Line, copy: Copy, word: u16, value: u64) -> Copy {
+        let version = self.oracle.write(line, word..word + 1, value);
+        self.data.write_word(line, copy, word, value, version)
+    }
+
+    /// A load is performed with these bytes now.
+    #[inline]
+    fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
+        let version = self.data.version(copy);
+        let value = || self.data.word(line, copy, word);
+        if !self.oracle.current(line, version) || !self.oracle.word(line, word, value()) {
+            let text = format!(
+                "{} loads what write {version} of the line left, but write {} was the last",
+                self.agent_name(cache),
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+
+    /// A message reaches a cache.
+    pub(crate) fn arrive_remote(&mut self, index: u32) {
+        let message = self.messages[index];
+        let cache = message.to;
+        if self.blocked(cache, &message, usize::MAX) || !self.deliver(cache, index) {
+            self.counters.stall(Stall::Left);
+            self.caches[cache as usize].left.push(index);
+            return;
+        }
+        // What was left may be taken now.
+        let mut place = 0;
+        while let Some(&index) = self.caches[cache as usize].left.get(place) {
+            let waiting = self.messages[index];
+            let taken = waiting.line == message.line
+                && !self.blocked(cache, &waiting, place)
+                && self.deliver(cache, index);
+            if taken {
+                self.caches[cache as usize].left.remove(place);
+                place = 0;
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// Whether an earlier message of the same order waits, among the first `until` that were left.
+    #[inline]
+    fn blocked(&self, cache: u8, message: &Message, until: usize) -> bool {
+        let left = &self.caches[cache as usize].left;
+        let group = self.kinds[message.kind.index()].group;
+        group.is_some()
+            && left.iter().take(until).any(|&index| {
+                let other = &self.messages[index];
+                (other.line, other.from) == (message.line, message.from)
+                    && self.kinds[other.kind.index()].group == group
+            })
+    }
+
+    /// Lets the controller take a message. False if it leaves it.
+    fn deliver(&mut self, cache: u8, index: u32) -> bool {
+        let message = self.messages[index];
+        let line = message.line;
+        let (place, mut entry) = self.caches[cache as usize].find(line);
+        let transition = self
+            .remote
+            .step(entry.configuration, &Self::input(&message));
+        match transition.answer {
+            Answer::Take => {}
+            Answer::Leave => return false,
+            _ => {
+                let name = &self.kinds[message.kind.index()].name;
+                let words = self.remote.words(entry.configuration);
+                let text = format!(
+                    "{} has no rule for {name} in {words}",
+                    self.agent_name(cache)
+                );
+                self.note_receive(&message);
+                self.fail(FailureKind::UnexpectedMessage, line, text);
+                return true;
+            }
+        }
+        self.messages.remove(index);
+        if self.traced(line) {
+            self.note_receive(&message);
+        }
+        self.react(cache, line, &mut entry, &transition, Some(&message), None);
+        while entry.first != NONE {
+            let index = entry.first;
+            let next = self.accesses[index].next;
+            let performed = match self.attempt(cache, line, &mut entry, index) {
+                Attempt::Performed => true,
+                Attempt::Skipped => false,
+                Attempt::Began | Attempt::Waits => break,
+            };
+            entry.first = next;
+            self.finish(index, false, performed);
+        }
+        self.keep(cache, line, place, entry);
+        true
+    }
+
+    pub(crate) fn note_receive(&mut self, message: &Message) {
+        let (agent, from) = (self.agent(message.to), self.agent(message.from));
+        let words = self.message_words(message);
+        let flight = message.flight;
+        let action = Action::Receive {
+            message: words,
+            from,
+            flight,
+        };
+        self.note(agent, message.to == HOME, action);
+    }
+
+    fn note_access(&mut self, cache: u8, line: Line, access: Access) {
+        if self.traced(line) {
+            let what = access.name().to_string();
+            self.note(cache as usize, false, Action::Does { what });
+        }
+    }
+
+    /// Puts an entry back where it belongs now.
+    #[inline]
+    fn keep(&mut self, cache: u8, line: Line, place: Place, mut entry: Entry) {
+        let this = &mut self.caches[cache as usize];
+        let gone = entry.configuration == 0;
+        match place {
+            Place::Way(slot) if gone => this.tags.clear(slot),
+            Place::Way(slot) => this.entries[slot as usize] = entry,
+            // The list may have moved since; lines are in it once.
+            Place::Aside => {
+                let index = this.aside.iter().position(|&(other, _)| other == line);
+                match index {
+                    Some(index) if gone => {
+                        this.aside.swap_remove(index);
+                    }
+                    Some(index) => this.aside[index].1 = entry,
+                    None => {}
+                }
+            }
+            Place::Absent if gone => {}
+            Place::Absent => this.aside.push((line, entry)),
+        }
+        // Whoever still waits for a line that has gone begins anew.
+        while gone && entry.first != NONE {
+            let index = entry.first;
+            entry.first = self.accesses[index].next;
+            self.accesses[index].next = NONE;
+            self.queue.push(self.now, KernelEvent::Access(index));
+        }
+        let this = &mut self.caches[cache as usize];
+        if !this.parked.is_empty() && self.remote.about(entry.configuration).stable {
+            for index in std::mem::take(&mut this.parked) {
+                self.queue.push(self.now, KernelEvent::Access(index));
+            }
+        }
+    }
+
+    /// Carries a transition out. `message` is the one being taken, `access` the one that begins.
+    fn react(
+        &mut self,
+        cache: u8,
+        line: Line,
+        entry: &mut Entry,
+        transition: &Transition,
+        message: Option<&Message>,
+        access: Option<u32>,
+    ) {
+        let before = self.remote.about(entry.configuration);
+        let after = self.remote.about(transition.next);
+        let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
+        let mut brought = message.filter(|_| carries).map(|message| message.copy);
+        for act in transition.acts.0..transition.acts.1 {
+            match self.remote.act(act) {
+                Deed::Send { kind, to, fields } => {
+                    let about = &self.kinds[kind.index()];
+                    let (line_too, store) = (about.line, about.store);
+                    let (mut copy, mut word) = (Copy::UNTOUCHED, 0);
+                    if line_too {
+                        let source = brought.or(before.holds.then_some(entry.copy));
+                        let Some(source) = source else {
+                            let text =
+                                format!("{} sends a line it does not have", self.agent_name(cache));
+                            self.fail(FailureKind::Meaningless, line, text);
+                            continue;
+                        };
+                        self.check_used_once(line, kind.index(), source);
+                        copy = self.data.share(source);
+                    } else if let (true, Some(index)) = (store, access) {
+                        let access = self.accesses[index];
+                        copy = self.data.filled(access.value);
+                        word = access.word;
+                    }
+                    let message = Message {
+                        line,
+                        copy,
+                        kind,
+                        from: cache,
+                        to,
+                        word,
+                        fields,
+                        flight: 0,
+                    };
+                    self.send(message, self.now);
+                }
+                Deed::Done => self.done(cache, line, entry, &mut brought),
+                _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
+            }
+        }
+        match (brought, after.holds) {
+            (Some(copy), true) => {
+                if before.holds {
+                    self.data.release(entry.copy);
+                }
+                entry.copy = copy;
+            }
+            (Some(copy), false) => {
+                self.data.release(copy);
+                if before.holds {
+                    self.data.release(entry.copy);
+                }
+            }
+            (None, false) if before.holds => self.data.release(entry.copy),
+            _ => {}
+        }
+        if !after.holds {
+            entry.copy = Copy::UNTOUCHED;
+        }
+        entry.configuration = transition.next;
+        if after.right > before.right {
+            self.check_rights(cache, line, after.right);
+        }
+        if self.traced(line) {
+            let state = self.remote.words(entry.configuration);
+            self.note(cache as usize, false, Action::Becomes { state });
+        }
+    }
+
+    /// The pending access is performed with the bytes of the message at hand.
+    fn done(&mut self, cache: u8, line: Line, entry: &mut Entry, brought: &mut Option<Copy>) {
+        let index = entry.first;
+        if index == NONE {
+            return self.meaningless(cache, line, entry.configuration, "`done` without an access");
+        }
+        let access = self.accesses[index];
+        match (access.kind, *brought) {
+            // That these bytes are the last written was checked when they were sent.
+            (Access::Load | Access::ReadOnce, Some(_)) => {}
+            (Access::Store, Some(copy)) => {
+                *brought = Some(self.write_word(line, copy, access.word, access.value));
+            }
+            (Access::WriteLine | Access::WritePartial, _) => {}
+            _ => self.meaningless(cache, line, entry.configuration, "`done` without bytes"),
+        }
+        entry.first = access.next;
+        self.finish(index, false, true);
+    }
+
+    /// Bytes that are used without being kept must be current when they are sent.
+    #[inline]
+    pub(crate) fn check_used_once(&mut self, line: Line, kind: usize, copy: Copy) {
+        if self.kinds[kind].used_once {
+            let version = self.data.version(copy);
+            if !self.oracle.current(line, version) {
+                let text = format!(
+                    "{} is sent with what write {version} of the line left, but write {} was the last",
+                    self.kinds[kind].name,
+                    self.oracle.latest(line)
+                );
+                self.fail(FailureKind::DataValue, line, text);
+            }
+        }
+    }
+
+    /// An agent has gained a right.
+    #[inline]
+    fn check_rights(&mut self, cache: u8, line: Line, right: Right) {
+        if self.caches.len() == 1 && self.device.current.is_none() {
+            return;
+        }
+        for other in 0..self.caches.len() {
+            let configuration = self.caches[other].configuration(line);
+            let theirs = self.remote.about(configuration).right;
+            if other != cache as usize && !compatible(right, theirs) {
+                let text = format!(
+                    "{} may {right:?} while {} may {theirs:?}",
+                    self.agent_name(cache),
+                    self.agent_name(other as u8)
+                );
+                self.fail(FailureKind::SingleWriter, line, text);
+            }
+        }
+        let lock = self.lock_right(line);
+        if !compatible(right, lock) {
+            let text = format!(
+                "{} may {right:?} under the device's lock",
+                self.agent_name(cache)
+            );
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
+    }
+
+    #[cold]
+    fn meaningless(&mut self, cache: u8, line: Line, configuration: ConfigurationId, what: &str) {
+        let words = self.remote.words(configuration);
+        let text = format!("{} in {words}: {what}", self.agent_name(cache));
+        self.fail(FailureKind::Meaningless, line, text);
+    }
+}

@@ -1,0 +1,164 @@
+//! The tags of a set-associative cache: which line lies in which way, and which one has to go.
+
+use crate::message::Line;
+
+/// Most ways a cache may have: the order of use of a set is one word of 16 nibbles.
+pub const WAYS: usize = 16;
+
+/// Number of a way of a set, `set * ways + way`.
+pub type Slot = u32;
+
+/// Tags with least-recently-used order.
+pub struct Tags {
+    ways: usize,
+    sets: u32,
+    /// Whether upper address bits are folded into the set number.
+    hashed: bool,
+    /// Line plus 1 in each slot, 0 where there is none; `WAYS` apart.
+    tags: Vec<[u32; WAYS]>,
+    /// Ways of a set from the most (lowest nibble) to the least recently used.
+    order: Vec<u64>,
+}
+
+impl Tags {
+    /// Empty tags. `sets` is a power of two and `ways` at most [`WAYS`].
+    pub fn new(sets: u32, ways: u32, hashed: bool) -> Tags {
+        Tags {
+            ways: ways as usize,
+            sets,
+            hashed,
+            tags: vec![[0; WAYS]; sets as usize],
+            order: vec![0xfedc_ba98_7654_3210; sets as usize],
+        }
+    }
+
+    /// Number of slots to provide for.
+    pub fn slots(&self) -> usize {
+        self.sets as usize * WAYS
+    }
+
+    #[inline]
+    fn set(&self, line: Line) -> usize {
+        let mut index = line;
+        if self.hashed {
+            let bits = self.sets.trailing_zeros().max(1);
+            index ^= (line >> bits) ^ line.checked_shr(2 * bits).unwrap_or(0);
+        }
+        (index & (self.sets - 1)) as usize
+    }
+
+    /// Where a line lies.
+    #[inline]
+    pub fn find(&self, line: Line) -> Option<Slot> {
+        let set = self.set(line);
+        let tags = &self.tags[set];
+        // All ways are compared at once; the compiler makes vector code of it.
+        let mut found = 0u32;
+        for (way, &tag) in tags.iter().enumerate() {
+            found |= u32::from(tag == line + 1) << way;
+        }
+        match found {
+            0 => None,
+            found => Some((set * WAYS) as Slot + found.trailing_zeros()),
+        }
+    }
+
+    /// A free slot for a line.
+    #[inline]
+    pub fn vacancy(&self, line: Line) -> Option<Slot> {
+        let set = self.set(line);
+        let way = self.tags[set][..self.ways].iter().position(|&tag| tag == 0);
+        way.map(|way| (set * WAYS + way) as Slot)
+    }
+
+    /// The slots of a line's set, from the least recently used on.
+    #[inline]
+    pub fn candidates(&self, line: Line) -> impl Iterator<Item = Slot> {
+        let set = self.set(line);
+        let (order, ways) = (self.order[set], self.ways);
+        let nibble = move |place: usize| (order >> (4 * place) & 15) as usize;
+        let ways = (0..WAYS).rev().map(nibble).filter(move |&way| way < ways);
+        ways.map(move |way| (set * WAYS + way) as Slot)
+    }
+
+    /// The line in a slot.
+    #[inline]
+    pub fn line(&self, slot: Slot) -> Option<Line> {
+        self.tags[slot as usize / WAYS][slot as usize % WAYS].checked_sub(1)
+    }
+
+    /// Puts a line into a slot, as the most recently used of its set.
+    #[inline]
+    pub fn put(&mut self, slot: Slot, line: Line) {
+        self.tags[slot as usize / WAYS][slot as usize % WAYS] = line + 1;
+        self.touch(slot);
+    }
+
+    /// Empties a slot.
+    #[inline]
+    pub fn clear(&mut self, slot: Slot) {
+        self.tags[slot as usize / WAYS][slot as usize % WAYS] = 0;
+    }
+
+    /// Makes a slot the most recently used of its set.
+    #[inline]
+    pub fn touch(&mut self, slot: Slot) {
+        let order = &mut self.order[slot as usize / WAYS];
+        let way = u64::from(slot) % WAYS as u64;
+        if *order & 15 == way {
+            return;
+        }
+        // The place of the nibble that equals `way`: the zero nibble of the difference.
+        let difference = *order ^ (way * 0x1111_1111_1111_1111);
+        let zero =
+            difference.wrapping_sub(0x1111_1111_1111_1111) & !difference & 0x8888_8888_8888_8888;
+        let place = zero.trailing_zeros() / 4;
+        let below = (1u64 << (4 * place)) - 1;
+        let above = !(below << 4 | 15);
+        *order = (*order & above) | (*order & below) << 4 | way;
+    }
+
+    /// Number of lines present.
+    pub fn lines(&self) -> u64 {
+        let sets = self.tags.iter();
+        sets.map(|set| set.iter().filter(|&&tag| tag != 0).count() as u64)
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Random;
+
+    #[test]
+    fn the_order_is_that_of_a_list() {
+        let mut tags = Tags::new(1, 16, false);
+        let mut list: Vec<u32> = (0..16).collect();
+        let mut random = Random::new(1);
+        for _ in 0..1000 {
+            let slot = random.below(16) as u32;
+            tags.touch(slot);
+            list.retain(|&other| other != slot);
+            list.insert(0, slot);
+            let order: Vec<u32> = tags.candidates(0).collect();
+            assert!(order.iter().eq(list.iter().rev()));
+        }
+    }
+
+    #[test]
+    fn lines_are_found_where_they_were_put() {
+        let mut tags = Tags::new(4, 2, true);
+        for line in 0..8 {
+            let slot = tags.vacancy(line).unwrap();
+            tags.put(slot, line);
+        }
+        assert!(tags.vacancy(8).is_none());
+        for line in 0..8 {
+            assert_eq!(tags.line(tags.find(line).unwrap()), Some(line));
+        }
+        assert_eq!(tags.candidates(0).count(), 2);
+        tags.clear(tags.find(3).unwrap());
+        assert_eq!((tags.find(3), tags.lines()), (None, 7));
+    }
+}

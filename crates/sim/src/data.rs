@@ -1,0 +1,327 @@
+//! The bytes of lines: shared copies, and memory that costs nothing until it is written.
+//!
+//! A [`Copy`] stands for one content of one line. Caches, messages and memory hold copies;
+//! equal contents are one entry with a count, and a write makes its own entry first.
+//! The content of a line that was never written is a function of its address and has no entry.
+//! Each entry knows the number of the write that made it, which is what the oracle compares.
+
+/// Handle of one content of a line in [`Data`]; [`Copy::UNTOUCHED`] is the content before any write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copy(u32);
+
+impl Copy {
+    /// The content that a line has before it is ever written.
+    pub const UNTOUCHED: Copy = Copy(0);
+}
+
+/// Entries per chunk. Chunks keep growth from copying, and the peak at what is used.
+const CHUNK: usize = 4096;
+
+struct Chunk {
+    bytes: Box<[u8]>,
+    /// Version and count of each entry.
+    about: Box<[(u32, u32)]>,
+}
+
+/// A sparse array over all lines, in pages; what was never set has the default value.
+pub struct Paged<T> {
+    pages: Vec<Option<Box<[T]>>>,
+    default: T,
+}
+
+const PAGE: usize = 4096;
+
+impl<T: std::marker::Copy> Paged<T> {
+    /// An array in which every line has this value.
+    pub fn new(default: T) -> Self {
+        Paged {
+            pages: Vec::new(),
+            default,
+        }
+    }
+
+    /// The value of a line.
+    #[inline]
+    pub fn get(&self, line: u32) -> T {
+        match self.pages.get(line as usize / PAGE) {
+            Some(Some(page)) => page[line as usize % PAGE],
+            _ => self.default,
+        }
+    }
+
+    /// The place of a line's value, made if it does not exist.
+    #[inline]
+    pub fn get_mut(&mut self, line: u32) -> &mut T {
+        let page = line as usize / PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let default = self.default;
+        let page = self.pages[page].get_or_insert_with(|| vec![default; PAGE].into_boxed_slice());
+        &mut page[line as usize % PAGE]
+    }
+}
+
+/// All contents of all lines.
+pub struct Data {
+    line_bytes: usize,
+    chunks: Vec<Chunk>,
+    /// Entries in use or free, the untouched one included.
+    made: u32,
+    free: Vec<u32>,
+    memory: Paged<Copy>,
+}
+
+impl Data {
+    /// No line has been written.
+    pub fn new(line_bytes: u32) -> Self {
+        Data {
+            line_bytes: line_bytes as usize,
+            chunks: Vec::new(),
+            made: 1,
+            free: Vec::new(),
+            memory: Paged::new(Copy::UNTOUCHED),
+        }
+    }
+
+    /// Number of 8-byte words in a line.
+    pub fn words(&self) -> u16 {
+        (self.line_bytes / 8) as u16
+    }
+
+    /// The word of a line that was never written.
+    pub fn untouched_word(line: u32, word: u16) -> u64 {
+        mix(u64::from(line) << 16 | u64::from(word))
+    }
+
+    /// Number of the write that made this content; 0 before any.
+    #[inline]
+    pub fn version(&self, copy: Copy) -> u32 {
+        if copy == Copy::UNTOUCHED {
+            return 0;
+        }
+        self.about(copy).0
+    }
+
+    /// One more holder of this content.
+    #[inline]
+    pub fn share(&mut self, copy: Copy) -> Copy {
+        if copy != Copy::UNTOUCHED {
+            self.about_mut(copy).1 += 1;
+        }
+        copy
+    }
+
+    /// One holder fewer.
+    #[inline]
+    pub fn release(&mut self, copy: Copy) {
+        if copy != Copy::UNTOUCHED {
+            let about = self.about_mut(copy);
+            about.1 -= 1;
+            if about.1 == 0 {
+                self.free.push(copy.0);
+            }
+        }
+    }
+
+    /// A word of a line's content.
+    pub fn word(&self, line: u32, copy: Copy, word: u16) -> u64 {
+        if copy == Copy::UNTOUCHED {
+            return Data::untouched_word(line, word);
+        }
+        let start = word as usize * 8;
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.bytes(copy)[start..start + 8]);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Writes a word: gives up one holder of `copy` for a content that only the caller holds.
+    pub fn write_word(
+        &mut self,
+        line: u32,
+        copy: Copy,
+        word: u16,
+        value: u64,
+        version: u32,
+    ) -> Copy {
+        let own = self.own(line, copy);
+        let start = word as usize * 8;
+        self.bytes_mut(own)[start..start + 8].copy_from_slice(&value.to_le_bytes());
+        self.about_mut(own).0 = version;
+        own
+    }
+
+    /// A content in which every word has this value; it becomes a version when it is written.
+    pub fn filled(&mut self, value: u64) -> Copy {
+        let copy = self.entry();
+        for word in self.bytes_mut(copy).chunks_exact_mut(8) {
+            word.copy_from_slice(&value.to_le_bytes());
+        }
+        copy
+    }
+
+    /// Makes `copy`, which only the caller holds, the content that write number `version` made.
+    pub fn stamp(&mut self, copy: Copy, version: u32) {
+        if copy != Copy::UNTOUCHED {
+            self.about_mut(copy).0 = version;
+        }
+    }
+
+    /// What memory holds. The caller does not become a holder.
+    #[inline]
+    pub fn memory(&self, line: u32) -> Copy {
+        self.memory.get(line)
+    }
+
+    /// Puts a content into memory, which becomes a holder in the caller's place.
+    #[inline]
+    pub fn set_memory(&mut self, line: u32, copy: Copy) {
+        let old = self.memory.get(line);
+        if old != copy {
+            *self.memory.get_mut(line) = copy;
+        }
+        self.release(old);
+    }
+
+    /// A content equal to `copy` that only the caller holds, in place of one holder of `copy`.
+    fn own(&mut self, line: u32, copy: Copy) -> Copy {
+        if copy != Copy::UNTOUCHED && self.about(copy).1 == 1 {
+            return copy;
+        }
+        let own = self.entry();
+        if copy == Copy::UNTOUCHED {
+            for (word, bytes) in self.bytes_mut(own).chunks_exact_mut(8).enumerate() {
+                let value = Data::untouched_word(line, word as u16);
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+        } else {
+            let source = self.place(copy);
+            let (from, to) = (source.1 * self.line_bytes, self.place(own));
+            let to_start = to.1 * self.line_bytes;
+            if source.0 == to.0 {
+                let bytes = &mut self.chunks[to.0].bytes;
+                bytes.copy_within(from..from + self.line_bytes, to_start);
+            } else {
+                for offset in 0..self.line_bytes {
+                    let byte = self.chunks[source.0].bytes[from + offset];
+                    self.chunks[to.0].bytes[to_start + offset] = byte;
+                }
+            }
+        }
+        self.release(copy);
+        own
+    }
+
+    /// A new entry with one holder and bytes left over from before.
+    fn entry(&mut self) -> Copy {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                let index = self.made;
+                self.made += 1;
+                if index as usize / CHUNK >= self.chunks.len() {
+                    self.chunks.push(Chunk {
+                        bytes: vec![0; CHUNK * self.line_bytes].into_boxed_slice(),
+                        about: vec![(0, 0); CHUNK].into_boxed_slice(),
+                    });
+                }
+                index
+            }
+        };
+        *self.about_mut(Copy(index)) = (0, 1);
+        Copy(index)
+    }
+
+    fn place(&self, copy: Copy) -> (usize, usize) {
+        (copy.0 as usize / CHUNK, copy.0 as usize % CHUNK)
+    }
+
+    fn about(&self, copy: Copy) -> (u32, u32) {
+        let (chunk, entry) = self.place(copy);
+        self.chunks[chunk].about[entry]
+    }
+
+    fn about_mut(&mut self, copy: Copy) -> &mut (u32, u32) {
+        let (chunk, entry) = self.place(copy);
+        &mut self.chunks[chunk].about[entry]
+    }
+
+    fn bytes(&self, copy: Copy) -> &[u8] {
+        let (chunk, entry) = self.place(copy);
+        &self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
+    }
+
+    fn bytes_mut(&mut self, copy: Copy) -> &mut [u8] {
+        let (chunk, entry) = self.place(copy);
+        &mut self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
+    }
+}
+
+/// Scrambles a number; a different number for each.
+pub fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A small generator of random numbers; equal seeds give equal sequences.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Random(mix(seed))
+    }
+
+    /// A number below `bound`; 0 if the bound is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let number = mix(self.0);
+        ((u128::from(number) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_leaves_other_holders_their_content() {
+        let mut data = Data::new(64);
+        let before = Data::untouched_word(7, 3);
+        assert_eq!(data.word(7, Copy::UNTOUCHED, 3), before);
+        let one = data.write_word(7, Copy::UNTOUCHED, 3, 42, 1);
+        let shared = data.share(one);
+        let two = data.write_word(7, one, 4, 43, 2);
+        assert_eq!(data.word(7, shared, 3), 42);
+        assert_eq!(data.word(7, shared, 4), Data::untouched_word(7, 4));
+        assert_eq!((data.word(7, two, 3), data.word(7, two, 4)), (42, 43));
+        assert_eq!((data.version(shared), data.version(two)), (1, 2));
+    }
+
+    #[test]
+    fn places_are_used_again_and_contents_cross_chunks() {
+        let mut data = Data::new(8);
+        let all: Vec<Copy> = (0..3 * CHUNK as u64).map(|n| data.filled(n)).collect();
+        let last = data.share(all[all.len() - 1]);
+        for &copy in &all[..all.len() - 1] {
+            data.release(copy);
+        }
+        let made = data.made;
+        let own = data.write_word(0, last, 0, 5, 9);
+        assert_eq!(data.word(0, own, 0), 5);
+        assert_eq!(data.word(0, last, 0), 3 * CHUNK as u64 - 1);
+        assert_eq!(data.made, made);
+    }
+
+    #[test]
+    fn memory_holds_what_was_put_there() {
+        let mut data = Data::new(128);
+        let copy = data.write_word(1 << 20, Copy::UNTOUCHED, 15, 1, 1);
+        data.set_memory(1 << 20, copy);
+        assert_eq!(data.word(1 << 20, data.memory(1 << 20), 15), 1);
+        assert_eq!(data.memory(5), Copy::UNTOUCHED);
+    }
+}

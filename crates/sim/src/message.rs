@@ -1,0 +1,99 @@
+//! Messages in flight, and pools whose elements keep their index.
+
+use cohkit_protocol::protocol::MessageId;
+
+/// Index of a cache line: its address divided by the size of a line.
+pub type Line = u32;
+
+/// Most fields a message may have here.
+pub const FIELDS: usize = 4;
+
+/// The home's number among the agents of a line; remotes are numbered from 0.
+pub const HOME: u8 = u8::MAX;
+
+/// A message between two agents.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Which line it is about.
+    pub line: Line,
+    /// The bytes it carries, if it carries any.
+    pub copy: crate::data::Copy,
+    /// The kind.
+    pub kind: MessageId,
+    /// Sender: a remote's number, or [`HOME`].
+    pub from: u8,
+    /// Receiver: a remote's number, or [`HOME`].
+    pub to: u8,
+    /// For partial stores, the word that is written, counted in 8 bytes.
+    pub word: u16,
+    /// Values of its fields, as controllers encode them; unused ones are 0.
+    pub fields: [u16; FIELDS],
+    /// Numbers messages in the order of sending; only charts use it.
+    pub flight: u32,
+}
+
+/// A pool: elements have an index from insertion to removal, and places are used again.
+pub struct Pool<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Pool {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy> Pool<T> {
+    /// Inserts an element.
+    #[inline]
+    pub fn insert(&mut self, element: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.places[index as usize] = element;
+                index
+            }
+            None => {
+                self.places.push(element);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Removes the element with this index.
+    #[inline]
+    pub fn remove(&mut self, index: u32) -> T {
+        self.free.push(index);
+        self.places[index as usize]
+    }
+
+    /// The elements that are in the pool, by index.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let mut gone = vec![false; self.places.len()];
+        for &index in &self.free {
+            gone[index as usize] = true;
+        }
+        let places = self.places.iter().enumerate();
+        places
+            .filter(move |(index, _)| !gone[*index])
+            .map(|(index, element)| (index as u32, element))
+    }
+}
+
+impl<T> std::ops::Index<u32> for Pool<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: u32) -> &T {
+        &self.places[index as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Pool<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.places[index as usize]
+    }
+}

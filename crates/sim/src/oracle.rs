@@ -1,0 +1,90 @@
+//! What must hold of data and rights at every moment of a run.
+//!
+//! *Loads*: a load returns the line's last write in coherence order at the moment it is performed at its cache.
+//! Writes of a line are numbered as they are performed; every content knows the write that made it;
+//! so a load of an old content is seen by its number. Where a message's bytes are used once, without a copy
+//! being kept, they must be current when the message is sent.
+//! At [`Level::Bytes`] each word read is also compared with a second record of all words written.
+//!
+//! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
+
+use cohkit_protocol::protocol::Right;
+use rustc_hash::FxHashMap;
+
+use crate::data::{Data, Paged};
+use crate::message::Line;
+
+/// How much is watched.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// Nothing; for measuring what watching costs.
+    Off,
+    /// Versions of lines and rights.
+    Versions,
+    /// Every byte read besides.
+    Bytes,
+}
+
+/// Watches one run.
+pub struct Oracle {
+    /// How much it watches.
+    pub level: Level,
+    latest: Paged<u32>,
+    words: FxHashMap<(Line, u16), u64>,
+}
+
+impl Oracle {
+    /// Nothing written yet.
+    pub fn new(level: Level) -> Oracle {
+        Oracle {
+            level,
+            latest: Paged::new(0),
+            words: FxHashMap::default(),
+        }
+    }
+
+    /// Numbers a write that is performed now. Versions are also kept with the oracle off,
+    /// for charts and for values of traffic.
+    #[inline]
+    pub fn write(&mut self, line: Line, words: std::ops::Range<u16>, value: u64) -> u32 {
+        if self.level == Level::Off {
+            return 1;
+        }
+        let latest = self.latest.get_mut(line);
+        *latest += 1;
+        let version = *latest;
+        if self.level == Level::Bytes {
+            for word in words {
+                self.words.insert((line, word), value);
+            }
+        }
+        version
+    }
+
+    /// Number of the last write of a line; 0 before any.
+    pub fn latest(&self, line: Line) -> u32 {
+        self.latest.get(line)
+    }
+
+    /// Whether a content with this version is the line's last.
+    #[inline]
+    pub fn current(&self, line: Line, version: u32) -> bool {
+        self.level == Level::Off || version == self.latest.get(line)
+    }
+
+    /// Whether a word has the value written last.
+    #[inline]
+    pub fn word(&self, line: Line, word: u16, value: u64) -> bool {
+        if self.level < Level::Bytes {
+            return true;
+        }
+        let written = self.words.get(&(line, word)).copied();
+        value == written.unwrap_or_else(|| Data::untouched_word(line, word))
+    }
+}
+
+/// Whether two agents may have these rights to one line at a time.
+#[inline]
+pub fn compatible(one: Right, other: Right) -> bool {
+    one == Right::None || other == Right::None || (one, other) == (Right::Read, Right::Read)
+}

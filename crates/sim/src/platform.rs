@@ -1,0 +1,251 @@
+//! Machines as values: every quantity has a name, a unit, a plausible range and an origin.
+//!
+//! A [`Platform`] is plain data, so any front end can fill or override it;
+//! [`Platform::quantities`] lists every quantity by name.
+
+use crate::kernel::{Time, NANOSECOND, SECOND};
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Picoseconds.
+    Picoseconds,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+}
+
+/// One quantity of a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quantity {
+    /// The value in use.
+    pub value: u64,
+    /// The lowest and highest plausible value; equal to the value where a source gives it.
+    pub range: (u64, u64),
+    /// Where the value comes from.
+    pub origin: String,
+}
+
+impl Quantity {
+    /// A value that a source gives.
+    pub fn given(value: u64, origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range: (value, value),
+            origin: origin.into(),
+        }
+    }
+
+    /// A value that no source gives, with its plausible range.
+    pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
+        Quantity {
+            value,
+            range,
+            origin: origin.into(),
+        }
+    }
+
+    /// For a quantity in bytes per second: the time that so many bytes take, rounded up; 0 if it is 0,
+    /// which stands for a bandwidth without bound.
+    pub fn time_of(&self, bytes: u32) -> Time {
+        match self.value {
+            0 => 0,
+            rate => (u128::from(bytes) * u128::from(SECOND)).div_ceil(u128::from(rate)) as Time,
+        }
+    }
+}
+
+/// A shared cache and the way between it and its cores.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// Sets, a power of two.
+    pub sets: Quantity,
+    /// Ways, 1 to 16.
+    pub ways: Quantity,
+    /// Whether upper address bits are folded into the set number (1) or not (0).
+    pub hashed: Quantity,
+    /// From a core's access to the cache's decision, picoseconds.
+    pub request: Quantity,
+    /// From the arrival of a line at the cache, or a hit, to the core, picoseconds.
+    pub fill: Quantity,
+}
+
+/// Both directions of the links between caches and home, alike.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Number of links; a message takes one of them.
+    pub links: Quantity,
+    /// Bandwidth of one link and direction, bytes per second.
+    pub bandwidth: Quantity,
+    /// From the last byte sent to the message's being received, picoseconds.
+    pub latency: Quantity,
+    /// Bytes of a message besides its payload.
+    pub header_bytes: Quantity,
+    /// Random extra delay of each message, up to this, of one in eight up to 16 times this,
+    /// picoseconds; for torture tests.
+    pub jitter: Quantity,
+}
+
+/// The home's units.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// Slices; a line belongs to slice (line mod slices).
+    pub slices: Quantity,
+    /// Serial units per slice.
+    pub units: Quantity,
+    /// Time for which one event occupies a unit, picoseconds.
+    pub occupancy: Quantity,
+    /// From an event's start at its unit to what it sends, picoseconds.
+    pub latency: Quantity,
+    /// Requests that one unit keeps waiting, one entry per request; beyond it the request channel stops.
+    pub waiting: Quantity,
+    /// From a unit to memory and back, beside the memory itself, picoseconds.
+    pub memory_path: Quantity,
+}
+
+/// DRAM behind a home.
+#[derive(Clone, Debug)]
+pub struct Dram {
+    /// Channels; a line belongs to channel (line mod channels).
+    pub channels: Quantity,
+    /// Banks per channel.
+    pub banks: Quantity,
+    /// Bytes of a row, all devices of a channel together.
+    pub row_bytes: Quantity,
+    /// Bandwidth of one channel, bytes per second.
+    pub bandwidth: Quantity,
+    /// Column access time, picoseconds.
+    pub column: Quantity,
+    /// Row activation time, picoseconds.
+    pub activate: Quantity,
+    /// Row precharge time, picoseconds.
+    pub precharge: Quantity,
+    /// Controller and wires, both ways together, picoseconds.
+    pub controller: Quantity,
+}
+
+/// On-chip memory behind a home.
+#[derive(Clone, Debug)]
+pub struct Bram {
+    /// Independent ports; a line belongs to port (line mod ports).
+    pub ports: Quantity,
+    /// Bandwidth of one port, bytes per second.
+    pub bandwidth: Quantity,
+    /// From a read's start to its data, picoseconds.
+    pub latency: Quantity,
+}
+
+/// What lies behind a home.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Off-chip, with banks and open rows.
+    Dram(Dram),
+    /// On-chip.
+    Bram(Bram),
+}
+
+/// A machine: caches, one home, the links between them and the memory behind the home.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    /// Its name.
+    pub name: String,
+    /// Number of caching agents, 1 to 8.
+    pub remotes: u8,
+    /// Each caching agent.
+    pub cache: Cache,
+    /// Between each caching agent and the home, and among caching agents.
+    pub link: Link,
+    /// The home.
+    pub home: Home,
+    /// Behind the home.
+    pub memory: Memory,
+    /// Lines the home has memory for.
+    pub lines: u32,
+    /// Simulated time without a performed access after which a run is given up, picoseconds.
+    pub patience: Quantity,
+}
+
+impl Platform {
+    /// Every quantity with its name and unit, in a fixed order.
+    pub fn quantities(&mut self) -> Vec<(&'static str, Unit, &mut Quantity)> {
+        use Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
+        let mut all = vec![
+            ("cache.sets", Count, &mut self.cache.sets),
+            ("cache.ways", Count, &mut self.cache.ways),
+            ("cache.hashed", Count, &mut self.cache.hashed),
+            ("cache.request", Picoseconds, &mut self.cache.request),
+            ("cache.fill", Picoseconds, &mut self.cache.fill),
+            ("link.links", Count, &mut self.link.links),
+            ("link.bandwidth", BytesPerSecond, &mut self.link.bandwidth),
+            ("link.latency", Picoseconds, &mut self.link.latency),
+            ("link.header_bytes", Bytes, &mut self.link.header_bytes),
+            ("link.jitter", Picoseconds, &mut self.link.jitter),
+            ("home.slices", Count, &mut self.home.slices),
+            ("home.units", Count, &mut self.home.units),
+            ("home.occupancy", Picoseconds, &mut self.home.occupancy),
+            ("home.latency", Picoseconds, &mut self.home.latency),
+            ("home.waiting", Count, &mut self.home.waiting),
+            ("home.memory_path", Picoseconds, &mut self.home.memory_path),
+            ("patience", Picoseconds, &mut self.patience),
+        ];
+        match &mut self.memory {
+            Memory::Dram(dram) => all.extend([
+                ("dram.channels", Count, &mut dram.channels),
+                ("dram.banks", Count, &mut dram.banks),
+                ("dram.row_bytes", Bytes, &mut dram.row_bytes),
+                ("dram.bandwidth", BytesPerSecond, &mut dram.bandwidth),
+                ("dram.column", Picoseconds, &mut dram.column),
+                ("dram.activate", Picoseconds, &mut dram.activate),
+                ("dram.precharge", Picoseconds, &mut dram.precharge),
+                ("dram.controller", Picoseconds, &mut dram.controller),
+            ]),
+            Memory::Bram(bram) => all.extend([
+                ("bram.ports", Count, &mut bram.ports),
+                ("bram.bandwidth", BytesPerSecond, &mut bram.bandwidth),
+                ("bram.latency", Picoseconds, &mut bram.latency),
+            ]),
+        }
+        all
+    }
+
+    /// A small machine that makes races likely: tiny caches, few units, random delays.
+    pub fn torture(remotes: u8) -> Platform {
+        let test = |value| Quantity::given(value, "chosen to make races likely");
+        Platform {
+            name: "torture".into(),
+            remotes,
+            cache: Cache {
+                sets: test(2),
+                ways: test(2),
+                hashed: test(0),
+                request: test(NANOSECOND),
+                fill: test(NANOSECOND),
+            },
+            link: Link {
+                links: test(2),
+                bandwidth: test(0),
+                latency: test(NANOSECOND),
+                header_bytes: test(8),
+                jitter: test(100 * NANOSECOND),
+            },
+            home: Home {
+                slices: test(2),
+                units: test(2),
+                occupancy: test(3 * NANOSECOND),
+                latency: test(3 * NANOSECOND),
+                waiting: test(2),
+                memory_path: test(NANOSECOND),
+            },
+            memory: Memory::Bram(Bram {
+                ports: test(1),
+                bandwidth: test(0),
+                latency: test(40 * NANOSECOND),
+            }),
+            lines: 1 << 20,
+            patience: test(200_000 * NANOSECOND),
+        }
+    }
+}

@@ -1,0 +1,656 @@
+//! One run: all components of a machine around one event queue.
+
+use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::controller::{Access, Controller, Effect, Event as Cause, Statement};
+use cohkit_protocol::protocol::{Carries, Class, Home, MessageId, Protocol};
+use cohkit_protocol::sequence::Action;
+
+use crate::agents::device::{Device, DeviceWorkload};
+use crate::agents::home::Unit;
+use crate::agents::program::{Input, Program};
+use crate::agents::remote::Cache;
+use crate::components::link::Direction;
+use crate::components::memory::Memory;
+use crate::components::traffic::{Traffic, Workload};
+use crate::data::{mix, Data, Paged, Random};
+use crate::explain::{Failure, FailureKind, Trace};
+use crate::kernel::{Queue, Time};
+use crate::message::{Line, Message, Pool, FIELDS, HOME};
+use crate::oracle::{Level, Oracle};
+use crate::platform::{Platform, Quantity};
+use crate::statistics::{Counters, Statistics, Totals};
+
+/// Everything that decides a run.
+#[derive(Clone)]
+pub struct Setup {
+    /// The protocol; its remote controller is executed by the caches.
+    pub protocol: Protocol,
+    /// The home's controller.
+    pub home: Controller,
+    /// The machine.
+    pub platform: Platform,
+    /// What its cores do.
+    pub workload: Workload,
+    /// What the device behind the home does.
+    pub device: DeviceWorkload,
+    /// Decides everything random.
+    pub seed: u64,
+    /// How much is watched.
+    pub oracle: Level,
+}
+
+impl Setup {
+    /// A setup with the protocol's own home, or the one constructed from its policy; seed 0,
+    /// versions watched, the device idle.
+    ///
+    /// # Errors
+    /// A sentence, if no home can be constructed.
+    pub fn new(
+        protocol: Protocol,
+        platform: Platform,
+        workload: Workload,
+    ) -> Result<Setup, String> {
+        let home = home(&protocol, platform.remotes)?;
+        Ok(Setup {
+            protocol,
+            home,
+            platform,
+            workload,
+            device: DeviceWorkload::default(),
+            seed: 0,
+            oracle: Level::Versions,
+        })
+    }
+}
+
+/// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
+///
+/// # Errors
+/// A sentence, if no home can be constructed from its policy.
+pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, String> {
+    if let Home::Controller(home) = &protocol.home {
+        return Ok(home.clone());
+    }
+    match construct(protocol) {
+        Ok(construction) if remotes == 1 => Ok(construction.flat(true)),
+        Ok(construction) => Ok(construction.factored(true)),
+        Err(ConstructionError::Refused(refusal)) => Err(refusal.what),
+        Err(ConstructionError::Fault(fault)) => {
+            Err(format!("{}: {}", fault.kind.name(), fault.text))
+        }
+    }
+}
+
+/// Why a run does not begin or does not end.
+#[derive(Debug)]
+pub enum RunError {
+    /// The setup makes no sense; a sentence that names the value.
+    Setup(String),
+    /// The run failed.
+    Failure(Box<Failure>),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::Setup(text) => f.write_str(text),
+            RunError::Failure(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a setup to its end. A run that fails is run again to record what led to it.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
+    let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
+    let Err(failure) = simulation.run() else {
+        return Ok(simulation.statistics());
+    };
+    let mut again = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
+    Err(RunError::Failure(match again.run() {
+        Err(failure) => failure,
+        Ok(()) => failure,
+    }))
+}
+
+/// What the kernel delivers. Numbers index pools and lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// An access reaches its cache.
+    Access(u32),
+    /// A message reaches its receiver.
+    Deliver(u32),
+    /// A unit of the home may take its next input.
+    Unit(u32),
+    /// Memory has read a line.
+    Read(Line),
+    /// Memory has written a line.
+    Written(Line),
+    /// The device asks for its next local operation.
+    Ask,
+    /// The device unlocks a line.
+    Unlock(Line),
+}
+
+/// One access of a core in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub line: Line,
+    /// Next access that waits for the same line in the same cache.
+    pub next: u32,
+    /// The value that a write writes.
+    pub value: u64,
+    /// When it was issued.
+    pub issued: Time,
+    pub word: u16,
+    pub cache: u8,
+    pub kind: Access,
+    /// Whether it is only a hint: no core waits for it, and it ends when the right is there.
+    pub hint: bool,
+}
+
+/// What the simulator needs to know of a message kind.
+pub(crate) struct Kind {
+    pub name: String,
+    pub line: bool,
+    pub store: bool,
+    pub payload_bytes: u32,
+    pub class: Option<Class>,
+    pub group: Option<u8>,
+    /// Whether a remote performs an access with its bytes without keeping the line.
+    pub used_once: bool,
+}
+
+/// A run in progress.
+pub struct Simulation {
+    pub(crate) queue: Queue<Event>,
+    pub(crate) now: Time,
+    pub(crate) kinds: Vec<Kind>,
+    /// Whether the protocol says which messages answer forwards, so that the end of a coherence
+    /// transaction can be seen.
+    pub(crate) answers: bool,
+    pub(crate) victims_bounded: Vec<(MessageId, u16)>,
+    pub(crate) messages: Pool<Message>,
+    pub(crate) accesses: Pool<Pending>,
+    pub(crate) remote: Program,
+    pub(crate) home: Program,
+    pub(crate) caches: Vec<Cache>,
+    pub(crate) units: Vec<Unit>,
+    /// The home's configuration of each line.
+    pub(crate) directory: Paged<u32>,
+    pub(crate) up: Vec<Direction>,
+    pub(crate) down: Vec<Direction>,
+    pub(crate) memory: Memory,
+    pub(crate) data: Data,
+    pub(crate) oracle: Oracle,
+    pub(crate) device: Device,
+    pub(crate) counters: Counters,
+    pub(crate) random: Random,
+    pub(crate) platform: Platform,
+    pub(crate) line_bytes: u32,
+    pub(crate) failure: Option<Box<Failure>>,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) progress: Time,
+    /// Accesses of cores that are not done.
+    pub(crate) in_flight: u64,
+    traffic: Traffic,
+    prefetch: u32,
+    outstanding: u32,
+    cores: u32,
+    flights: u32,
+}
+
+impl Simulation {
+    /// Sets a machine up, at time 0. With a line, the steps that concern it are recorded.
+    ///
+    /// # Errors
+    /// A sentence that names what makes no sense.
+    pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
+        let platform = &setup.platform;
+        let remotes = platform.remotes;
+        check(setup)?;
+        let protocol = &setup.protocol;
+        let kinds = kinds(protocol);
+        let units = platform.home.slices.value * platform.home.units.value;
+        let direction = |_| Direction::new(&platform.link);
+        Ok(Simulation {
+            queue: Queue::new(),
+            now: 0,
+            victims_bounded: protocol
+                .bounds
+                .per_message
+                .iter()
+                .map(|&(message, bound)| (message, bound.limit))
+                .collect(),
+            messages: Pool::default(),
+            accesses: Pool::default(),
+            remote: Program::new(protocol, &protocol.remote, remotes, false)?,
+            home: Program::new(protocol, &setup.home, remotes, true)?,
+            caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
+            units: (0..units).map(|_| Unit::default()).collect(),
+            directory: Paged::new(0),
+            up: (0..remotes).map(direction).collect(),
+            down: (0..remotes).map(direction).collect(),
+            memory: Memory::new(&platform.memory, protocol.line_bytes),
+            data: Data::new(protocol.line_bytes),
+            oracle: Oracle::new(setup.oracle),
+            device: Device::new(&setup.device),
+            counters: Counters {
+                messages: vec![0; kinds.len()],
+                ..Counters::default()
+            },
+            answers: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
+            kinds,
+            random: Random::new(setup.seed),
+            platform: platform.clone(),
+            line_bytes: protocol.line_bytes,
+            failure: None,
+            trace: trace.map(Trace::new),
+            progress: 0,
+            in_flight: 0,
+            traffic: Traffic::new(&setup.workload, mix(setup.seed)),
+            prefetch: setup.workload.prefetch,
+            outstanding: setup.workload.outstanding,
+            cores: setup.workload.cores,
+            flights: 0,
+        })
+    }
+
+    /// Runs to the end: all accesses and local operations done, nothing in flight.
+    ///
+    /// # Errors
+    /// [`Failure`], without a sequence unless one was asked for.
+    pub fn run(&mut self) -> Result<(), Box<Failure>> {
+        for round in 0..self.outstanding {
+            for core in 0..self.cores {
+                if round == 0 && core == 0 {
+                    self.hint_ahead(0, 0);
+                }
+                self.issue(core as u8 % self.platform.remotes, 0);
+            }
+        }
+        if !self.device.done() {
+            self.queue.push(0, Event::Ask);
+        }
+        let patience = self.platform.patience.value;
+        while let Some((time, event)) = self.queue.pop() {
+            self.now = time;
+            self.counters.events += 1;
+            match event {
+                Event::Access(access) => self.access(access),
+                Event::Deliver(message) => match self.messages[message].to {
+                    HOME => self.arrive_home(message),
+                    _ => self.arrive_remote(message),
+                },
+                Event::Unit(unit) => self.unit(unit as usize),
+                Event::Read(line) => self.memory_read(line),
+                Event::Written(line) => self.memory_written(line),
+                Event::Ask => self.ask(),
+                Event::Unlock(line) => self.unlock(line),
+            }
+            if time - self.progress > patience && (self.in_flight > 0 || !self.device.done()) {
+                self.stuck();
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+        }
+        if self.in_flight > 0 || !self.device.done() {
+            self.stuck();
+        }
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// What has been measured.
+    pub fn statistics(&self) -> Statistics {
+        let sum =
+            |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
+        let totals = Totals {
+            line_bytes: self.line_bytes,
+            units: self.units.len(),
+            links: self.platform.link.links.value.max(1) * u64::from(self.platform.remotes),
+            bytes_up: sum(&self.up, |d| d.bytes),
+            bytes_down: sum(&self.down, |d| d.bytes),
+            busy_up: sum(&self.up, |d| d.busy),
+            busy_down: sum(&self.down, |d| d.busy),
+            waited: sum(&self.up, |d| d.waited) + sum(&self.down, |d| d.waited),
+            row_hits: self.memory.row_hits,
+            row_misses: self.memory.row_misses,
+        };
+        let names = self.kinds.iter().map(|kind| kind.name.clone()).collect();
+        self.counters.statistics(names, &totals)
+    }
+
+    /// Lines that lie in caches now.
+    pub fn lines_cached(&self) -> u64 {
+        self.caches.iter().map(Cache::lines).sum()
+    }
+
+    /// Indices of the rules that the caches and the home have executed.
+    pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.remote.executed(), self.home.executed())
+    }
+
+    /// A core issues its next access at a time not before now.
+    #[inline]
+    pub(crate) fn issue(&mut self, cache: u8, at: Time) {
+        let Some(next) = self.traffic.next() else {
+            return;
+        };
+        self.in_flight += 1;
+        self.start(next.line, next.access, next.word, cache, at, false);
+        if self.prefetch > 0 {
+            self.hint_one(cache, at);
+        }
+        if let Some(line) = self.traffic.write_hint() {
+            self.start(line, Access::Store, 0, cache, at, true);
+        }
+    }
+
+    fn start(&mut self, line: Line, kind: Access, word: u16, cache: u8, at: Time, hint: bool) {
+        let access = self.accesses.insert(Pending {
+            line,
+            next: u32::MAX,
+            value: mix(self.traffic.issued << 1 | 1),
+            issued: at,
+            word: word % self.data.words(),
+            cache,
+            kind,
+            hint,
+        });
+        let reaches = at + self.platform.cache.request.value;
+        self.queue.push(reaches, Event::Access(access));
+    }
+
+    /// The hint that goes with each access: the line that lies `prefetch` accesses ahead.
+    fn hint_one(&mut self, cache: u8, at: Time) {
+        if let Some(line) = self.traffic.ahead(self.prefetch - 1) {
+            self.start(line, Access::Load, 0, cache, at, true);
+        }
+    }
+
+    /// The hints before the first access.
+    fn hint_ahead(&mut self, cache: u8, at: Time) {
+        for ahead in 1..self.prefetch {
+            if let Some(line) = self.traffic.ahead(ahead - 1) {
+                self.start(line, Access::Load, 0, cache, at, true);
+            }
+        }
+    }
+
+    /// An access has been performed at its cache now; its core goes on.
+    #[inline]
+    pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
+        let access = self.accesses.remove(index);
+        if access.hint {
+            self.counters.prefetched += u64::from(!hit);
+            return;
+        }
+        let done = self.now + self.platform.cache.fill.value;
+        self.in_flight -= 1;
+        self.progress = self.now;
+        if performed {
+            self.counters.performed += 1;
+            self.counters.hits += u64::from(hit);
+            self.counters.latency.record(done - access.issued);
+            self.counters.end = done;
+        } else {
+            self.counters.skipped += 1;
+        }
+        self.issue(access.cache, done);
+    }
+
+    /// Sends a message that is ready at a time not before now.
+    #[inline]
+    pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
+        self.flights = self.flights.wrapping_add(1);
+        message.flight = self.flights;
+        let kind = &self.kinds[message.kind.index()];
+        self.counters.messages[message.kind.index()] += 1;
+        let order = kind
+            .group
+            .map(|group| (message.from, message.to, group, message.line));
+        let direction = match message.from {
+            HOME => &mut self.down[message.to as usize],
+            from => &mut self.up[from as usize],
+        };
+        let arrival = direction.send(ready, kind.payload_bytes, &mut self.random, order);
+        if self.traced(message.line) {
+            let (agent, to) = (self.agent(message.from), self.agent(message.to));
+            let words = self.message_words(&message);
+            let flight = message.flight;
+            self.note(
+                agent,
+                message.from == HOME,
+                Action::Send {
+                    message: words,
+                    to,
+                    flight,
+                },
+            );
+        }
+        let index = self.messages.insert(message);
+        self.queue.push(arrival, Event::Deliver(index));
+    }
+
+    /// A message as an input to its receiver.
+    #[inline]
+    pub(crate) fn input(message: &Message) -> Input {
+        Input {
+            code: message.kind.0,
+            sender: message.from,
+            own: message.to,
+            fields: message.fields,
+        }
+    }
+
+    /// An input that is not a message.
+    #[inline]
+    pub(crate) fn local_input(program: &Program, cause: Cause, own: u8) -> Input {
+        Input {
+            code: program.code(cause),
+            sender: HOME,
+            own,
+            fields: [0; FIELDS],
+        }
+    }
+
+    /// The run has failed; the first failure counts.
+    #[cold]
+    pub(crate) fn fail(&mut self, kind: FailureKind, line: Line, text: String) {
+        if self.failure.is_some() {
+            return;
+        }
+        let remotes = self.platform.remotes;
+        let name = &self.remote.controller().name;
+        let mut agents: Vec<String> = match remotes {
+            1 => vec![name.clone()],
+            _ => (0..remotes).map(|r| format!("{name} {r}")).collect(),
+        };
+        agents.push(self.home.controller().name.clone());
+        let sequence = self.trace.as_ref().map(|trace| trace.sequence(agents));
+        self.failure = Some(Box::new(Failure {
+            kind,
+            text,
+            line,
+            time: self.now,
+            waits: Vec::new(),
+            sequence: sequence.unwrap_or_default(),
+        }));
+    }
+
+    /// Nothing has been performed for too long: says who waits for whom.
+    #[cold]
+    fn stuck(&mut self) {
+        if self.failure.is_some() {
+            return;
+        }
+        let mut waits = Vec::new();
+        let mut culprit: Option<(Time, Line)> = None;
+        for (_, access) in self.accesses.iter().filter(|(_, access)| !access.hint) {
+            if culprit.is_none_or(|oldest| (access.issued, access.line) < oldest) {
+                culprit = Some((access.issued, access.line));
+            }
+        }
+        let line = culprit
+            .map(|(_, line)| line)
+            .or(self.device.waiting_line())
+            .unwrap_or(0);
+        let home = self.home.controller().name.clone();
+        for remote in 0..self.platform.remotes {
+            let configuration = self.caches[remote as usize].configuration(line);
+            let state = self.remote.about(configuration).state as usize;
+            let state = &self.remote.controller().states[state];
+            let waited: Vec<&str> = state
+                .waits
+                .iter()
+                .map(|message| self.kinds[message.index()].name.as_str())
+                .collect();
+            let words = self.remote.words(configuration);
+            let agent = self.agent_name(remote);
+            let accesses = self.accesses.iter().filter(|(_, access)| {
+                !access.hint && access.line == line && access.cache == remote
+            });
+            let count = accesses.count();
+            let mut sentence = format!("{agent} is in {words}");
+            if !waited.is_empty() {
+                sentence.push_str(&format!(" and waits for {}", waited.join(" or ")));
+            }
+            if count > 0 {
+                sentence.push_str(&format!(
+                    "; {count} of its accesses to the line are not done"
+                ));
+            }
+            waits.push(sentence);
+        }
+        let configuration = self.directory.get(line);
+        waits.push(format!("{home} is in {}", self.home.words(configuration)));
+        for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
+            let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
+            let words = self.message_words(message);
+            waits.push(format!("{words} from {from} has not been taken by {to}"));
+        }
+        let text = match culprit {
+            Some((issued, _)) => format!(
+                "no access has been performed for {} ns; the oldest was issued at {} ns",
+                (self.now - self.progress) / 1000,
+                issued / 1000
+            ),
+            None => "the device's local operations do not end".to_string(),
+        };
+        self.fail(FailureKind::NoProgress, line, text);
+        if let Some(failure) = &mut self.failure {
+            failure.waits = waits;
+        }
+    }
+
+    /// Whether steps of this line are recorded.
+    #[inline]
+    pub(crate) fn traced(&self, line: Line) -> bool {
+        matches!(&self.trace, Some(trace) if trace.line == line)
+    }
+
+    /// Records a step of the traced line.
+    #[cold]
+    pub(crate) fn note(&mut self, agent: usize, visible: bool, action: Action) {
+        if let Some(trace) = &mut self.trace {
+            trace.step(agent, visible, action);
+        }
+    }
+
+    /// The lifeline of an agent.
+    pub(crate) fn agent(&self, agent: u8) -> usize {
+        match agent {
+            HOME => self.platform.remotes as usize,
+            remote => remote as usize,
+        }
+    }
+
+    pub(crate) fn agent_name(&self, agent: u8) -> String {
+        match agent {
+            HOME => self.home.controller().name.clone(),
+            _ if self.platform.remotes == 1 => self.remote.controller().name.clone(),
+            remote => format!("{} {remote}", self.remote.controller().name),
+        }
+    }
+
+    pub(crate) fn message_words(&self, message: &Message) -> String {
+        self.kinds[message.kind.index()].name.clone()
+    }
+}
+
+/// What the simulator needs to know of each message.
+fn kinds(protocol: &Protocol) -> Vec<Kind> {
+    let remote = &protocol.remote;
+    let used_once = |id: MessageId| {
+        remote.rules.iter().any(|rule| {
+            let Effect::Take { body, next } = &rule.effect else {
+                return false;
+            };
+            let next = next.unwrap_or(rule.state);
+            rule.event == Cause::Message(id)
+                && body.contains(&Statement::Done)
+                && !remote.states[next.index()].holds_line
+        })
+    };
+    protocol
+        .message_ids()
+        .map(|id| {
+            let message = protocol.message(id);
+            Kind {
+                name: message.name.clone(),
+                line: message.carries.line(),
+                store: message.carries.store(),
+                payload_bytes: match message.carries {
+                    Carries::Nothing => 0,
+                    Carries::PartialStore => 8,
+                    Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
+                },
+                class: protocol.class(id),
+                group: protocol.order_of(message.channel).map(|group| group as u8),
+                used_once: message.carries.line() && used_once(id),
+            }
+        })
+        .collect()
+}
+
+/// Refuses setups that make no sense.
+fn check(setup: &Setup) -> Result<(), String> {
+    let platform = &setup.platform;
+    let workload = &setup.workload;
+    let within = |name: &str, value: u64, low: u64, high: u64| {
+        if (low..=high).contains(&value) {
+            Ok(())
+        } else {
+            Err(format!("{name} must be {low} to {high}, not {value}"))
+        }
+    };
+    let value = |quantity: &Quantity| quantity.value;
+    within("remotes", platform.remotes.into(), 1, 8)?;
+    within("cache.ways", value(&platform.cache.ways), 1, 16)?;
+    within("cache.sets", value(&platform.cache.sets), 1, 1 << 24)?;
+    if !value(&platform.cache.sets).is_power_of_two() {
+        return Err("cache.sets must be a power of two".into());
+    }
+    within("link.links", value(&platform.link.links), 1, 64)?;
+    within("home.slices", value(&platform.home.slices), 1, 64)?;
+    within("home.units", value(&platform.home.units), 1, 1024)?;
+    within("home.waiting", value(&platform.home.waiting), 1, 1 << 16)?;
+    within("lines of memory", platform.lines.into(), 1, (1 << 31) - 1)?;
+    within(
+        "lines of the region",
+        workload.lines.into(),
+        1,
+        platform.lines.into(),
+    )?;
+    within("cores", workload.cores.into(), 1, 4096)?;
+    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
+    if workload.mix.iter().all(|&(_, weight)| weight == 0) {
+        return Err("a workload needs at least one access with a weight".into());
+    }
+    Ok(())
+}

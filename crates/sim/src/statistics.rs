@@ -1,0 +1,335 @@
+//! Statistics. Each has a definition in words, here and nowhere else.
+
+use serde::Serialize;
+
+use crate::kernel::{Time, SECOND};
+
+/// What a statistic means.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Definition {
+    /// Its name, with the unit.
+    pub name: &'static str,
+    /// The definition.
+    pub text: &'static str,
+}
+
+/// A distribution of durations, exact to about 1.6 %.
+#[derive(Clone, Default)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    count: u64,
+    total: u128,
+    max: Time,
+}
+
+/// Buckets per power of two.
+const FINE: u32 = 6;
+
+impl Histogram {
+    /// Adds one duration.
+    #[inline]
+    pub fn record(&mut self, duration: Time) {
+        let bucket = bucket(duration);
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.count += 1;
+        self.total += u128::from(duration);
+        self.max = self.max.max(duration);
+    }
+
+    /// Number of durations.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean, in picoseconds; 0 if there are none.
+    pub fn mean(&self) -> f64 {
+        match self.count {
+            0 => 0.0,
+            count => self.total as f64 / count as f64,
+        }
+    }
+
+    /// The largest.
+    pub fn max(&self) -> Time {
+        self.max
+    }
+
+    /// The smallest duration that at least this share (0 to 1) of all does not exceed, rounded up
+    /// to the end of its bucket.
+    pub fn percentile(&self, share: f64) -> Time {
+        let rank = ((self.count as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (bucket, &count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return end(bucket).min(self.max);
+            }
+        }
+        self.max
+    }
+}
+
+fn bucket(duration: Time) -> usize {
+    let shift = (64 - duration.leading_zeros()).saturating_sub(FINE + 1);
+    ((shift as usize) << FINE) + (duration >> shift) as usize
+}
+
+/// The last duration of a bucket.
+fn end(bucket: usize) -> Time {
+    let shift = (bucket >> FINE).saturating_sub(1) as u32;
+    let mantissa = (bucket - ((shift as usize) << FINE)) as u128;
+    (((mantissa + 1) << shift) - 1) as Time
+}
+
+/// Why something waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stall {
+    /// An access found its set full of lines that cannot go yet.
+    NoWay,
+    /// A message was left in its channel by the agent's controller.
+    Left,
+    /// An input of a unit waited for the unit's memory operation or coherence transaction.
+    UnitSlot,
+    /// A request channel stopped because a unit's waiting set was full.
+    WaitingFull,
+}
+
+/// What is counted during a run.
+#[derive(Default)]
+pub struct Counters {
+    /// Latency of accesses by cores.
+    pub latency: Histogram,
+    /// Accesses performed, prefetch hints not counted.
+    pub performed: u64,
+    /// Of these, how many were performed when they reached the cache.
+    pub hits: u64,
+    /// Accesses that the protocol has no row for.
+    pub skipped: u64,
+    /// Lines brought by prefetch hints.
+    pub prefetched: u64,
+    /// Messages sent, by kind.
+    pub messages: Vec<u64>,
+    /// Occasions of waiting, by [`Stall`].
+    pub stalls: [u64; 4],
+    /// Time that units were occupied, summed.
+    pub occupied: Time,
+    /// Local operations acknowledged and refused.
+    pub locals: [u64; 2],
+    /// Time of the last access performed, as its core saw it.
+    pub end: Time,
+    /// Events processed.
+    pub events: u64,
+}
+
+impl Counters {
+    /// Counts an occasion of waiting.
+    pub fn stall(&mut self, stall: Stall) {
+        self.stalls[stall as usize] += 1;
+    }
+}
+
+/// The result of a run: everything measured, with definitions beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statistics {
+    /// Single values, in a fixed order.
+    pub values: Vec<(Definition, f64)>,
+    /// Messages sent, by name in the order of the protocol text.
+    pub messages: Vec<(String, u64)>,
+}
+
+impl Statistics {
+    /// The value of a statistic; `None` if there is none of this name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        let found = self
+            .values
+            .iter()
+            .find(|(definition, _)| definition.name == name);
+        found.map(|&(_, value)| value)
+    }
+
+    /// How many messages of a kind were sent; `None` if the protocol has no such message.
+    pub fn sent(&self, message: &str) -> Option<u64> {
+        let found = self.messages.iter().find(|(name, _)| name == message);
+        found.map(|&(_, count)| count)
+    }
+}
+
+/// What links, memory and units report beside the counters.
+pub(crate) struct Totals {
+    pub line_bytes: u32,
+    pub units: usize,
+    pub links: u64,
+    pub bytes_up: u64,
+    pub bytes_down: u64,
+    pub busy_up: Time,
+    pub busy_down: Time,
+    pub waited: Time,
+    pub row_hits: u64,
+    pub row_misses: u64,
+}
+
+impl Counters {
+    /// The statistics of a finished run.
+    pub(crate) fn statistics(&self, names: Vec<String>, totals: &Totals) -> Statistics {
+        let nanoseconds = |time: Time| time as f64 / 1000.0;
+        let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+        let seconds = self.end as f64 / SECOND as f64;
+        let bytes = self.performed as f64 * f64::from(totals.line_bytes);
+        let links = (totals.links * self.end) as f64;
+        let mut values = Vec::new();
+        let mut put = |name, text, value: f64| values.push((Definition { name, text }, value));
+        put(
+            "time_ns",
+            "simulated time from the start to the moment the last access is done at its core",
+            nanoseconds(self.end),
+        );
+        put(
+            "accesses",
+            "accesses performed, prefetch hints not counted",
+            self.performed as f64,
+        );
+        put(
+            "accesses_skipped",
+            "accesses that the protocol has no row for in a stable state; not performed",
+            self.skipped as f64,
+        );
+        put(
+            "bandwidth_bytes_per_s",
+            "accesses performed times the bytes of a line, divided by the simulated time",
+            share(bytes, seconds),
+        );
+        put(
+            "hits",
+            "accesses performed at the moment they reached the cache",
+            self.hits as f64,
+        );
+        put(
+            "prefetches",
+            "lines brought by prefetch hints",
+            self.prefetched as f64,
+        );
+        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when performed in the cache; prefetch hints not counted", self.latency.mean() / 1000.0);
+        put(
+            "latency_p50_ns",
+            "the time that half of all accesses do not exceed, to 1.6 %",
+            nanoseconds(self.latency.percentile(0.5)),
+        );
+        put(
+            "latency_p99_ns",
+            "the time that 99 % of all accesses do not exceed, to 1.6 %",
+            nanoseconds(self.latency.percentile(0.99)),
+        );
+        put(
+            "latency_max_ns",
+            "the longest latency of an access",
+            nanoseconds(self.latency.max()),
+        );
+        put(
+            "link_bytes_to_home",
+            "bytes sent by caches, headers and payloads",
+            totals.bytes_up as f64,
+        );
+        put(
+            "link_bytes_from_home",
+            "bytes sent by the home, headers and payloads",
+            totals.bytes_down as f64,
+        );
+        put(
+            "link_occupancy_to_home",
+            "share of the simulated time that the caches' links were sending",
+            share(totals.busy_up as f64, links),
+        );
+        put(
+            "link_occupancy_from_home",
+            "share of the simulated time that the home's links were sending",
+            share(totals.busy_down as f64, links),
+        );
+        put(
+            "link_wait_ns",
+            "time that messages waited for a link, summed over messages",
+            nanoseconds(totals.waited),
+        );
+        put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(self.occupied as f64, totals.units as f64 * self.end as f64));
+        put(
+            "memory_row_hits",
+            "memory operations that found their row open; 0 without rows",
+            totals.row_hits as f64,
+        );
+        put(
+            "memory_row_misses",
+            "memory operations that opened a row; 0 without rows",
+            totals.row_misses as f64,
+        );
+        put(
+            "stalls_no_way",
+            "times an access found its set full of lines that could not go yet",
+            self.stalls[Stall::NoWay as usize] as f64,
+        );
+        put(
+            "stalls_left",
+            "times a controller left a message in its channel",
+            self.stalls[Stall::Left as usize] as f64,
+        );
+        put("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", self.stalls[Stall::UnitSlot as usize] as f64);
+        put(
+            "stalls_waiting_full",
+            "times a request channel stopped because the waiting set of a unit was full",
+            self.stalls[Stall::WaitingFull as usize] as f64,
+        );
+        put(
+            "locals_acknowledged",
+            "local operations of the device that were acknowledged",
+            self.locals[0] as f64,
+        );
+        put(
+            "locals_refused",
+            "local operations of the device that were refused",
+            self.locals[1] as f64,
+        );
+        put(
+            "events",
+            "events that the kernel delivered",
+            self.events as f64,
+        );
+        Statistics {
+            values,
+            messages: names
+                .into_iter()
+                .zip(self.messages.iter().copied())
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_what_they_say() {
+        let mut previous = None;
+        for duration in (0..2000).chain([1 << 20, (1 << 20) + 99, u64::MAX >> 1, u64::MAX]) {
+            let bucket = bucket(duration);
+            assert!(duration <= end(bucket), "{duration}");
+            assert!(bucket == 0 || duration > end(bucket - 1), "{duration}");
+            assert!(
+                end(bucket) as f64 <= duration as f64 * 1.016 + 1.0,
+                "{duration}"
+            );
+            assert!(previous <= Some(bucket));
+            previous = Some(bucket);
+        }
+    }
+
+    #[test]
+    fn percentiles_of_a_hundred() {
+        let mut histogram = Histogram::default();
+        (1..=100).for_each(|n| histogram.record(n));
+        assert_eq!(histogram.percentile(0.5), 50);
+        assert_eq!(histogram.percentile(0.99), 99);
+        assert_eq!((histogram.mean(), histogram.max()), (50.5, 100));
+    }
+}

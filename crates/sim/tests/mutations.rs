@@ -1,0 +1,59 @@
+//! Mistakes in protocol texts show in runs: the oracle, the monitor or the watchdog sees each,
+//! unless the construction of the home refused the text before.
+
+mod common;
+#[path = "../../../tests/mutations/mistakes.rs"]
+mod mistakes;
+
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::simulation::{run, RunError};
+use mistakes::{Mistake, MISTAKES};
+
+/// How a mistake shows.
+#[derive(Debug, PartialEq)]
+enum Shows {
+    /// No home can be constructed.
+    AtConstruction,
+    /// A run fails.
+    InARun(FailureKind),
+    /// Not in these runs.
+    No,
+}
+
+fn shows(mistake: &Mistake) -> Shows {
+    let remotes = if mistake.system.starts_with("one") {
+        1
+    } else {
+        3
+    };
+    for seed in 0..40 {
+        let mut setup = match common::torture(common::parse(&mistake.text()), remotes, seed) {
+            Ok(setup) => setup,
+            Err(_) => return Shows::AtConstruction,
+        };
+        setup.oracle = Level::Bytes;
+        match run(&setup) {
+            Ok(_) => {}
+            Err(RunError::Failure(failure)) => {
+                assert!(!failure.sequence.steps.is_empty(), "{}", mistake.name);
+                return Shows::InARun(failure.kind);
+            }
+            Err(RunError::Setup(error)) => panic!("{}: {error}", mistake.name),
+        }
+    }
+    Shows::No
+}
+
+#[test]
+fn every_mistake_shows() {
+    let mut missed = Vec::new();
+    for mistake in MISTAKES {
+        let shows = shows(mistake);
+        println!("{}: {shows:?} (checker: {})", mistake.name, mistake.found);
+        if shows == Shows::No {
+            missed.push(mistake.name);
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}

@@ -1,0 +1,48 @@
+//! The simulator knows no protocol by name, and none of their messages or states.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_source_names_a_protocol() {
+    let mut names: Vec<String> = Vec::new();
+    for name in common::protocols() {
+        let protocol = common::protocol(&name);
+        let messages = protocol.messages.iter().map(|m| m.name.clone());
+        // Short names are words of every language.
+        names.extend(messages.filter(|name| name.len() > 6));
+        names.extend([name, protocol.name.clone()]);
+    }
+    names.sort();
+    names.dedup();
+    let mut files = Vec::new();
+    sources(
+        &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut files,
+    );
+    assert!(files.len() > 10);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
+        let found = words.find(|word| {
+            names
+                .iter()
+                .any(|name| name == word || name.eq_ignore_ascii_case(word))
+        });
+        // `ReadOnce` and `WritePartial` are accesses of the language, too.
+        let found = found.filter(|word| !["ReadOnce", "WriteLine", "WritePartial"].contains(word));
+        assert_eq!(found, None, "{}", file.display());
+    }
+}

@@ -1,0 +1,218 @@
+//! Mistakes people make in protocol texts, each made in a shipped text.
+//! The checker's tests and the simulator's read this list.
+
+use std::path::PathBuf;
+
+/// One mistake: where a text says `from`, it says `to` instead.
+pub struct Mistake {
+    pub name: &'static str,
+    pub story: &'static str,
+    pub protocol: &'static str,
+    pub changes: &'static [(&'static str, &'static str)],
+    pub system: &'static str,
+    /// The kind of the construction's fault or the name of the violated property.
+    pub found: &'static str,
+}
+
+/// All of them.
+pub const MISTAKES: &[Mistake] = &[
+    Mistake {
+        name: "forgotten-invalidation",
+        story: "An exclusive read leaves the other CPU its shared copy.",
+        protocol: "eci",
+        changes: &[("on ReadExclusive(r)  { ensure others(r) == I", "on ReadExclusive(r)  { ensure others(r) <= S")],
+        system: "two_cpus",
+        found: "single writer",
+    },
+    Mistake {
+        name: "forgotten-downgrade",
+        story: "A shared read leaves the other CPU its exclusive copy.",
+        protocol: "eci",
+        changes: &[("on ReadShared(r)     { ensure others(r) <= S", "on ReadShared(r)     { ensure others(r) <= E")],
+        system: "two_cpus",
+        found: "waits for a message that may not exist",
+    },
+    Mistake {
+        name: "dirty-victim-without-data",
+        story: "A modified line is evicted as if it were clean.",
+        protocol: "eci",
+        changes: &[("M                    | evict                    | send VictimDirty", "M                    | evict                    | send VictimClean"), (", VictimDirty (line, dirty)", "")],
+        system: "one_line",
+        found: "data value",
+    },
+    Mistake {
+        name: "dirty-victim-not-written",
+        story: "The dirty victim carries no line, so memory is never brought up to date.",
+        protocol: "eci",
+        changes: &[("VictimDirty (line, dirty)", "VictimDirty (line)")],
+        system: "one_line",
+        found: "data value",
+    },
+    Mistake {
+        name: "dirty-demotion-without-data",
+        story: "M is given down to S as if the line were clean.",
+        protocol: "eci",
+        changes: &[("M                    | demote                   | send DemoteDirty", "M                    | demote                   | send DemoteClean"), (", DemoteDirty (line, dirty)", "")],
+        system: "one_line",
+        found: "data value",
+    },
+    Mistake {
+        name: "wrong-answer",
+        story: "A modified line is invalidated without its data.",
+        protocol: "eci",
+        changes: &[("M                    | ForwardInvalid           | send AckDirty ", "M                    | ForwardInvalid           | send AckClean "), ("AckDirty (line, dirty), ", "")],
+        system: "one_line",
+        found: "data value",
+    },
+    Mistake {
+        name: "ambiguous-answer",
+        story: "An upgrading CPU answers an invalidation like one that holds a shared copy.",
+        protocol: "eci",
+        changes: &[("| send AckDroppedUpgrading  | IU", "| send AckDropped  | IU"), (", AckDroppedUpgrading", "")],
+        system: "one_line",
+        found: "unbounded",
+    },
+    Mistake {
+        name: "ambiguous-answer-stranded",
+        story: "The same, where the home stalls on possible victims: a request waits for one that does not exist.",
+        protocol: "eci",
+        changes: &[
+            ("| send AckDroppedUpgrading  | IU", "| send AckDropped  | IU"),
+            (", AckDroppedUpgrading", ""),
+            ("  reach S with", "  stall possible\n  reach S with"),
+        ],
+        system: "one_line",
+        found: "dead end",
+    },
+    Mistake {
+        name: "silent-eviction",
+        story: "A shared copy is dropped without a word, though channels are unordered.",
+        protocol: "eci",
+        changes: &[
+            ("S                    | evict                    | send VictimShared         | I", "S | evict | | I"),
+            ("VictimShared, ", ""),
+        ],
+        system: "one_line",
+        found: "livelock",
+    },
+    Mistake {
+        name: "upgrade-without-data",
+        story: "An upgrade is granted without data, and a forward overtakes the grant.",
+        protocol: "eci",
+        changes: &[
+            ("on Upgrade(r)        { ensure others(r) == I;  grant r E with DataExclusive }", "on Upgrade(r) { ensure others(r) == I; grant r E with GrantExclusive }"),
+            ("DataOnce (line), WriteDone", "DataOnce (line), WriteDone, GrantExclusive"),
+            ("IE SE IU             | DataExclusive", "SE | GrantExclusive | | E\n  IE IU             | DataExclusive"),
+            ("SE  reads, waits DataExclusive", "SE  reads, waits GrantExclusive"),
+        ],
+        system: "one_line",
+        found: "unexpected message",
+    },
+    Mistake {
+        name: "deferred-forward",
+        story: "A CPU that waits leaves forwards in their channel until its grant has come.",
+        protocol: "eci",
+        changes: &[
+            ("| send AckDroppedUpgrading  | IU", "| leave | "),
+            ("S SE                 | ForwardShared            | send AckShared            | stay", "S | ForwardShared | send AckShared | stay\n  SE | ForwardShared | leave |"),
+            (", AckDroppedUpgrading", ""),
+            ("    IU  waits DataExclusive                 # upgrading, copy lost\n", ""),
+            ("IE SE IU ", "IE SE "),
+            ("I IS IE IU IR IW IP  | ForwardShared", "I IS IE IR IW IP  | ForwardShared"),
+            ("I IS IE IU IR IW IP  | ForwardInvalid", "I IS IE IR IW IP  | ForwardInvalid"),
+            ("  reach S with", "  stall possible\n  reach S with"),
+        ],
+        system: "one_line",
+        found: "dead end",
+    },
+    Mistake {
+        name: "served-early",
+        story: "Requests are served although a shared victim may still be under way.",
+        protocol: "eci",
+        changes: &[("  reach S with", "  stall possible\n  serve past VictimShared\n  reach S with")],
+        system: "one_line",
+        found: "unbounded",
+    },
+    Mistake {
+        name: "downgrade-ignored",
+        story: "An exclusive clean copy is not given down when the home asks for it.",
+        protocol: "eci",
+        changes: &[("E                    | ForwardShared            | send AckCleanShared       | S", "E | ForwardShared | send AckCleanShared | stay")],
+        system: "one_line",
+        found: "livelock",
+    },
+    Mistake {
+        name: "wrong-grant",
+        story: "The policy says S and grants E.",
+        protocol: "eci",
+        changes: &[("grant r S with DataShared", "grant r S with DataExclusive"), ("IS                   | DataShared               |                           | S", "IS | DataExclusive | | S"), ("DataShared (line), ", ""), ("IS  waits DataShared", "IS  waits DataExclusive")],
+        system: "one_line",
+        found: "wrong grant",
+    },
+    Mistake {
+        name: "missing-row",
+        story: "An upgrading CPU has no row for an invalidation.",
+        protocol: "eci",
+        changes: &[("  SE                   | ForwardInvalid           | send AckDroppedUpgrading  | IU\n", ""), (", AckDroppedUpgrading", "")],
+        system: "one_line",
+        found: "unexpected message",
+    },
+    Mistake {
+        name: "msi-copy-kept",
+        story: "A sharer acknowledges its invalidation and keeps the copy.",
+        protocol: "msi",
+        changes: &[("S              | Inv                     | send InvAck to requestor                       | I", "S | Inv | send InvAck to requestor | stay")],
+        system: "three_caches",
+        found: "single writer",
+    },
+    Mistake {
+        name: "msi-one-ack-too-few",
+        story: "A cache that stores counts on one acknowledgement fewer than there are sharers.",
+        protocol: "msi",
+        changes: &[("IM_A SM_A      | InvAck if owed > 1", "IM_A SM_A      | InvAck if owed > 2"), ("IM_A SM_A      | InvAck if owed == 1", "IM_A SM_A      | InvAck if owed <= 2")],
+        system: "three_caches",
+        found: "single writer",
+    },
+    Mistake {
+        name: "msi-dirty-put-dropped",
+        story: "The directory acknowledges a PutM without writing it to memory.",
+        protocol: "msi",
+        changes: &[("| write, send PutAck, owner := none ", "| send PutAck, owner := none ")],
+        system: "three_caches",
+        found: "data value",
+    },
+    Mistake {
+        name: "mesi-late-put-accepted",
+        story: "The directory takes a PutE for its owner's without asking who sent it.",
+        protocol: "mesi",
+        changes: &[("| PutE if sender == owner ", "| PutE if sender != none ")],
+        system: "three_caches",
+        found: "single writer",
+    },
+    Mistake {
+        name: "moesi-owner-not-invalidated",
+        story: "A store to an owned line takes it from the owner but leaves the sharers their copies.",
+        protocol: "moesi",
+        changes: &[("acks = count(sharers - { sender })) to owner, send Inv (requestor = sender) to sharers - { sender }, owner", "acks = 0) to owner, owner")],
+        system: "three_caches",
+        found: "single writer",
+    },
+];
+
+impl Mistake {
+    /// The text with the mistake.
+    pub fn text(&self) -> String {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let path = root.join(format!("protocols/{}.coh", self.protocol));
+        let mut text = std::fs::read_to_string(path).unwrap();
+        for (from, to) in self.changes {
+            assert!(
+                text.contains(from),
+                "{}: the text does not say `{from}`",
+                self.name
+            );
+            text = text.replace(from, to);
+        }
+        text
+    }
+}
