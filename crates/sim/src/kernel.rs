@@ -298,7 +298,7 @@ mod tests {
             ], 0..600)) {
             let mut queue = Queue::new();
             let mut map = BTreeMap::new();
-            let mut pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
+            let pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);
                 prop_assert_eq!(queue.pop(), expected);
                 Ok(())

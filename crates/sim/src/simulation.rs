@@ -338,7 +338,7 @@ impl Simulation {
     /// A core issues its next access at a time not before now.
     #[inline]
     pub(crate) fn issue(&mut self, cache: u8, at: Time) {
-        let Some(next) = self.traffic.next() else {
+        let Some(next) = self.traffic.draw() else {
             return;
         };
         self.in_flight += 1;

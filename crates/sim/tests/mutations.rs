@@ -52,7 +52,7 @@ fn every_mistake_shows() {
         let shows = shows(mistake);
         println!("{}: {shows:?} (checker: {})", mistake.name, mistake.found);
         if shows == Shows::No {
-            missed.push(mistake.name);
+            missed.push(format!("{}: {}", mistake.name, mistake.story));
         }
     }
     assert!(missed.is_empty(), "{missed:?}");

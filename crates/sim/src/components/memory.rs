@@ -14,7 +14,7 @@ pub struct Memory {
 }
 
 enum Kind {
-    Dram(Dram, Vec<Channel>),
+    Dram(Box<Dram>, Vec<Channel>),
     Bram {
         latency: Time,
         per_line: Time,
@@ -88,10 +88,11 @@ impl Memory {
                 let lines_per_row = (dram.row_bytes.value as u32 / line_bytes).max(1);
                 let chunk = line / count / lines_per_row;
                 let banks = channel.banks.len() as u32;
-                // Neighbouring rows of the address space lie in different banks; the upper bits
-                // are mixed in, so that a stride of all banks does not stay in one.
+                // Neighbouring rows of the address space lie in different banks; all upper bits
+                // are mixed in, so that no power of two as a stride stays in one bank.
                 let row = chunk / banks;
-                let bank = &mut channel.banks[((chunk ^ row) % banks) as usize];
+                let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
+                let bank = &mut channel.banks[((chunk ^ folded) % banks) as usize];
                 let mut ready = bank.ready.max(now + dram.controller.value / 2);
                 if bank.row == row {
                     self.row_hits += 1;

@@ -94,7 +94,7 @@ impl Traffic {
 
     /// What is accessed next, by whichever core asks; `None` when all is given out.
     #[inline]
-    pub fn next(&mut self) -> Option<Next> {
+    pub fn draw(&mut self) -> Option<Next> {
         if self.issued == self.workload.accesses {
             return None;
         }

@@ -3,6 +3,8 @@
 //! A [`Platform`] is plain data, so any front end can fill or override it;
 //! [`Platform::quantities`] lists every quantity by name.
 
+mod machines;
+
 use crate::kernel::{Time, NANOSECOND, SECOND};
 
 /// What a number counts.
@@ -142,7 +144,7 @@ pub struct Bram {
 #[derive(Clone, Debug)]
 pub enum Memory {
     /// Off-chip, with banks and open rows.
-    Dram(Dram),
+    Dram(Box<Dram>),
     /// On-chip.
     Bram(Bram),
 }

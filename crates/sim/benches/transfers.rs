@@ -1,0 +1,104 @@
+//! Simulated line transfers per second of host time: one pass of reads over a region that is far
+//! larger than the cache, so that each line is one miss with all its messages.
+//!
+//! Prints one line per case. `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise.
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::text;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::kernel::Queue;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{Setup, Simulation};
+use std::time::Instant;
+
+/// Peak memory of this process in MiB, where the system tells.
+fn peak_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.unwrap_or(0) / 1024
+}
+
+fn bare_events() {
+    let mut queue: Queue<u64> = Queue::new();
+    let events = 40_000_000u64;
+    for event in 0..400 {
+        queue.push(event * 331, event);
+    }
+    let begin = Instant::now();
+    let mut sum = 0u64;
+    for _ in 0..events {
+        let Some((time, event)) = queue.pop() else {
+            break;
+        };
+        sum = sum.wrapping_add(event);
+        // Delays as in a machine: a few hundred nanoseconds, spread.
+        queue.push(time + 20_000 + (event * 7919 + time * 31) % 400_000, event);
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "bare events:        {:6.1} million per second (sum {sum})",
+        events as f64 / seconds / 1e6
+    );
+}
+
+fn main() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    let source = std::fs::read_to_string(root).expect("the protocol text is there");
+    let protocol = text::parse(&source).unwrap_or_else(|_| panic!("the protocol text is wrong"));
+    let mib = std::env::var("COHKIT_BENCH_MIB");
+    let mib: u32 = mib.ok().and_then(|mib| mib.parse().ok()).unwrap_or(1024);
+    let lines = mib * 8192;
+    bare_events();
+    let cases = [
+        (
+            "sequential read",
+            Pattern::Sequential,
+            Access::Load,
+            Level::Versions,
+        ),
+        (
+            "  oracle off",
+            Pattern::Sequential,
+            Access::Load,
+            Level::Off,
+        ),
+        (
+            "random read",
+            Pattern::Random,
+            Access::Load,
+            Level::Versions,
+        ),
+        (
+            "sequential write",
+            Pattern::Sequential,
+            Access::Store,
+            Level::Versions,
+        ),
+    ];
+    for (name, pattern, access, oracle) in cases {
+        let workload = Workload::pass(pattern, access, lines, 32, 4);
+        let setup = Setup::new(protocol.clone(), Platform::enzian_ddr(), workload);
+        let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
+        setup.oracle = oracle;
+        let mut simulation =
+            Simulation::new(&setup, None).unwrap_or_else(|error| panic!("{error}"));
+        let begin = Instant::now();
+        if let Err(failure) = simulation.run() {
+            panic!("{failure}");
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        let statistics = simulation.statistics();
+        let get = |name: &str| statistics.get(name).unwrap_or(f64::NAN);
+        println!(
+            "{name:<20}{:6.2} million transfers per second; {:.1} events each; {:.2} GiB/s simulated, \
+             mean latency {:.0} ns; peak {} MiB",
+            f64::from(lines) / seconds / 1e6,
+            get("events") / f64::from(lines),
+            get("bandwidth_bytes_per_s") / f64::from(1 << 30),
+            get("latency_mean_ns"),
+            peak_mib()
+        );
+    }
+}
