@@ -210,7 +210,7 @@ fn random_models_are_worth_checking() {
         "drain parts large",
         "no deadlock",
         "values in range",
-        "invariant `claim`",
+        "claim",
     ] {
         let count: i32 = seen
             .iter()

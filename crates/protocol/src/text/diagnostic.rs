@@ -69,6 +69,10 @@ codes! {
     NeverReceived "never-received",
     /// A state waits for a message that it does not take.
     WaitsInVain "waits-in-vain",
+    /// An access is under way in a state that waits for nothing.
+    UnsaidWait "unsaid-wait",
+    /// An access that is begun and never performed.
+    NeverPerformed "never-performed",
     /// `holds` in a state that holds the line anyway.
     RedundantHolds "redundant-holds",
     /// A row that an earlier row always comes before.

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 mod controller;
 mod expression;
+mod pending;
 mod policy;
 
 /// The names of one name space with their indices.

@@ -189,6 +189,14 @@ impl<'a> Resolver<'a, '_> {
         }
         if !agent.body.broken {
             self.waits_in_vain(&reading.controller);
+            if side == Side::Remote {
+                pending::check(
+                    &reading.controller,
+                    &self.messages,
+                    &self.channels,
+                    self.sink,
+                );
+            }
         }
         (reading.controller, reading.states)
     }
@@ -824,4 +832,19 @@ impl<'a> Reading<'a> {
             message,
         }
     }
+}
+
+/// The messages that a state takes.
+pub(super) fn takes(
+    controller: &Controller,
+    state: StateId,
+) -> impl Iterator<Item = MessageId> + '_ {
+    let rows = controller
+        .rules
+        .iter()
+        .filter(move |row| row.state == state && matches!(row.effect, Effect::Take { .. }));
+    rows.filter_map(|row| match row.event {
+        Event::Message(message) => Some(message),
+        _ => None,
+    })
 }

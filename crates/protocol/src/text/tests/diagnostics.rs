@@ -553,7 +553,7 @@ fn values_out_of_range() {
         #                  ^ out-of-range: 8 is out of range
         #                          ^^^^^ out-of-range: the number is out of range
         #                                                ^ type: expected a remote, found a number
-          M | store | send Get (x = 1) | I
+          M | store | send Get (x = 1) | M
         #                       ^ fields: `Get` has no field `x`
     "#]]);
 }
@@ -800,6 +800,31 @@ fn never_received() {
         #                      ^^^^ never-received: there is no state in which the remote takes `Dead`
     "#]],
     );
+}
+
+#[test]
+fn accesses_under_way() {
+    text(expect![[r#"
+          protocol test
+          line 64 bytes
+          channels { request remote -> home; grant home -> remote }
+          messages { request: Get, Write (store); grant: Data (line), Written }
+          remote cache {
+            states { I; M reads writes dirty; G; W waits Written }
+        #                                     ^ unsaid-wait: a store is under way in `G`, which does not say what it waits for
+            I | store      | send Get   | G
+            G | Data       |            | M
+            I | write_line | send Write | W
+        #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: a write_line that begins here is never performed
+            W | Written    |            | I
+          }
+          home directory {
+            states { H }
+            H | Get   | send Data           | stay
+            H | Write | write, send Written | stay
+          }
+          system one { remotes 1; lines 1 }
+    "#]]);
 }
 
 #[test]

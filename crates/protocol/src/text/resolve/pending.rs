@@ -1,0 +1,147 @@
+//! Accesses that a remote has begun and not yet ended.
+//!
+//! A remote that has sent a request waits. If its state does not say so, the checker would take it for
+//! stable and a lost request for rest; so a state in which an access is pending must say what it waits for,
+//! and every access must end somewhere.
+
+use super::controller::takes;
+use super::*;
+use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
+use crate::protocol::{Channel, Class, Message, Right, StateId};
+use rustc_hash::FxHashSet;
+
+/// One remote's table, and what its rows mean for pending accesses.
+struct Accesses<'c> {
+    controller: &'c Controller,
+    /// Whether each message asks the home for something.
+    asks: Vec<bool>,
+}
+
+/// Reports states that wait and do not say so, and accesses that never end.
+pub(super) fn check(
+    controller: &Controller,
+    messages: &[Message],
+    channels: &[Channel],
+    sink: &mut Sink,
+) {
+    let asks = |message: &Message| {
+        matches!(
+            channels[message.channel.index()].class,
+            None | Some(Class::Request)
+        )
+    };
+    let accesses = Accesses {
+        controller,
+        asks: messages.iter().map(asks).collect(),
+    };
+    let mut silent = FxHashSet::default();
+    for (access, name) in Access::ALL {
+        let Some((pending, ends)) = accesses.pending(access) else {
+            continue;
+        };
+        for state in &pending {
+            let declared = &controller.states[state.index()];
+            if declared.waits.is_empty() && silent.insert(*state) {
+                let text = format!(
+                    "a {name} is under way in `{}`, which does not say what it waits for",
+                    declared.name
+                );
+                let mut taken: Vec<&str> = takes(controller, *state)
+                    .map(|message| messages[message.index()].name.as_str())
+                    .collect();
+                taken.sort_unstable();
+                taken.dedup();
+                sink.push(
+                    Diagnostic::new(Code::UnsaidWait, declared.span, text).label(format!(
+                        "add `waits` and what ends it; it takes: {}",
+                        taken.join(", ")
+                    )),
+                );
+            }
+        }
+        if !ends {
+            let row = accesses.begins(access).next();
+            let span = row.map_or(controller.span, |row| row.span);
+            let text = format!("a {name} that begins here is never performed");
+            sink.push(
+                Diagnostic::new(Code::NeverPerformed, span, text)
+                    .label("no row that ends it gives the right it needs, or says `done`"),
+            );
+        }
+    }
+}
+
+impl<'c> Accesses<'c> {
+    /// The rows in which an access asks the home for something.
+    fn begins(&self, access: Access) -> impl Iterator<Item = &'c Rule> + '_ {
+        self.controller.rules.iter().filter(move |row| {
+            let Effect::Take { body, next } = &row.effect else {
+                return false;
+            };
+            let asks = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if self.asks[message.index()]);
+            row.event == Event::Access(access)
+                && next.is_some_and(|next| next != row.state)
+                && body.iter().any(asks)
+        })
+    }
+
+    /// The states in which an access is pending, and whether some row ends it;
+    /// `None` if it never asks for anything.
+    fn pending(&self, access: Access) -> Option<(Vec<StateId>, bool)> {
+        let mut states: Vec<StateId> = Vec::new();
+        let mut ends = false;
+        let mut any = false;
+        for row in self.begins(access) {
+            any = true;
+            self.step(access, row, &mut states, &mut ends);
+        }
+        let mut next = 0;
+        while let Some(&state) = states.get(next) {
+            next += 1;
+            let rows = self
+                .controller
+                .rules
+                .iter()
+                .filter(|row| row.state == state);
+            for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
+                self.step(access, row, &mut states, &mut ends);
+            }
+        }
+        any.then_some((states, ends))
+    }
+
+    /// Follows a row in which the access is pending.
+    fn step(&self, access: Access, row: &Rule, states: &mut Vec<StateId>, ends: &mut bool) {
+        let Effect::Take { body, next } = &row.effect else {
+            return;
+        };
+        let to = next.unwrap_or(row.state);
+        if body.contains(&Statement::Done) || self.performed(access, to) {
+            *ends = true;
+        } else if !self.given_up(access, to) && !states.contains(&to) {
+            states.push(to);
+        }
+    }
+
+    /// Whether the access is performed by reaching a state.
+    fn performed(&self, access: Access, to: StateId) -> bool {
+        let right = self.controller.states[to.index()].right;
+        match access {
+            Access::Load | Access::ReadOnce => right >= Right::Read,
+            Access::Store | Access::WriteLine | Access::WritePartial => right == Right::Write,
+            Access::Evict | Access::Demote | Access::Clean => self.begun_from(to),
+        }
+    }
+
+    /// Whether a state is one in which accesses begin, so that what was pending is over and may be tried again.
+    fn given_up(&self, access: Access, to: StateId) -> bool {
+        let again = |row: &Rule| row.state == to && row.event == Event::Access(access);
+        to == StateId(0) || self.controller.rules.iter().any(again)
+    }
+
+    fn begun_from(&self, to: StateId) -> bool {
+        let state: &State = &self.controller.states[to.index()];
+        let begins = |row: &Rule| row.state == to && matches!(row.event, Event::Access(_));
+        to == StateId(0) || (state.waits.is_empty() && self.controller.rules.iter().any(begins))
+    }
+}
