@@ -76,6 +76,8 @@ def _table(name: str, rows: Sequence[Result]) -> str:
     for first, *numbers, use in lines:
         cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:4], strict=True)]
         text += "  ".join(["", f"{first:<{widths[0]}}", *cells, use]) + "\n"
+    if EXPERIMENTS[name].note:
+        text += f"\n{EXPERIMENTS[name].note}"
     return text
 
 

@@ -87,11 +87,15 @@ def shipped(name: str) -> Protocol:
     True
 
     """
-    file = f"{_FOLDER}{name}.coh"
-    text = dict(_cohkit.shipped()).get(file)
-    if text is None:
+    if name not in shipped_names():
         raise InputError(f"no protocol `{name}` is shipped; there are {', '.join(shipped_names())}")
-    return parse(text, file=file)
+    file = f"{_FOLDER}{name}.coh"
+    return parse(shipped_file(file), file=file)
+
+
+def shipped_file(file: str) -> str:
+    """Give the text of a file of the repository that comes with the package."""
+    return dict(_cohkit.shipped())[file]
 
 
 def shipped_names() -> list[str]:

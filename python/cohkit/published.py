@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from cohkit import _cohkit
 from cohkit.errors import InputError
+from cohkit.protocols import shipped_file
 from cohkit.units import quantity
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Published:
     @classmethod
     def shipped(cls) -> Published:
         """Give the numbers that come with the package."""
-        return cls(dict(_cohkit.shipped())[_FILE], file=_FILE)
+        return cls(shipped_file(_FILE), file=_FILE)
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> Published:

@@ -13,6 +13,7 @@ import pytest
 
 import cohkit
 from cohkit import _cohkit
+from cohkit.experiments import eci_home
 
 EXAMPLE_FREE = {"Error", "Protocol", "__version__", "types"}
 
@@ -24,8 +25,8 @@ def test_everything_public_has_an_example(name: str) -> None:
 
 def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
     shipped = dict(_cohkit.shipped())
-    found = sorted([*root.glob("protocols/*.coh"), *root.glob("experiments/*.toml")])
-    assert list(shipped) == [str(file.relative_to(root)) for file in found]
+    found = [*root.glob("experiments/*.toml"), *root.glob("protocols/*.coh"), root / eci_home.BASE]
+    assert sorted(shipped) == sorted(str(file.relative_to(root)) for file in found)
     for file, text in shipped.items():
         assert (root / file).read_text() == text, f"`make setup` after a change of {file}"
 

@@ -141,3 +141,7 @@ def test_a_command_without_the_package_says_so(tmp_path: Path) -> None:
 def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) -> None:
     done = subprocess.run([sys.executable, "-m", "cohkit", "--version"], capture_output=True, text=True, check=False)
     assert done.stdout == cohkit_command("--version").stdout == f"cohkit {__version__}\n"
+
+
+def test_what_is_to_be_known_of_an_experiment_stands_below_its_table(cohkit_command: Command) -> None:
+    assert cohkit_command("reproduce", "eci-home").stdout.endswith(f"prediction\n\n{EXPERIMENTS['eci-home'].note}")

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = files![
     "protocols/moesi.coh",
     "protocols/msi-policy.coh",
     "protocols/msi.coh",
+    "tests/construction/base.coh",
 ];
 
 /// The shipped files: `(path, text)`.

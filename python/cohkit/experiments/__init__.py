@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 class Experiment(NamedTuple):
-    """A published table or figure: what it shows, and the work that gives our numbers."""
+    """A published table or figure: what it shows, the work that gives our numbers, and what to know of them."""
 
     title: str
     run: Callable[[], list[Ours]]
+    note: str = ""
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "eci-home": Experiment(eci_home.TITLE, eci_home.run),
+    "eci-home": Experiment(eci_home.TITLE, eci_home.run, eci_home.NOTE),
 }
 """All experiments, in the order in which `all` runs them."""
