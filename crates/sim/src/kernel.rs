@@ -17,7 +17,7 @@ pub const NANOSECOND: Time = 1_000;
 pub const SECOND: Time = 1_000_000_000_000;
 
 /// A bucket spans `1 << SPAN` picoseconds: about as long as machines have between two events.
-const SPAN: u32 = 10;
+const SPAN: u32 = 9;
 /// Buckets in the wheel, a power of two of at most 4096: the bitmap has one word of summary.
 const BUCKETS: u64 = 4096;
 const NONE: u32 = u32::MAX;
@@ -220,6 +220,14 @@ impl<E: Copy> Queue<E> {
         self.occupied[place / 64] &= !(1 << (place % 64));
         if self.occupied[place / 64] == 0 {
             self.summary &= !(1 << (place / 64));
+        }
+        if self.nodes[index as usize].next == NONE {
+            // Alone, as most are.
+            let node = self.nodes[index as usize];
+            self.nodes[index as usize].next = self.free;
+            self.free = index;
+            self.current.push((node.time, node.event));
+            return true;
         }
         while index != NONE {
             let node = self.nodes[index as usize];

@@ -10,14 +10,14 @@ use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
 use crate::agents::remote::Cache;
 use crate::components::link::Direction;
-use crate::components::memory::Memory;
+use crate::components::memory;
 use crate::components::traffic::{Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
-use crate::platform::{Platform, Quantity};
+use crate::platform::{Memory, Platform, Quantity};
 use crate::statistics::{Counters, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -180,11 +180,13 @@ pub struct Simulation {
     pub(crate) home: Program,
     pub(crate) caches: Vec<Cache>,
     pub(crate) units: Vec<Unit>,
+    /// Bits of a line's number that choose its slice, and those above that choose its unit.
+    pub(crate) unit_bits: (u32, u32),
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
     pub(crate) up: Vec<Direction>,
     pub(crate) down: Vec<Direction>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: memory::Memory,
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
     pub(crate) device: Device,
@@ -231,11 +233,15 @@ impl Simulation {
             remote: Program::new(protocol, &protocol.remote, remotes, false)?,
             home: Program::new(protocol, &setup.home, remotes, true)?,
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
+            unit_bits: (
+                platform.home.slices.value.trailing_zeros(),
+                platform.home.units.value.trailing_zeros(),
+            ),
             units: (0..units).map(|_| Unit::default()).collect(),
             directory: Paged::new(0),
             up: (0..remotes).map(direction).collect(),
             down: (0..remotes).map(direction).collect(),
-            memory: Memory::new(&platform.memory, protocol.line_bytes),
+            memory: memory::Memory::new(&platform.memory, protocol.line_bytes),
             data: Data::new(protocol.line_bytes),
             oracle: Oracle::new(setup.oracle),
             device: Device::new(&setup.device),
@@ -633,8 +639,23 @@ fn check(setup: &Setup) -> Result<(), String> {
     within("remotes", platform.remotes.into(), 1, 8)?;
     within("cache.ways", value(&platform.cache.ways), 1, 16)?;
     within("cache.sets", value(&platform.cache.sets), 1, 1 << 24)?;
-    if !value(&platform.cache.sets).is_power_of_two() {
-        return Err("cache.sets must be a power of two".into());
+    let mut powers = vec![
+        ("cache.sets", &platform.cache.sets),
+        ("home.slices", &platform.home.slices),
+        ("home.units", &platform.home.units),
+    ];
+    if let Memory::Dram(dram) = &platform.memory {
+        powers.extend([
+            ("dram.channels", &dram.channels),
+            ("dram.banks", &dram.banks),
+            ("dram.row_bytes", &dram.row_bytes),
+        ]);
+    }
+    for (name, quantity) in powers {
+        if !quantity.value.is_power_of_two() {
+            let value = quantity.value;
+            return Err(format!("{name} must be a power of two, not {value}"));
+        }
     }
     within("link.links", value(&platform.link.links), 1, 64)?;
     within("home.slices", value(&platform.home.slices), 1, 64)?;

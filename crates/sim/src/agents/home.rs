@@ -75,9 +75,10 @@ impl Simulation {
     /// The unit that a line belongs to.
     #[inline]
     fn unit_of(&self, line: Line) -> usize {
-        let slices = self.platform.home.slices.value as u32;
-        let units = self.platform.home.units.value as u32;
-        ((line % slices) * units + line / slices % units) as usize
+        let (slice_bits, unit_bits) = self.unit_bits;
+        let slice = line & ((1 << slice_bits) - 1);
+        let unit = line >> slice_bits & ((1 << unit_bits) - 1);
+        ((slice << unit_bits) + unit) as usize
     }
 
     fn line_of(&self, work: Work) -> Line {
@@ -449,7 +450,7 @@ impl Simulation {
 
     #[inline]
     fn operate(&mut self, at: Time, line: Line) -> Time {
-        self.memory.operate(at, line, self.line_bytes)
+        self.memory.operate(at, line)
     }
 
     fn start_write(&mut self, number: usize, ready: Time, line: Line) {

@@ -14,12 +14,45 @@ pub struct Memory {
 }
 
 enum Kind {
-    Dram(Box<Dram>, Vec<Channel>),
+    Dram(Timing, Vec<Channel>),
     Bram {
         latency: Time,
         per_line: Time,
         ports: Vec<Time>,
     },
+}
+
+/// A DRAM's quantities, ready for use. Numbers of channels, banks and lines per row are powers of two.
+struct Timing {
+    channel_bits: u32,
+    bank_bits: u32,
+    row_bits: u32,
+    column: Time,
+    activate: Time,
+    precharge: Time,
+    open_for: Time,
+    /// Of one line on the data bus.
+    burst: Time,
+    /// Controller and wires, there and back.
+    way: (Time, Time),
+}
+
+impl Timing {
+    fn new(dram: &Dram, line_bytes: u32) -> Timing {
+        let bits = |value: u64| value.max(1).trailing_zeros();
+        let controller = dram.controller.value;
+        Timing {
+            channel_bits: bits(dram.channels.value),
+            bank_bits: bits(dram.banks.value),
+            row_bits: bits(dram.row_bytes.value / u64::from(line_bytes)),
+            column: dram.column.value,
+            activate: dram.activate.value,
+            precharge: dram.precharge.value,
+            open_for: dram.open_for.value,
+            burst: dram.bandwidth.time_of(line_bytes),
+            way: (controller / 2, controller - controller / 2),
+        }
+    }
 }
 
 struct Channel {
@@ -53,7 +86,7 @@ impl Memory {
                     free: 0,
                     banks: banks.clone(),
                 });
-                Kind::Dram(dram.clone(), channels.collect())
+                Kind::Dram(Timing::new(dram, line_bytes), channels.collect())
             }
             platform::Memory::Bram(bram) => Kind::Bram {
                 latency: bram.latency.value,
@@ -69,7 +102,8 @@ impl Memory {
     }
 
     /// Begins an operation on a line now; the result is when it ends.
-    pub fn operate(&mut self, now: Time, line: Line, line_bytes: u32) -> Time {
+    #[inline]
+    pub fn operate(&mut self, now: Time, line: Line) -> Time {
         match &mut self.kind {
             Kind::Bram {
                 latency,
@@ -82,33 +116,35 @@ impl Memory {
                 *port = start + *per_line;
                 start + (*per_line).max(*latency)
             }
-            Kind::Dram(dram, channels) => {
-                let count = channels.len() as u32;
-                let channel = &mut channels[(line % count) as usize];
-                let lines_per_row = (dram.row_bytes.value as u32 / line_bytes).max(1);
-                let chunk = line / count / lines_per_row;
-                let banks = channel.banks.len() as u32;
+            Kind::Dram(timing, channels) => {
+                let count = channels.len();
+                let channel = &mut channels[line as usize & (count - 1)];
                 // Neighbouring rows of the address space lie in different banks; all upper bits
                 // are mixed in, so that no power of two as a stride stays in one bank.
-                let row = chunk / banks;
+                let chunk = line >> timing.channel_bits >> timing.row_bits;
+                let row = chunk >> timing.bank_bits;
                 let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
-                let bank = &mut channel.banks[((chunk ^ folded) % banks) as usize];
-                let mut ready = bank.ready.max(now + dram.controller.value / 2);
-                if bank.row == row {
+                let banks = channel.banks.len();
+                let bank = &mut channel.banks[(chunk ^ folded) as usize & (banks - 1)];
+                let mut ready = bank.ready.max(now + timing.way.0);
+                let closes = bank.ready + timing.open_for;
+                if bank.row == row && ready <= closes {
                     self.row_hits += 1;
                 } else {
                     self.row_misses += 1;
-                    if bank.row != CLOSED {
-                        ready += dram.precharge.value;
+                    if bank.row != CLOSED && ready <= closes {
+                        ready += timing.precharge;
+                    } else if bank.row != CLOSED {
+                        ready = ready.max(closes + timing.precharge);
                     }
-                    ready += dram.activate.value;
+                    ready += timing.activate;
                     bank.row = row;
                 }
-                let burst = dram.bandwidth.time_of(line_bytes);
-                let start = (ready + dram.column.value).max(channel.free);
-                channel.free = start + burst;
-                bank.ready = start + burst - dram.column.value.min(start);
-                start + burst + dram.controller.value - dram.controller.value / 2
+                let start = (ready + timing.column).max(channel.free);
+                channel.free = start + timing.burst;
+                // The next column command may go out while this line is still on its way.
+                bank.ready = start + timing.burst - timing.column;
+                channel.free + timing.way.1
             }
         }
     }

@@ -51,9 +51,9 @@ fn device_home() -> Home {
             (2 * CLOCK, 16 * CLOCK),
             "assumed: 6 clocks of 322 MHz per event",
         ),
-        latency: Quantity::assumed(10 * CLOCK, (4 * CLOCK, 30 * CLOCK), FITTED),
+        latency: Quantity::assumed(20 * CLOCK, (4 * CLOCK, 40 * CLOCK), FITTED),
         waiting: Quantity::assumed(8, (2, 32), "assumed"),
-        memory_path: Quantity::assumed(30 * CLOCK, (10 * CLOCK, 100 * CLOCK), FITTED),
+        memory_path: Quantity::assumed(28 * CLOCK, (10 * CLOCK, 100 * CLOCK), FITTED),
     }
 }
 
@@ -68,6 +68,11 @@ fn ddr4(channels: u64, mega_transfers: u64, controller: u64, source: &str) -> Me
         column: Quantity::given(14_160, bin),
         activate: Quantity::given(14_160, bin),
         precharge: Quantity::given(14_160, bin),
+        open_for: Quantity::assumed(
+            200 * NANOSECOND,
+            (50 * NANOSECOND, 1_000 * NANOSECOND),
+            "assumed: an idle row is closed, since sequential and random latencies differ little",
+        ),
         controller: Quantity::assumed(controller, (controller / 2, controller * 2), FITTED),
     }))
 }
@@ -84,7 +89,7 @@ impl Platform {
             memory: ddr4(
                 2,
                 2400,
-                40 * NANOSECOND,
+                116 * NANOSECOND,
                 "CCKit, figure 5: 2 x DDR4-2400 behind the FPGA home",
             ),
             lines: 1 << 28,
@@ -115,7 +120,7 @@ impl Platform {
             cache: cache(),
             link: link(
                 9_824_737_690,
-                50 * NANOSECOND,
+                45 * NANOSECOND,
                 (30 * NANOSECOND, 100 * NANOSECOND),
                 "CCKit, figure 5: 18.3 GiB/s over both links",
             ),
@@ -129,12 +134,12 @@ impl Platform {
                     FITTED,
                 ),
                 waiting: Quantity::assumed(16, (4, 64), "assumed"),
-                memory_path: Quantity::assumed(5 * NANOSECOND, (0, 20 * NANOSECOND), FITTED),
+                memory_path: Quantity::assumed(15 * NANOSECOND, (0, 30 * NANOSECOND), FITTED),
             },
             memory: ddr4(
                 4,
                 2133,
-                40 * NANOSECOND,
+                54 * NANOSECOND,
                 "CCKit, figure 5: 4 x DDR4-2133, two-socket CPU server",
             ),
             lines: 1 << 28,

@@ -94,9 +94,9 @@ pub struct Link {
 /// The home's units.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// Slices; a line belongs to slice (line mod slices).
+    /// Slices, a power of two; a line belongs to slice (line mod slices).
     pub slices: Quantity,
-    /// Serial units per slice.
+    /// Serial units per slice, a power of two.
     pub units: Quantity,
     /// Time for which one event occupies a unit, picoseconds.
     pub occupancy: Quantity,
@@ -111,11 +111,11 @@ pub struct Home {
 /// DRAM behind a home.
 #[derive(Clone, Debug)]
 pub struct Dram {
-    /// Channels; a line belongs to channel (line mod channels).
+    /// Channels, a power of two; a line belongs to channel (line mod channels).
     pub channels: Quantity,
-    /// Banks per channel.
+    /// Banks per channel, a power of two.
     pub banks: Quantity,
-    /// Bytes of a row, all devices of a channel together.
+    /// Bytes of a row, all devices of a channel together, a power of two.
     pub row_bytes: Quantity,
     /// Bandwidth of one channel, bytes per second.
     pub bandwidth: Quantity,
@@ -125,6 +125,8 @@ pub struct Dram {
     pub activate: Quantity,
     /// Row precharge time, picoseconds.
     pub precharge: Quantity,
+    /// Time after its last use at which an idle row is closed, picoseconds.
+    pub open_for: Quantity,
     /// Controller and wires, both ways together, picoseconds.
     pub controller: Quantity,
 }
@@ -202,6 +204,7 @@ impl Platform {
                 ("dram.column", Picoseconds, &mut dram.column),
                 ("dram.activate", Picoseconds, &mut dram.activate),
                 ("dram.precharge", Picoseconds, &mut dram.precharge),
+                ("dram.open_for", Picoseconds, &mut dram.open_for),
                 ("dram.controller", Picoseconds, &mut dram.controller),
             ]),
             Memory::Bram(bram) => all.extend([

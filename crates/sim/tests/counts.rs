@@ -1,0 +1,184 @@
+//! Numbers that can be worked out on paper.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup, Simulation};
+use cohkit_sim::statistics::Statistics;
+use common::{parse, protocol, source};
+
+const LINES: u32 = 200_000;
+/// Lines that the last-level cache of the machines holds.
+const CACHED: u32 = 8192 * 16;
+
+fn setup(platform: Platform, pattern: Pattern, access: Access) -> Setup {
+    let workload = Workload::pass(pattern, access, LINES, 16, 4);
+    Setup::new(protocol("eci"), platform, workload).unwrap()
+}
+
+fn sent(statistics: &Statistics) -> Vec<(&str, u64)> {
+    let messages = statistics.messages.iter();
+    let messages = messages.filter(|(_, count)| *count > 0);
+    messages
+        .map(|(name, count)| (name.as_str(), *count))
+        .collect()
+}
+
+/// A pass of reads: one request and one grant per line, and one victim per line that is no longer there.
+#[test]
+fn messages_of_a_sequential_read() {
+    for platform in [
+        Platform::enzian_ddr(),
+        Platform::enzian_bram(),
+        Platform::thunderx1_2s(),
+    ] {
+        let statistics = run(&setup(platform, Pattern::Sequential, Access::Load)).unwrap();
+        let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+        let expected = [
+            ("ReadShared", lines),
+            ("VictimShared", victims),
+            ("DataShared", lines),
+        ];
+        assert_eq!(sent(&statistics), expected);
+        let header = 8;
+        let up = statistics.get("link_bytes_to_home").unwrap();
+        let down = statistics.get("link_bytes_from_home").unwrap();
+        assert_eq!(up as u64, (lines + victims) * header);
+        assert_eq!(down as u64, lines * (header + 128));
+    }
+}
+
+/// A pass of writes: the same, but every victim is dirty and carries its line.
+#[test]
+fn messages_of_a_sequential_write() {
+    let setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Store);
+    let statistics = run(&setup).unwrap();
+    let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
+    let expected = [
+        ("ReadExclusive", lines),
+        ("VictimDirty", victims),
+        ("DataExclusive", lines),
+    ];
+    assert_eq!(sent(&statistics), expected);
+    let up = statistics.get("link_bytes_to_home").unwrap();
+    assert_eq!(up as u64, lines * 8 + victims * (8 + 128));
+}
+
+/// Random reads: as many victims as misses beyond what is still in the cache, whatever is drawn.
+#[test]
+fn messages_of_a_random_read() {
+    let setup = setup(Platform::enzian_ddr(), Pattern::Random, Access::Load);
+    let mut simulation = Simulation::new(&setup, None).unwrap();
+    simulation.run().unwrap();
+    let statistics = simulation.statistics();
+    let requests = statistics.sent("ReadShared").unwrap();
+    assert_eq!(statistics.sent("DataShared").unwrap(), requests);
+    let victims = statistics.sent("VictimShared").unwrap();
+    assert_eq!(victims, requests - simulation.lines_cached());
+}
+
+/// With hints ahead, each line is still brought once, and every access finds it there or under way.
+#[test]
+fn hints_bring_each_line_once() {
+    let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+    setup.workload.prefetch = 64;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(statistics.sent("ReadShared"), Some(u64::from(LINES)));
+    assert_eq!(statistics.get("accesses"), Some(f64::from(LINES)));
+}
+
+#[test]
+fn equal_seeds_give_equal_results() {
+    let results = |seed| {
+        let mut setup = common::torture(protocol("moesi"), 3, seed).unwrap();
+        setup.oracle = Level::Versions;
+        format!("{:?}", run(&setup).unwrap())
+    };
+    let side_by_side: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(|| results(7))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    assert!(side_by_side.iter().all(|result| *result == results(7)));
+    assert_ne!(results(8), results(7));
+}
+
+/// The oracle watches and changes nothing.
+#[test]
+fn the_oracle_changes_no_result() {
+    let results = |level| {
+        let mut setup = common::torture(protocol("eci"), 2, 3).unwrap();
+        setup.oracle = level;
+        format!("{:?}", run(&setup).unwrap())
+    };
+    let bytes = results(Level::Bytes);
+    assert_eq!(bytes, results(Level::Versions));
+    assert_eq!(bytes, results(Level::Off));
+}
+
+/// One row of the text changed changes what the simulator does: a clean line goes back with its data.
+#[test]
+fn a_changed_row_changes_the_run() {
+    let text = source("eci");
+    let row = "S                    | evict                    | send VictimShared         | I";
+    assert!(text.contains(row));
+    let changed = text
+        .replace(row, "S | evict | send VictimFull | I")
+        .replace("VictimShared,", "VictimFull (line),");
+    let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+    setup.protocol = parse(&changed);
+    setup.home = cohkit_sim::simulation::home(&setup.protocol, 1).unwrap();
+    let statistics = run(&setup).unwrap();
+    let victims = u64::from(LINES - CACHED);
+    assert_eq!(statistics.sent("VictimFull"), Some(victims));
+    let up = statistics.get("link_bytes_to_home").unwrap();
+    assert_eq!(up as u64, u64::from(LINES) * 8 + victims * (8 + 128));
+}
+
+/// The latency of one access at a time is the sum of its components.
+#[test]
+fn the_latency_of_one_access_is_a_sum() {
+    let platform = Platform::enzian_bram();
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 1000, 1, 1);
+    let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();
+    let statistics = run(&setup).unwrap();
+    let (cache, link, home) = (&platform.cache, &platform.link, &platform.home);
+    let cohkit_sim::platform::Memory::Bram(bram) = &platform.memory else {
+        panic!("it is a BRAM")
+    };
+    let memory = bram.latency.value.max(bram.bandwidth.time_of(128));
+    let sum = cache.request.value
+        + (link.bandwidth.time_of(8) + link.latency.value)
+        + (home.latency.value + home.memory_path.value + memory)
+        + home.latency.value
+        + (link.bandwidth.time_of(8 + 128) + link.latency.value)
+        + cache.fill.value;
+    assert_eq!(statistics.get("latency_mean_ns"), Some(sum as f64 / 1000.0));
+}
+
+#[test]
+fn senseless_setups_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+        change(&mut setup);
+        run(&setup).unwrap_err().to_string()
+    };
+    for (message, change) in [
+        (
+            "cache.sets must be a power of two, not 3",
+            &(|s: &mut Setup| s.platform.cache.sets.value = 3) as &dyn Fn(&mut Setup),
+        ),
+        ("cache.ways must be 1 to 16, not 17", &|s| {
+            s.platform.cache.ways.value = 17
+        }),
+        ("lines of the region must be 1 to 100, not 200000", &|s| {
+            s.platform.lines = 100
+        }),
+        ("cores must be 1 to 4096, not 0", &|s| s.workload.cores = 0),
+        ("remotes must be 1 to 8, not 9", &|s| s.platform.remotes = 9),
+    ] {
+        assert_eq!(refused(change), message);
+    }
+}
