@@ -415,6 +415,16 @@ fn faults_of_a_home_are_found() {
         }
     };
     assert_eq!(violated_by_home(refused), "lock");
+    // An unlock of a line that is not locked is taken.
+    let stray = |home: &mut Controller| {
+        for row in &mut home.rules {
+            if row.event == Event::Unlock && row.effect == Effect::Refuse {
+                let body = vec![Statement::Unlocked];
+                row.effect = Effect::Take { body, next: None };
+            }
+        }
+    };
+    assert_eq!(violated_by_home(stray), "lock");
 }
 
 #[test]

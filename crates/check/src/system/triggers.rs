@@ -443,6 +443,22 @@ impl<'p> System<'p> {
             return Ok(());
         }
         let is = |label: u32| held.clone().is(device.locks.nth(label));
+        // A device may unlock what it has not locked. A home that refuses changes nothing, so only one that
+        // takes it is of interest.
+        let unlocks = "unlocks a line that it has not locked";
+        let consume = vec![self.does(device.agent, &line, unlocks, true)];
+        let present = is(lock::NONE);
+        let trigger = self.home_trigger(&line, l, "takes a stray unlock", present, consume, false);
+        self.react(
+            Event::Unlock,
+            Trigger {
+                taking: vec![error(Violation::new(
+                    "lock",
+                    "the home takes an unlock of a line that is not locked",
+                ))],
+                ..trigger
+            },
+        )?;
         let consume = vec![self.does(device.agent, &line, "unlocks", true)];
         let present = is(lock::READ).or(is(lock::WRITE));
         let trigger = self.home_trigger(&line, l, "takes the unlock", present, consume, false);
