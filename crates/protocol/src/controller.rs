@@ -325,14 +325,17 @@ pub enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Binary operators of expressions. `Add` and `Subtract` on sets are union and difference;
-/// on numbers a result outside `0 .. 65535` or, when stored, outside the variable's type is an error
-/// of the protocol.
+/// Binary operators of expressions. Amounts may go below zero while an expression is evaluated;
+/// stored in a variable that cannot hold them, they are an error of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {
     Add,
     Subtract,
+    /// Of sets, written `+`.
+    Union,
+    /// Of sets, written `-`.
+    Difference,
     Equal,
     NotEqual,
     Less,

@@ -92,7 +92,7 @@ pub enum Fault {
     },
     /// A message is sent to `none`.
     NoReceiver(MessageId),
-    /// An amount fell below zero or above 65535.
+    /// An amount left the numbers there are, or a remote is named that does not exist.
     Arithmetic,
     /// A table has no such entry, or could not compute it.
     Table(u16),
@@ -260,9 +260,8 @@ impl Run<'_, '_> {
                     self.store(variable.0, 0, value)?;
                 }
                 Statement::AssignElement(variable, remote, value) => {
-                    let remote = self.eval(remote)?;
+                    let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
                     let value = self.eval(value)?;
-                    let element = remote.checked_sub(1).ok_or(Fault::Arithmetic)?;
                     self.store(variable.0, element, value)?;
                 }
                 Statement::ForEach { condition, body } => {
@@ -307,7 +306,7 @@ impl Run<'_, '_> {
     ) -> Result<(), Fault> {
         let fields = fields
             .iter()
-            .map(|field| self.eval(field))
+            .map(|field| u16::try_from(self.eval(field)?).map_err(|_| Fault::Arithmetic))
             .collect::<Result<Vec<_>, _>>()?;
         let mut push = |to| {
             self.acts.push(Act::Send {
@@ -319,13 +318,11 @@ impl Run<'_, '_> {
         match to {
             Target::Home => push(Receiver::Home),
             Target::Remote(remote) => {
-                let remote = self
-                    .eval(remote)?
-                    .checked_sub(1)
-                    .ok_or(Fault::NoReceiver(message))?;
+                let remote = self.remote(remote)?.ok_or(Fault::NoReceiver(message))?;
+                let to = Receiver::Remote(remote);
                 self.acts.push(Act::Send {
                     message,
-                    to: Receiver::Remote(remote as u8),
+                    to,
                     fields,
                 });
             }
@@ -345,61 +342,72 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn store(&mut self, variable: u16, element: u16, value: u16) -> Result<(), Fault> {
+    /// The index of the remote an expression names; `None` for `none`.
+    fn remote(&mut self, expression: &Expression) -> Result<Option<u8>, Fault> {
+        match self.eval(expression)? {
+            0 => Ok(None),
+            value => match u8::try_from(value - 1) {
+                Ok(index) if index < self.machine.remotes => Ok(Some(index)),
+                _ => Err(Fault::Arithmetic),
+            },
+        }
+    }
+
+    fn store(&mut self, variable: u16, element: u8, value: i32) -> Result<(), Fault> {
         let max = match self.machine.controller.variables[variable as usize].ty {
             Type::Range { max } | Type::PerRemote { max } => max,
             Type::Count | Type::Remote => u16::from(self.machine.remotes),
             Type::Bool => 1,
             Type::RemoteSet => (1 << self.machine.remotes) - 1,
         };
-        if value > max || element >= u16::from(self.machine.remotes).max(1) {
-            return Err(Fault::OutOfRange {
-                variable,
-                value: i32::from(value),
-            });
+        match u16::try_from(value) {
+            Ok(fitting) if fitting <= max => {
+                self.configuration.slots[self.machine.slot(variable) + element as usize] = fitting;
+                Ok(())
+            }
+            _ => Err(Fault::OutOfRange { variable, value }),
         }
-        self.configuration.slots[self.machine.slot(variable) + element as usize] = value;
-        Ok(())
     }
 
-    fn eval(&mut self, expression: &Expression) -> Result<u16, Fault> {
-        let one_more = |index: Option<u8>| index.map_or(0, |index| u16::from(index) + 1);
+    fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
+        let one_more = |index: Option<u8>| index.map_or(0, |index| i32::from(index) + 1);
         Ok(match expression {
-            Expression::Constant(value) => *value,
+            Expression::Constant(value) => i32::from(*value),
             Expression::None | Expression::Empty => 0,
             Expression::Own => one_more(self.occasion.own),
             Expression::Sender => one_more(self.occasion.sender),
-            Expression::Each => self.each,
-            Expression::State => self.configuration.state,
+            Expression::Each => i32::from(self.each),
+            Expression::State => i32::from(self.configuration.state),
             Expression::Variable(variable) => {
-                self.configuration.slots[self.machine.slot(variable.0)]
+                i32::from(self.configuration.slots[self.machine.slot(variable.0)])
             }
             Expression::Element(variable, remote) => {
-                let element = self.eval(remote)?.checked_sub(1).ok_or(Fault::Arithmetic)?;
-                self.configuration.slots[self.machine.slot(variable.0) + element as usize]
+                let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
+                let slot = self.machine.slot(variable.0) + element as usize;
+                i32::from(self.configuration.slots[slot])
             }
-            Expression::Field(field) => *self
-                .occasion
-                .fields
-                .get(*field as usize)
-                .ok_or(Fault::Arithmetic)?,
+            Expression::Field(field) => {
+                let field = self.occasion.fields.get(*field as usize);
+                i32::from(*field.ok_or(Fault::Arithmetic)?)
+            }
             Expression::Table(table, index) => {
                 let index = self.eval(index)?;
-                self.tables.get(*table, index)?
+                let index = u16::try_from(index).map_err(|_| Fault::Table(*table))?;
+                i32::from(self.tables.get(*table, index)?)
             }
             Expression::Singleton(remote) => match self.eval(remote)? {
                 0 => 0,
                 remote => 1 << (remote - 1),
             },
-            Expression::Count(set) => self.eval(set)?.count_ones() as u16,
+            Expression::Count(set) => self.eval(set)?.count_ones() as i32,
             Expression::In(remote, set) => {
                 let remote = self.eval(remote)?;
                 let set = self.eval(set)?;
-                u16::from(remote != 0 && set >> (remote - 1) & 1 != 0)
+                i32::from(remote != 0 && set >> (remote - 1) & 1 != 0)
             }
-            Expression::All(condition) => u16::from(self.quantify(condition, false)?),
-            Expression::Any(condition) => u16::from(!self.quantify(condition, true)?),
-            Expression::Not(operand) => u16::from(self.eval(operand)? == 0),
+            Expression::All(condition) => i32::from(self.quantify(condition, false)?),
+            Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
+            Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
         })
     }
@@ -424,7 +432,7 @@ impl Run<'_, '_> {
         operator: Operator,
         left: &Expression,
         right: &Expression,
-    ) -> Result<u16, Fault> {
+    ) -> Result<i32, Fault> {
         let a = self.eval(left)?;
         match operator {
             Operator::And if a == 0 => return Ok(0),
@@ -432,10 +440,10 @@ impl Run<'_, '_> {
             _ => {}
         }
         let b = self.eval(right)?;
-        let truth = u16::from;
+        let truth = i32::from;
         Ok(match operator {
-            Operator::Add if is_set(self.machine.controller, left) => a | b,
-            Operator::Subtract if is_set(self.machine.controller, left) => a & !b,
+            Operator::Union => a | b,
+            Operator::Difference => a & !b,
             Operator::Add => a.checked_add(b).ok_or(Fault::Arithmetic)?,
             Operator::Subtract => a.checked_sub(b).ok_or(Fault::Arithmetic)?,
             Operator::Equal => truth(a == b),
@@ -446,17 +454,5 @@ impl Run<'_, '_> {
             Operator::GreaterOrEqual => truth(a >= b),
             Operator::And | Operator::Or => truth(b != 0),
         })
-    }
-}
-
-/// Whether an expression denotes a set of remotes.
-pub fn is_set(controller: &Controller, expression: &Expression) -> bool {
-    match expression {
-        Expression::Empty | Expression::Singleton(_) => true,
-        Expression::Variable(variable) => {
-            controller.variables[variable.index()].ty == Type::RemoteSet
-        }
-        Expression::Binary(Operator::Add | Operator::Subtract, left, _) => is_set(controller, left),
-        _ => false,
     }
 }

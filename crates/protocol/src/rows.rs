@@ -243,8 +243,8 @@ impl Words<'_> {
                     LessOrEqual => ("<=", 4),
                     Greater => (">", 4),
                     GreaterOrEqual => (">=", 4),
-                    Add => ("+", 5),
-                    Subtract => ("-", 5),
+                    Add | Union => ("+", 5),
+                    Subtract | Difference => ("-", 5),
                 };
                 // `and`, `or`, `+` and `-` group to the left; comparisons do not group.
                 let left_surroundings = if binding == 4 { 4 } else { binding - 1 };

@@ -78,7 +78,7 @@ impl<'p> System<'p> {
                 let field = context.fields.get(usize::from(*i));
                 field.is_some_and(|(_, ty)| *ty == ValueType::RemoteSet)
             }
-            Expression::Binary(Operator::Add | Operator::Subtract, a, _) => self.is_set(context, a),
+            Expression::Binary(Operator::Union | Operator::Difference, ..) => true,
             _ => false,
         }
     }
@@ -187,7 +187,8 @@ impl<'p> System<'p> {
                     Operator::Greater => x.gt(y),
                     Operator::GreaterOrEqual => x.ge(y),
                     Operator::Subtract => (x - y).is_not(0),
-                    Operator::Add | Operator::And | Operator::Or => (x + y).is_not(0),
+                    // Sets, and what the arms above took, do not come here.
+                    _ => (x + y).is_not(0),
                 }
             }
             _ => self.number(context, e).is_not(0),
@@ -210,11 +211,11 @@ impl<'p> System<'p> {
                 let members = context.fields[usize::from(*i)].0.clone();
                 ((members / powers.of(remote)) % 2).is(1)
             }
-            E::Binary(Operator::Add, a, b) => {
+            E::Binary(Operator::Union, a, b) => {
                 let a = self.member(context, a, remote.clone());
                 a.or(self.member(context, b, remote))
             }
-            E::Binary(Operator::Subtract, a, b) => {
+            E::Binary(Operator::Difference, a, b) => {
                 let a = self.member(context, a, remote.clone());
                 a.and(!self.member(context, b, remote))
             }

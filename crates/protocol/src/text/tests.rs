@@ -131,7 +131,7 @@ fn rows_of_a_directory_protocol_become_rules() {
     };
     assert!(matches!(
         **others,
-        Expression::Binary(Operator::Subtract, ..)
+        Expression::Binary(Operator::Difference, ..)
     ));
     assert!(matches!(
         body[1],

@@ -135,12 +135,14 @@ impl<'a> Resolver<'a, '_> {
             }
             ExprKind::Binary(operator, left, right) => {
                 let result = self.operands(*operator, left, right, scope)?;
-                let kind = match operator {
-                    Operator::Add | Operator::Subtract => result.2,
-                    _ => Kind::Bool,
+                let (operator, kind) = match (operator, result.2) {
+                    (Operator::Add, Kind::Set) => (Operator::Union, Kind::Set),
+                    (Operator::Subtract, Kind::Set) => (Operator::Difference, Kind::Set),
+                    (Operator::Add | Operator::Subtract, kind) => (*operator, kind),
+                    _ => (*operator, Kind::Bool),
                 };
                 (
-                    Expression::Binary(*operator, Box::new(result.0), Box::new(result.1)),
+                    Expression::Binary(operator, Box::new(result.0), Box::new(result.1)),
                     kind,
                 )
             }
@@ -157,7 +159,7 @@ impl<'a> Resolver<'a, '_> {
     ) -> Option<(Expression, Expression, Kind)> {
         use Operator::*;
         let allowed: &[Kind] = match operator {
-            Add | Subtract => &[Kind::Number, Kind::Set],
+            Add | Subtract | Union | Difference => &[Kind::Number, Kind::Set],
             Equal | NotEqual => &[Kind::Number, Kind::Bool, Kind::Remote, Kind::Set],
             Less | LessOrEqual | Greater | GreaterOrEqual => &[Kind::Number],
             And | Or => &[Kind::Bool],
