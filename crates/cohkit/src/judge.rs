@@ -95,7 +95,7 @@ pub struct Request<'a> {
 
 /// Who is told while systems are checked. An error ends the work.
 pub trait Listener {
-    /// A verdict, and its JSON entry for people's programs as `docs/output.md` describes it.
+    /// A verdict; `run` is what of its JSON depends on the machine.
     ///
     /// # Errors
     /// What keeps the listener from taking it.
