@@ -155,15 +155,13 @@ impl<E: Copy> Queue<E> {
     /// Takes the earliest event; among equal times the one inserted first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        if self.head == self.current.len() && !self.advance() {
-            return None;
-        }
-        let (time, event) = self.current[self.head];
-        self.head += 1;
-        if self.head == self.current.len() {
-            self.current.clear();
-            self.head = 0;
-        }
+        let (time, event) = match self.current.get(self.head) {
+            Some(&next) => {
+                self.head += 1;
+                next
+            }
+            None => self.advance()?,
+        };
         self.length -= 1;
         self.now = time;
         Some((time, event))
@@ -198,10 +196,10 @@ impl<E: Copy> Queue<E> {
         list.last = index;
     }
 
-    /// Moves to the next bucket that holds an event. False if there is none.
-    fn advance(&mut self) -> bool {
+    /// Moves to the next bucket that holds an event, and takes its first.
+    fn advance(&mut self) -> Option<(Time, E)> {
         if self.length == 0 {
-            return false;
+            return None;
         }
         self.cursor = match self.next_occupied() {
             Some(bucket) => bucket,
@@ -212,23 +210,27 @@ impl<E: Copy> Queue<E> {
             self.bring_near();
         }
         let place = (self.cursor % BUCKETS) as usize;
-        let mut index = self.buckets[place].first;
-        self.buckets[place] = Bucket {
-            first: NONE,
-            last: NONE,
-        };
-        self.occupied[place / 64] &= !(1 << (place % 64));
-        if self.occupied[place / 64] == 0 {
+        let first = self.buckets[place].first;
+        self.buckets[place].first = NONE;
+        let word = &mut self.occupied[place / 64];
+        *word &= !(1 << (place % 64));
+        if *word == 0 {
             self.summary &= !(1 << (place / 64));
         }
-        if self.nodes[index as usize].next == NONE {
-            // Alone, as most are.
-            let node = self.nodes[index as usize];
-            self.nodes[index as usize].next = self.free;
-            self.free = index;
-            self.current.push((node.time, node.event));
-            return true;
+        self.current.clear();
+        self.head = 0;
+        let node = self.nodes[first as usize];
+        if node.next != NONE {
+            return Some(self.sort(first));
         }
+        // Alone, as most are.
+        self.nodes[first as usize].next = self.free;
+        self.free = first;
+        Some((node.time, node.event))
+    }
+
+    /// Brings the list of a bucket into order, and takes its first.
+    fn sort(&mut self, mut index: u32) -> (Time, E) {
         while index != NONE {
             let node = self.nodes[index as usize];
             self.nodes[index as usize].next = self.free;
@@ -241,7 +243,8 @@ impl<E: Copy> Queue<E> {
             }
             self.current.insert(place, (node.time, node.event));
         }
-        true
+        self.head = 1;
+        self.current[0]
     }
 
     /// Moves far events that the wheel reaches by now into it, in order.

@@ -252,7 +252,7 @@ impl Simulation {
         }
         unit.forwards > 0
             && unit.forwarding != line
-            && (transition.acts.0..transition.acts.1).any(|act| {
+            && transition.acts().any(|act| {
                 matches!(self.home.act(act), Deed::Send { kind, .. }
                     if self.kinds[kind.index()].class == Some(Class::Forward))
             })
@@ -291,7 +291,7 @@ impl Simulation {
         if transition.next != before {
             *self.directory.get_mut(line) = transition.next;
         }
-        for act in transition.acts.0..transition.acts.1 {
+        for act in transition.acts() {
             let deed = self.home.act(act);
             self.act(number, work, line, message.as_ref(), deed);
         }

@@ -38,18 +38,25 @@ pub struct Transition {
     pub answer: Answer,
     /// The configuration afterwards.
     pub next: ConfigurationId,
-    /// What it does, as a range for [`Program::act`].
-    pub acts: (u32, u32),
-    /// Index of the rule in the controller, for taken inputs.
-    pub rule: u32,
+    first: u32,
+    count: u16,
     /// Whether the rule starts a memory read.
     pub reads: bool,
     /// Whether the rule starts a memory write.
     pub writes: bool,
 }
 
+impl Transition {
+    /// What it does, as indices for [`Program::act`].
+    #[inline]
+    pub fn acts(&self) -> std::ops::Range<u32> {
+        self.first..self.first + u32::from(self.count)
+    }
+}
+
 /// What becomes of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Answer {
     /// It is taken.
     Take,
@@ -115,6 +122,8 @@ pub struct Program {
     numbers: FxHashMap<Configuration, ConfigurationId>,
     transitions: Vec<Transition>,
     deeds: Vec<Deed>,
+    /// Rules of the transitions that take their input.
+    rules: Vec<u32>,
 }
 
 impl Program {
@@ -162,6 +171,7 @@ impl Program {
             numbers: FxHashMap::default(),
             transitions: Vec::new(),
             deeds: Vec::new(),
+            rules: Vec::new(),
         };
         let initial = Machine::new(controller, remotes).initial();
         program.number(&initial);
@@ -263,8 +273,7 @@ impl Program {
 
     /// Indices of the controller's rules that this run has executed, in order.
     pub fn executed(&self) -> Vec<u32> {
-        let taken = self.transitions.iter().filter(|t| t.answer == Answer::Take);
-        let mut rules: Vec<u32> = taken.map(|t| t.rule).collect();
+        let mut rules = self.rules.clone();
         rules.sort_unstable();
         rules.dedup();
         rules
@@ -307,8 +316,8 @@ impl Program {
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,
-            acts: (0, 0),
-            rule: 0,
+            first: 0,
+            count: 0,
             reads: false,
             writes: false,
         };
@@ -319,11 +328,11 @@ impl Program {
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
                 transition.answer = Answer::Take;
-                transition.rule = rule as u32;
+                self.rules.push(rule as u32);
                 let start = self.deeds.len() as u32;
                 self.deeds.extend(acts.iter().map(deed));
-                let end = self.deeds.len() as u32;
-                transition.acts = (start, end);
+                transition.first = start;
+                transition.count = acts.len() as u16;
                 let new = &self.deeds[start as usize..];
                 transition.reads = new.contains(&Deed::StartRead);
                 transition.writes = new

@@ -189,7 +189,7 @@ impl Simulation {
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
     fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
         self.victims_bounded.iter().all(|&(kind, limit)| {
-            let sends = (transition.acts.0..transition.acts.1).any(
+            let sends = transition.acts().any(
                 |act| matches!(self.remote.act(act), Deed::Send { kind: sent, .. } if sent == kind),
             );
             let same = |message: &Message| {
@@ -439,7 +439,7 @@ impl Simulation {
         let after = self.remote.about(transition.next);
         let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
         let mut brought = message.filter(|_| carries).map(|message| message.copy);
-        for act in transition.acts.0..transition.acts.1 {
+        for act in transition.acts() {
             match self.remote.act(act) {
                 Deed::Send { kind, to, fields } => {
                     let about = &self.kinds[kind.index()];

@@ -18,6 +18,8 @@ pub struct Tags {
     tags: Vec<[u32; WAYS]>,
     /// Ways of a set from the most (lowest nibble) to the least recently used.
     order: Vec<u64>,
+    /// Number of lines in each set.
+    used: Vec<u8>,
 }
 
 impl Tags {
@@ -29,6 +31,7 @@ impl Tags {
             hashed,
             tags: vec![[0; WAYS]; sets as usize],
             order: vec![0xfedc_ba98_7654_3210; sets as usize],
+            used: vec![0; sets as usize],
         }
     }
 
@@ -67,6 +70,9 @@ impl Tags {
     #[inline]
     pub fn vacancy(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
+        if self.used[set] as usize == self.ways {
+            return None;
+        }
         let way = self.tags[set][..self.ways].iter().position(|&tag| tag == 0);
         way.map(|way| (set * WAYS + way) as Slot)
     }
@@ -87,17 +93,21 @@ impl Tags {
         self.tags[slot as usize / WAYS][slot as usize % WAYS].checked_sub(1)
     }
 
-    /// Puts a line into a slot, as the most recently used of its set.
+    /// Puts a line into a free slot, as the most recently used of its set.
     #[inline]
     pub fn put(&mut self, slot: Slot, line: Line) {
-        self.tags[slot as usize / WAYS][slot as usize % WAYS] = line + 1;
+        let set = slot as usize / WAYS;
+        self.tags[set][slot as usize % WAYS] = line + 1;
+        self.used[set] += 1;
         self.touch(slot);
     }
 
-    /// Empties a slot.
+    /// Empties a slot that holds a line.
     #[inline]
     pub fn clear(&mut self, slot: Slot) {
-        self.tags[slot as usize / WAYS][slot as usize % WAYS] = 0;
+        let set = slot as usize / WAYS;
+        self.tags[set][slot as usize % WAYS] = 0;
+        self.used[set] -= 1;
     }
 
     /// Makes a slot the most recently used of its set.
@@ -120,9 +130,7 @@ impl Tags {
 
     /// Number of lines present.
     pub fn lines(&self) -> u64 {
-        let sets = self.tags.iter();
-        sets.map(|set| set.iter().filter(|&&tag| tag != 0).count() as u64)
-            .sum()
+        self.used.iter().map(|&used| u64::from(used)).sum()
     }
 }
 
