@@ -20,7 +20,7 @@ pub struct Policy {
     pub acceptance: Acceptance,
     /// What happens to a local operation while the line is locked.
     pub under_lock: UnderLock,
-    /// `serve past VICTIM`: requests do not wait for these victims.
+    /// `serve past VICTIM`: requests do not wait for these victims, which carry no dirty line.
     pub serve_past: Vec<MessageId>,
     /// `serve under forwards`: with [`Stall::Possible`], requests wait neither for the answer to a
     /// forward nor for a local operation. ([`Stall::Proven`] decides by proof.)

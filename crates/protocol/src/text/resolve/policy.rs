@@ -269,6 +269,14 @@ impl<'a> Resolver<'a, '_> {
                             Class::Victim,
                             "requests are served past victims only",
                         );
+                        let kind = &self.messages[message.index()];
+                        if kind.carries == Carries::DirtyLine {
+                            let text = format!("requests cannot be served past `{}`", kind.name);
+                            self.sink.push(
+                                Diagnostic::new(Code::Carries, name.span, text)
+                                    .label("carries a dirty line, which has to be written first"),
+                            );
+                        }
                         policy.serve_past.push(message);
                     }
                 }

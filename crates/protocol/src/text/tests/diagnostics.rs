@@ -1025,6 +1025,14 @@ fn classes() {
 }
 
 #[test]
+fn past_a_dirty_victim() {
+    policy(expect![[r#"
+          serve past Put
+        #            ^^^ carries: requests cannot be served past `Put`
+    "#]]);
+}
+
+#[test]
 fn class_of_bounds() {
     file(expect![[r#"
           bounds { Get 1; Get 2 }
