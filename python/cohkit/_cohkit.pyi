@@ -35,6 +35,7 @@ def check(
     *,
     systems: list[str] | None,
     size: tuple[int, int] | None,
+    capacity: int | None,
     threads: int | None,
     max_states: int | None,
     max_depth: int | None,

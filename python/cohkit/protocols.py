@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "protocols/"
 _MOST_REMOTES, _MOST_LINES = 8, 4
+_MOST_CAPACITY = 255
 
 
 def read(file: str | os.PathLike[str]) -> Protocol:
@@ -127,6 +128,7 @@ def check(  # noqa: PLR0913 -- each is a keyword
     systems: Sequence[str] | None = None,
     remotes: int | None = None,
     lines: int | None = None,
+    capacity: int | None = None,
     threads: int | None = None,
     max_states: int | None = None,
     max_depth: int | None = None,
@@ -139,7 +141,10 @@ def check(  # noqa: PLR0913 -- each is a keyword
         systems: names of systems in the text; all of them if not given.
         remotes: caching agents of a system to check instead of those of the text, 1 to 8.
         lines: cache lines of that system, 1 to 4.
-        threads: threads that search; the verdicts do not depend on it. As many as there are processors if not given.
+        capacity: leave the verdict open beyond this many equal messages in an unordered channel, or this many for
+            each line in an ordered one, 1 to 255; 7 if not given.
+        threads: threads that search; the verdicts do not depend on it. As many as there are processors if not given,
+            and never more.
         max_states: give up beyond this many states.
         max_depth: give up beyond this many steps from the start.
         max_memory_bytes: give up beyond this much memory; three quarters of what is free if not given.
@@ -162,6 +167,8 @@ def check(  # noqa: PLR0913 -- each is a keyword
         if not (1 <= remotes <= _MOST_REMOTES and 1 <= lines <= _MOST_LINES):
             raise InputError(f"`remotes` is 1 to {_MOST_REMOTES} and `lines` is 1 to {_MOST_LINES}")
         size = (remotes, lines)
+    if capacity is not None and not 1 <= capacity <= _MOST_CAPACITY:
+        raise InputError(f"`capacity` is 1 to {_MOST_CAPACITY}, not {capacity}")
     for name, value in (
         ("threads", threads),
         ("max_states", max_states),
@@ -177,6 +184,7 @@ def check(  # noqa: PLR0913 -- each is a keyword
             protocol,
             systems=None if systems is None else list(systems),
             size=size,
+            capacity=capacity,
             threads=threads,
             max_states=max_states,
             max_depth=max_depth,

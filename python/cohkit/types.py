@@ -72,7 +72,7 @@ class Property(TypedDict):
 
 
 class Counterexample(TypedDict):
-    """What shows a violation."""
+    """What shows a violation, or how a channel's capacity is exceeded."""
 
     kind: str
     name: str
@@ -93,6 +93,7 @@ class Verdict(TypedDict):
     states: int | None
     transitions: int | None
     depth: int | None
+    components: list[int] | None
     properties: list[Property]
     counterexample: Counterexample | None
     assumptions: list[str]

@@ -72,6 +72,7 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         ({"remotes": 9}, "`remotes` is 1 to 8"),
         ({"lines": 0}, "`lines` is 1 to 4"),
         ({"lines": 1, "systems": ["one_line"]}, "not both"),
+        ({"capacity": 256}, "`capacity` is 1 to 255, not 256"),
         ({"threads": 0}, "`threads` is a positive number, not 0"),
         ({"max_states": -1}, "`max_states` is a positive number, not -1"),
         ({"max_memory_bytes": 2**70}, "`max_memory_bytes` is a positive number"),

@@ -176,7 +176,7 @@ impl Builder {
 
     /// A claim about every reachable state.
     pub fn invariant(&mut self, name: impl Into<Violation>, holds: impl Into<Expr>) {
-        let Violation { property, why } = name.into();
+        let Violation { property, why, .. } = name.into();
         self.model.invariants.push(Invariant {
             name: property,
             why,

@@ -260,6 +260,8 @@ pub(crate) struct Product {
     pub states: u128,
     pub transitions: u128,
     pub depth: u64,
+    /// States of each part.
+    pub components: Vec<u64>,
     pub memory: u64,
 }
 
@@ -281,6 +283,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
     let all = || (0..parts.views.len()).filter_map(of);
     let explored = || found.iter().flatten();
     let memory = explored().map(|f| f.memory).max().unwrap_or(0);
+    let components = all().map(|f| f.states).collect();
     let complete = explored().all(|f| {
         matches!(
             f.verdict,
@@ -288,7 +291,11 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         )
     });
 
-    let mut verdict = first_verdict(explored().map(|f| &f.verdict));
+    let limit = |verdict: &Verdict| match verdict {
+        Verdict::Broken(Broken::Fault(fault), _) => program.explain(*fault).is_ok_and(|v| v.limit),
+        _ => false,
+    };
+    let mut verdict = first_verdict(explored().map(|f| &f.verdict), limit);
     if parts.views.len() > 1 && !matches!(verdict, Verdict::Undecided(_)) {
         let equal = |i: usize| parts.views[i].rules.iter();
         let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
@@ -307,7 +314,9 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
                 Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _) | Verdict::Holds => {
                     true
                 }
-                Verdict::Broken(_, other) => path.rules.len() < other.rules.len(),
+                Verdict::Broken(_, other) => {
+                    limit(&verdict) || path.rules.len() < other.rules.len()
+                }
                 Verdict::Undecided(_) => false,
             };
             if later {
@@ -324,6 +333,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
             states,
             transitions,
             depth,
+            components,
             memory,
         };
     }
@@ -340,14 +350,19 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         states,
         transitions,
         depth: all().map(|f| f.depth).sum(),
+        components,
         memory,
     }
 }
 
 /// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,
-/// else what is undecided, else a state that cannot drain, dead ends first.
-fn first_verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Verdict {
+/// else what is undecided, by a limit of the model too, else a state that cannot drain, dead ends first.
+fn first_verdict<'a>(
+    verdicts: impl Iterator<Item = &'a Verdict>,
+    limit: impl Fn(&Verdict) -> bool,
+) -> Verdict {
     let rank = |v: &&Verdict| match v {
+        Verdict::Broken(_, path) if limit(v) => (1, path.rules.len()),
         Verdict::Broken(Broken::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::Broken(Broken::Livelock(_), path) => (3, path.rules.len()),
         Verdict::Broken(_, path) => (0, path.rules.len()),

@@ -186,6 +186,9 @@ pub struct Violation {
     pub property: String,
     /// What happened, as a clause; may be empty.
     pub why: String,
+    /// Whether it is a limit of the model that is run over rather than a property: a search that meets it
+    /// has decided nothing.
+    pub limit: bool,
 }
 
 impl<S: Into<String>> From<S> for Violation {
@@ -193,6 +196,7 @@ impl<S: Into<String>> From<S> for Violation {
         Violation {
             property: property.into(),
             why: String::new(),
+            limit: false,
         }
     }
 }
@@ -212,6 +216,17 @@ impl Violation {
         Violation {
             property: property.into(),
             why: why.into(),
+            limit: false,
+        }
+    }
+
+    /// What is run over where the model has no more room, as a clause.
+    pub fn limit(what: impl Into<String>) -> Violation {
+        let what = what.into();
+        Violation {
+            property: what.clone(),
+            why: what,
+            limit: true,
         }
     }
 }

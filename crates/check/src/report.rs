@@ -6,6 +6,7 @@ use crate::model::*;
 use crate::program::{Op, Program};
 use crate::search::{Broken, Options, Path, Reason, Verdict, View};
 use crate::trace::{found, Trace};
+use cohkit_protocol::words::counted;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::fmt;
@@ -25,8 +26,10 @@ pub struct Report {
     /// Each property on its own. What has been looked for and not found is undecided
     /// until everything has been explored.
     pub properties: Vec<PropertyResult>,
-    /// Independent parts, and how many of them are different; 1 and 1 if the model was explored as a whole.
-    pub components: (usize, usize),
+    /// States of each independent part, as many as were visited; one if the model was explored as a whole.
+    pub components: Vec<u64>,
+    /// How many of the parts are different, and were explored.
+    pub different: usize,
     /// Bytes that states and their table took at the most. Does not depend on the machine.
     pub memory: u64,
 }
@@ -50,6 +53,13 @@ pub enum Outcome {
     Undecided {
         /// Why.
         reason: Reason,
+    },
+    /// Undecided as well: the model has no room for what can happen ([`Violation::limit`]).
+    Exceeded {
+        /// Which limit is run over, as a clause.
+        limit: String,
+        /// A shortest way to it.
+        trace: Box<Trace>,
     },
 }
 
@@ -126,6 +136,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         states,
         transitions,
         depth,
+        components,
         memory,
     } = search_parts(&program, &parts, options);
     let different = parts
@@ -155,7 +166,6 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         PropertyResult { property, status }
     });
     let properties = properties.collect();
-    let components = (parts.views.len(), different);
     Ok(Report {
         outcome,
         states,
@@ -163,12 +173,16 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         depth,
         properties,
         components,
+        different,
         memory,
     })
 }
 
 fn cannot_rest(stuck: u64, states: u128) -> String {
-    format!("{stuck} of {states} states cannot come to rest")
+    format!(
+        "{stuck} of {} cannot come to rest",
+        counted(states, "state")
+    )
 }
 
 fn violated(
@@ -189,6 +203,12 @@ fn violated(
             )
         }
         Broken::Fault(fault) => match program.explain(*fault) {
+            Ok(Violation { why, limit, .. }) if limit => {
+                return Outcome::Exceeded {
+                    limit: why,
+                    trace: Box::new(found(model, path)),
+                }
+            }
             Ok(violation) => (asserted(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
@@ -227,7 +247,7 @@ fn asserted(model: &Model, violation: &Violation) -> Property {
     }
 }
 
-/// All properties of a model: invariants, assertions in the order of their code, then those that come for free.
+/// All properties of a model: invariants, assertions that are no limits in the order of their code, then those that come for free.
 fn properties(model: &Model, program: &Program) -> Vec<Property> {
     let mut all = Vec::new();
     for invariant in &model.invariants {
@@ -242,7 +262,11 @@ fn properties(model: &Model, program: &Program) -> Vec<Property> {
         _ => None,
     });
     for name in failing.filter(|name| seen.insert(*name)) {
-        let property = asserted(model, &program.names[name as usize]);
+        let violation = &program.names[name as usize];
+        if violation.limit {
+            continue;
+        }
+        let property = asserted(model, violation);
         if !all.contains(&property) {
             all.push(property);
         }

@@ -147,6 +147,7 @@ fn verdict(outcome: &Outcome) -> (String, usize) {
             property, trace, ..
         } => (property.to_string(), trace.steps.len()),
         Outcome::Undecided { reason } => (format!("{reason:?}"), 0),
+        Outcome::Exceeded { limit, trace } => (limit.clone(), trace.steps.len()),
     }
 }
 
@@ -195,7 +196,7 @@ fn random_models_are_worth_checking() {
             bytes.push((state >> 56) as u8);
         }
         let report = check(&random_model(&bytes), &Options::default()).unwrap();
-        let parts = if report.components.0 > 1 {
+        let parts = if report.components.len() > 1 {
             "parts"
         } else {
             "whole"

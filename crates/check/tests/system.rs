@@ -1,5 +1,6 @@
 //! Protocol texts as models: sizes that are pinned, and faults that are found.
 
+use cohkit_check::report::{PropertyResult, Status};
 use cohkit_check::system::{assumptions, model, Options, SystemError};
 use cohkit_check::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
@@ -101,7 +102,7 @@ fn textbook_protocols_with_three_caches() {
 fn textbook_protocols_with_two_lines() {
     let size = |name: &str| {
         let report = search(&shipped(name), 2, 2, &Options::default(), false);
-        assert_eq!(report.components.0, 1);
+        assert_eq!(report.components.len(), 1);
         verified(&report)
     };
     assert_eq!(size("msi"), (704_457, 3_203_536));
@@ -125,7 +126,8 @@ fn unordered_lines_are_independent() {
     let (states, transitions) = verified(&one);
     assert_eq!((states, transitions), (15_475, 56_177));
     let two = search(&text, 1, 2, &Options::default(), true);
-    assert_eq!(two.components, (2, 1));
+    assert_eq!(two.components, [states as u64; 2]);
+    assert_eq!(two.different, 1);
     assert_eq!(verified(&two), (states * states, 2 * states * transitions));
 }
 
@@ -456,19 +458,46 @@ fn a_counterexample_is_a_message_sequence() {
 }
 
 #[test]
-fn running_over_is_reported() {
+fn running_over_leaves_the_verdict_open() {
     let options = Options {
         capacity: 1,
         ..Options::default()
     };
     let report = search(&shipped("msi"), 3, 1, &options, false);
-    let Outcome::Violated { property, .. } = &report.outcome else {
+    let Outcome::Exceeded { limit, trace } = &report.outcome else {
         panic!("{:?}", report.outcome)
     };
-    let Property::Assertion(name) = property else {
-        panic!("{property}")
+    assert_eq!(limit, "more than 1 message in flight on forward");
+    assert_eq!(trace.fault.as_ref(), Some(limit));
+    assert!(!trace.sequence.steps.is_empty());
+    assert!(report
+        .properties
+        .iter()
+        .all(|result| result.status == Status::Undecided));
+    // The limit is no property of the protocol.
+    let name = |result: &PropertyResult| result.property.to_string();
+    assert!(!report.properties.iter().map(name).any(|n| n == *limit));
+    let enough = Options {
+        capacity: 255,
+        ..Options::default()
     };
-    assert_eq!(name, "more than 1 forward in flight");
+    let report = search(&shipped("msi"), 3, 1, &enough, false);
+    assert_eq!(verified(&report).0, 24_981);
+}
+
+#[test]
+fn a_stated_bound_that_is_run_over_is_violated_by_its_name() {
+    let bounded = |limit: u16| {
+        let stated = format!("\nbounds {{ in_flight {limit} }}\n\nremote ");
+        let text = shipped("msi").replacen("\nremote ", &stated, 1);
+        search(&text, 2, 1, &Options::default(), false)
+    };
+    let Outcome::Violated { property, .. } = bounded(1).outcome else {
+        panic!("more than one message can be in flight")
+    };
+    let name = "more than 1 message in flight";
+    assert_eq!(property, Property::Invariant(name.into()));
+    verified(&bounded(8));
 }
 
 #[test]

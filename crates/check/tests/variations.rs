@@ -73,6 +73,7 @@ fn products_have_the_sizes_of_the_study() {
                 message.split(':').next().unwrap_or_default().to_string()
             }
             Outcome::Undecided { reason } => format!("undecided: {reason:?}"),
+            Outcome::Exceeded { limit, .. } => format!("undecided: {limit}"),
         };
         compare("verdict", verdict(&report), expected["verdict"]);
         if let Outcome::Violated { message, .. } = &report.outcome {

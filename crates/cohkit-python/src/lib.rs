@@ -108,7 +108,7 @@ impl Listener for Verdicts {
 
 /// Verdicts on the systems of a protocol, as `cohkit check --json` gives them.
 #[pyfunction]
-#[pyo3(signature = (protocol, *, systems, size, threads, max_states, max_depth, max_memory))]
+#[pyo3(signature = (protocol, *, systems, size, capacity, threads, max_states, max_depth, max_memory))]
 #[expect(
     clippy::too_many_arguments,
     reason = "each is a keyword of the public function"
@@ -118,6 +118,7 @@ fn check(
     protocol: &Protocol,
     systems: Option<Vec<String>>,
     size: Option<(u8, u8)>,
+    capacity: Option<u8>,
     threads: Option<usize>,
     max_states: Option<u64>,
     max_depth: Option<u64>,
@@ -132,6 +133,7 @@ fn check(
     let judged = interruptible(py, move |cancel| {
         let request = Request {
             systems,
+            capacity,
             threads,
             max_states,
             max_depth,

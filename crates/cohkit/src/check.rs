@@ -77,6 +77,7 @@ impl Batch<'_> {
         };
         let request = Request {
             systems,
+            capacity: options.capacity,
             threads: options.threads.map(usize::from),
             max_states: options.max_states,
             max_depth: options.max_depth,

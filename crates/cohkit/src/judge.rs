@@ -81,7 +81,10 @@ impl Systems {
 pub struct Request<'a> {
     /// Which systems.
     pub systems: Systems,
-    /// Threads that search; as many as there are processors if not given. The verdicts do not depend on it.
+    /// Most messages in a channel ([`system::Options::capacity`]); the default of the check if not given.
+    pub capacity: Option<u8>,
+    /// Threads that search; as many as there are processors if not given, and never more.
+    /// The verdicts do not depend on it.
     pub threads: Option<usize>,
     /// Most states of a system.
     pub max_states: Option<u64>,
@@ -193,10 +196,11 @@ pub fn judge(
 }
 
 fn threads(request: &Request) -> usize {
-    match request.threads {
-        Some(threads) => threads,
-        None => std::thread::available_parallelism().map_or(1, usize::from),
-    }
+    // More than there are processors would only wait for each other.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    request
+        .threads
+        .map_or(processors, |asked| asked.min(processors))
 }
 
 fn search(
@@ -206,12 +210,17 @@ fn search(
     request: &Request,
     listener: &mut dyn Listener,
 ) -> Result<Report, Wrong> {
+    let default = system::Options::default();
+    let model_options = system::Options {
+        capacity: request.capacity.map_or(default.capacity, u16::from),
+        ..default
+    };
     let model = system::model(
         &source.protocol,
         home,
         system.remotes,
         system.lines,
-        &system::Options::default(),
+        &model_options,
     )
     .map_err(|error| {
         Wrong::plain(format!(

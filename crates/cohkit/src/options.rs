@@ -101,7 +101,13 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_LINES)))]
     pub lines: Option<u8>,
 
-    /// Threads that search; the result does not depend on it. As many as there are processors if not given.
+    /// Leave the verdict open beyond this many equal messages in an unordered channel, or this many for
+    /// each line in an ordered one; 7 if not given. More room can take more memory, and changes no verdict.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub capacity: Option<u8>,
+
+    /// Threads that search; the result does not depend on it.
+    /// As many as there are processors if not given, and never more.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 
@@ -122,7 +128,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "DIR")]
     pub export_murphi: Option<PathBuf>,
 
-    /// Write the chart of each counterexample into this folder as SVG.
+    /// Write the chart of each counterexample into this folder as SVG,
+    /// and that of how a channel's capacity is exceeded.
     #[arg(long, value_name = "DIR")]
     pub chart_svg: Option<PathBuf>,
 

@@ -33,7 +33,7 @@ impl Line {
     pub fn show(&self, progress: &Progress) {
         let doing = match progress.phase {
             Phase::Explore => "exploring",
-            Phase::Drain => "looking for what cannot drain",
+            Phase::Drain => "looking for requests that cannot complete",
         };
         self.bar.set_message(format!(
             "{}: {doing}: {} states, depth {}, {} waiting, {} states/s, {} MiB",

@@ -9,6 +9,7 @@ use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::rows::{Row, Rows};
+use cohkit_protocol::words::counted;
 use std::fmt::Write;
 
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Outcome, Failure> {
@@ -47,8 +48,11 @@ fn summary(source: &Source, table: &Table) -> String {
     } = table.rows;
     let name = &source.protocol.name;
     format!(
-        "{name}: {}: {states} states, {transitions} transitions, {events} events",
-        table.title()
+        "{name}: {}: {}, {}, {}",
+        table.title(),
+        counted(states as u64, "state"),
+        counted(transitions as u64, "transition"),
+        counted(events as u64, "event"),
     )
 }
 

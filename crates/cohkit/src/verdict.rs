@@ -9,6 +9,7 @@ use cohkit_check::{Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::{Protocol, System};
 use cohkit_protocol::sequence::Sequence;
+use cohkit_protocol::words::counted;
 use serde_json::{json, Value};
 use std::fmt::Write;
 
@@ -44,7 +45,8 @@ impl Verdict<'_> {
                 cohkit_check::Outcome::Undecided {
                     reason: Reason::Interrupted,
                 } => Outcome::Interrupted,
-                cohkit_check::Outcome::Undecided { .. } => Outcome::Undecided,
+                cohkit_check::Outcome::Undecided { .. }
+                | cohkit_check::Outcome::Exceeded { .. } => Outcome::Undecided,
             },
             Finding::Construction(_) => Outcome::No,
         }
@@ -55,11 +57,12 @@ impl Verdict<'_> {
         format!("{} {}", self.protocol.name, self.system.name)
     }
 
-    /// The message sequences that show a violation.
+    /// The message sequences that show a violation, or how the capacity of a channel is exceeded.
     pub fn sequences(&self) -> Vec<&Sequence> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
-                cohkit_check::Outcome::Violated { trace, .. } => vec![&trace.sequence],
+                cohkit_check::Outcome::Violated { trace, .. }
+                | cohkit_check::Outcome::Exceeded { trace, .. } => vec![&trace.sequence],
                 _ => Vec::new(),
             },
             Finding::Construction(fault) => fault.explanations.iter().collect(),
@@ -71,16 +74,26 @@ impl Verdict<'_> {
         let mut text = format!("{}: ", self.name());
         match &self.finding {
             Finding::Searched(report) => {
-                let counts = format!(
-                    "{} states, {} transitions, depth {}",
-                    report.states, report.transitions, report.depth
+                let states = counted(report.states, "state");
+                let rest = format!(
+                    "{}, depth {}",
+                    counted(report.transitions, "transition"),
+                    report.depth
                 );
+                let counts = format!("{states}, {rest}");
                 match &report.outcome {
                     cohkit_check::Outcome::Verified => {
-                        let _ = writeln!(text, "verified: {counts}");
+                        let parts = self.parts(report);
+                        let _ = writeln!(text, "verified: {states}{parts}, {rest}");
                     }
                     cohkit_check::Outcome::Undecided { reason } => {
                         let _ = writeln!(text, "undecided: {} after {counts}", words(*reason));
+                    }
+                    cohkit_check::Outcome::Exceeded { limit, trace } => {
+                        let _ = writeln!(text, "undecided: {limit} after {counts}");
+                        let _ = writeln!(text, "  {OUR_LIMIT}; `--capacity N` raises it");
+                        let chart = cohkit_chart::text(&trace.sequence, charts);
+                        let _ = write!(text, "\n{chart}\n");
                     }
                     cohkit_check::Outcome::Violated {
                         property,
@@ -90,7 +103,7 @@ impl Verdict<'_> {
                         // Of an invariant the message says no more than that it does not hold.
                         let _ = match property {
                             Property::Invariant(name) => writeln!(text, "violated: {name}"),
-                            _ => writeln!(text, "violated: {property}: {message}"),
+                            _ => writeln!(text, "violated: {}: {message}", name(property)),
                         };
                         let _ = writeln!(text, "  after {counts}");
                         let chart = cohkit_chart::text(&trace.sequence, charts);
@@ -111,6 +124,21 @@ impl Verdict<'_> {
         text
     }
 
+    /// The parts whose product the states are, if there are several.
+    fn parts(&self, report: &Report) -> String {
+        let parts = &report.components;
+        if parts.len() < 2 {
+            return String::new();
+        }
+        let states: Vec<String> = parts.iter().map(u64::to_string).collect();
+        let what = if parts.len() == usize::from(self.system.lines) {
+            "lines"
+        } else {
+            "parts"
+        };
+        format!(" ({}, {what} independent)", states.join(" x "))
+    }
+
     /// The entry that `docs/output.md` describes; `run` is what depends on the machine.
     pub fn json(&self, run: Value) -> Value {
         let (outcome, reason) = match &self.finding {
@@ -118,8 +146,13 @@ impl Verdict<'_> {
                 cohkit_check::Outcome::Verified => ("verified", Value::Null),
                 cohkit_check::Outcome::Violated { .. } => ("violated", Value::Null),
                 cohkit_check::Outcome::Undecided { reason } => ("undecided", json!(reason)),
+                cohkit_check::Outcome::Exceeded { .. } => ("undecided", json!("capacity")),
             },
             Finding::Construction(_) => ("violated", Value::Null),
+        };
+        let components = match &self.finding {
+            Finding::Searched(report) => json!(report.components),
+            Finding::Construction(_) => Value::Null,
         };
         let (counts, properties, counterexample) = match &self.finding {
             Finding::Searched(report) => (
@@ -142,6 +175,13 @@ impl Verdict<'_> {
                         kind(property),
                         &name(property),
                         message,
+                        self.sequences(),
+                        Some(trace),
+                    ),
+                    cohkit_check::Outcome::Exceeded { limit, trace } => counterexample(
+                        "capacity",
+                        limit,
+                        &format!("{limit}: {OUR_LIMIT}"),
                         self.sequences(),
                         Some(trace),
                     ),
@@ -173,6 +213,7 @@ impl Verdict<'_> {
             "states": states,
             "transitions": transitions,
             "depth": depth,
+            "components": components,
             "properties": properties,
             "counterexample": counterexample,
             "assumptions": self.assumptions,
@@ -181,6 +222,9 @@ impl Verdict<'_> {
         })
     }
 }
+
+/// Whose limit it is that a channel holds only so many messages.
+const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
 /// Why a search gave up, in words.
 fn words(reason: Reason) -> &'static str {
@@ -210,7 +254,8 @@ fn kind(property: &Property) -> &'static str {
 fn name(property: &Property) -> String {
     match property {
         Property::Invariant(name) | Property::Assertion(name) => name.clone(),
-        Property::WellDefined | Property::NoDeadlock | Property::Drain => property.to_string(),
+        Property::Drain => "every request can still complete".into(),
+        Property::WellDefined | Property::NoDeadlock => property.to_string(),
     }
 }
 

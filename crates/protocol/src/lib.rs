@@ -8,3 +8,4 @@ pub mod protocol;
 pub mod rows;
 pub mod sequence;
 pub mod text;
+pub mod words;

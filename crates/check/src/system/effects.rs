@@ -2,6 +2,7 @@
 
 use cohkit_protocol::controller::{Expression, Statement, Target};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
+use cohkit_protocol::words::counted;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
@@ -320,16 +321,27 @@ impl<'p> System<'p> {
                 } else {
                     (place.clone().into(), place)
                 };
-                let bound = format!("more than {capacity} {} in flight", kind.name);
-                out.push(assert(bound, count.lt(capacity)));
+                let over = format!("more than {capacity} {} in flight", kind.name);
+                let over = match &flow.bound {
+                    Some(bound) => Violation::new(bound, over),
+                    None => Violation::limit(over),
+                };
+                out.push(assert(over, count.lt(capacity)));
                 out.push(place.clone().set(place + 1));
             }
             Storage::Queued(index, label) => {
                 let queue = &self.queues[index];
                 let place = self.queue_at(index, from.as_ref(), to.as_ref());
                 let length = place.clone().field("length");
-                let bound = format!("more than {capacity} {} in flight", queue.name);
-                out.push(assert(bound, length.clone().lt(queue.capacity)));
+                let over = format!(
+                    "more than {} in flight on {}",
+                    counted(queue.capacity as u32, "message"),
+                    queue.name
+                );
+                out.push(assert(
+                    Violation::limit(over),
+                    length.clone().lt(queue.capacity),
+                ));
                 let entry = place.field("slot").at(&length);
                 let mut part = |name: &str, value: Expr| {
                     out.push(entry.clone().field(name).set(value));

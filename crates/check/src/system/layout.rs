@@ -4,6 +4,7 @@ use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Variable,
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use cohkit_protocol::words::counted;
 use rustc_hash::FxHashMap;
 
 use super::{Options, SystemError};
@@ -88,6 +89,8 @@ pub(super) struct Flow {
     pub storage: Storage,
     /// Most of them in flight per sender and receiver (and line, if unordered).
     pub capacity: i32,
+    /// The property that a further one violates, if the capacity is a bound that the text states.
+    pub bound: Option<String>,
 }
 
 /// Where the messages of a flow are.
@@ -422,18 +425,18 @@ impl<'p> System<'p> {
                 let bounds = &self.protocol.bounds;
                 let own = bounds.per_message.iter().find(|(m, _)| *m == message);
                 let order = self.protocol.order_of(kind.channel);
+                let total = bounds.in_flight.filter(|_| order.is_none());
                 let limits = [
-                    own.map(|(_, bound)| bound.limit),
-                    bounds
-                        .in_flight
-                        .filter(|_| order.is_none())
-                        .map(|b| b.limit),
+                    own.map(|(_, bound)| (bound.limit, format!("{} {}", bound.limit, kind.name))),
+                    total.map(|bound| (bound.limit, counted(bound.limit, "message"))),
                 ];
-                let capacity = limits
-                    .into_iter()
-                    .flatten()
-                    .fold(self.options.capacity, u16::min)
-                    .max(1);
+                let stated = (limits.into_iter().flatten())
+                    .min_by_key(|(limit, _)| *limit)
+                    .filter(|(limit, _)| *limit <= self.options.capacity);
+                let capacity = stated
+                    .as_ref()
+                    .map_or(self.options.capacity, |(limit, _)| *limit.max(&1));
+                let bound = stated.map(|(_, many)| format!("more than {many} in flight"));
                 let index = self.flows.len();
                 let mut stored = Vec::new();
                 for (field, constant) in kind.fields.iter().zip(&constants) {
@@ -464,6 +467,7 @@ impl<'p> System<'p> {
                     stored,
                     storage,
                     capacity: capacity.into(),
+                    bound,
                 });
             }
             for (group, flows) in queued {

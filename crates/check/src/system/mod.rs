@@ -39,10 +39,12 @@
 //! * *no unexpected message*: whatever can be delivered has a rule;
 //! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
 //!   to its side of the memory's and the device's ports;
-//! * *more than N M in flight*: a channel's counter or queue ran over, or a bound stated in the text;
+//! * *more than N M in flight*, *more than N messages in flight*: a bound stated in the text;
 //! * *no deadlock* and *every request can still complete*, by the search, from what is quiescent here:
 //!   all agents stable, nothing in flight, nothing asked, no lock;
 //! * the invariants of the text, each under its own name.
+//!
+//! More messages than [`Options::capacity`] are no violation: the verdict is then left open.
 //!
 //! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy
 //! at different times, and a device that never gives its lock back.
@@ -58,6 +60,7 @@ use std::fmt;
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::words::counted;
 
 use crate::model::{Model, ModelError};
 
@@ -65,7 +68,7 @@ use crate::model::{Model, ModelError};
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Most equal messages in an unordered channel, and most messages per line in one ordered queue.
-    /// Not an assumption: running over is reported as a violation.
+    /// Not an assumption: running over leaves the verdict open ([`crate::Outcome::Exceeded`]).
     pub capacity: u16,
     /// Whether the device may ask for its next local operation as soon as the home has accepted the one
     /// before, rather than after that is acknowledged.
@@ -144,8 +147,8 @@ pub fn model(
 pub fn assumptions(protocol: &Protocol) -> Vec<String> {
     let total = protocol.bounds.in_flight.iter().map(|bound| {
         format!(
-            "at most {} messages in flight per remote and line",
-            bound.limit
+            "at most {} in flight per remote and line",
+            counted(bound.limit, "message")
         )
     });
     let each = protocol.bounds.per_message.iter().map(|(message, bound)| {

@@ -157,6 +157,140 @@ fn a_limit_leaves_it_undecided() {
 }
 
 #[test]
+fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
+    let msi = shipped("msi.coh");
+    let run = |more: &[&str]| {
+        cohkit(["check", "--remotes", "2", "--capacity", "1"])
+            .args(more)
+            .arg(&msi)
+            .output()
+            .expect("starts")
+    };
+    expect![[r#"
+        exit code 3
+        msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 136 states, 233 transitions, depth 7
+          a limit of this check, not of the protocol; `--capacity N` raises it
+
+        cache 0               cache 1                directory        memory
+           |                     |                       |              |
+           * load                |                       |              |
+           *------- GetS --------+--------------------.  |              |
+         [IS_D]*                 |                    :  |              |
+           |                     * store              :  |              |
+           |                     *------ GetM ------. :  |              |
+           |                  [IM_AD]*              : :  |              |
+           |                     |                  : '->| GetS         |
+           |    .----------------+---- Data(acks=0) +----+              |
+           |    :                |                  :   [S]             |
+           |    :                |                  '--->| GetM         |
+           |    :                |  .--- Data(acks=1) ---+              |
+           |    : .------- Inv(requestor=cache 1) -------+              |
+           |    : :              |  :            [M owner=cache 1]      |
+           *<---' : Data(acks=0) |  :                    |              |
+          [S]*    :              |  :                    |              |
+           *      : evict        |  :                    |              |
+           *------+ PutS --------+--+------------------->|              |
+         [SI_A]*  :              |  :                    |              |
+           |    .-+--------------+--+---- PutAck --------+              |
+           |    : :              |  :                    |              |
+
+        still in flight: Data(acks=1) from directory to cache 1, Inv(requestor=cache 1) from directory to cache 0, PutAck from directory to cache 0
+
+    "#]].assert_eq(&transcript(&run(&["--ascii"])));
+    let verdicts = without_run(&run(&["--json"]));
+    assert_eq!(verdicts[0]["outcome"], "undecided");
+    assert_eq!(verdicts[0]["reason"], "capacity");
+    let shown = &verdicts[0]["counterexample"];
+    assert_eq!(shown["kind"], "capacity");
+    assert_eq!(shown["name"], "more than 1 message in flight on forward");
+    let steps = shown["sequences"][0]["steps"].as_array();
+    assert!(!steps.expect("a list").is_empty());
+    let output = cohkit(["check", "--remotes", "2", "--capacity", "255"])
+        .arg(&msi)
+        .output()
+        .expect("starts");
+    let verdict = text(&output.stdout);
+    assert!(
+        verdict.starts_with("msi remotes_2_lines_1: verified"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn lines_that_share_nothing_are_said_to_be_independent() {
+    check(
+        &["check", "tests/command/tiny.coh", "--lines", "2"],
+        expect![[r#"
+            exit code 0
+            tiny remotes_1_lines_2: verified: 2304 states (48 x 48, lines independent), 10368 transitions, depth 24
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+        "#]],
+    );
+    let output = cohkit(["check", "tests/command/tiny.coh", "--lines", "2", "--json"])
+        .output()
+        .expect("starts");
+    let verdicts = without_run(&output);
+    assert_eq!(verdicts[0]["components"], serde_json::json!([48, 48]));
+}
+
+#[test]
+fn one_of_a_thing_is_not_many() {
+    check(
+        &["check", "tests/command/tiny.coh", "--max-states", "1"],
+        expect![[r#"
+            exit code 3
+            tiny alone: undecided: the limit on states was reached after 1 state, 2 transitions, depth 0
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+        "#]],
+    );
+}
+
+#[test]
+fn no_more_threads_than_processors() {
+    let output = cohkit([
+        "check",
+        "tests/command/tiny.coh",
+        "--threads",
+        "1024",
+        "--json",
+    ])
+    .output()
+    .expect("starts");
+    let verdicts: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    let processors = std::thread::available_parallelism().expect("this machine has some");
+    assert_eq!(verdicts[0]["run"]["threads"], processors.get().min(1024));
+}
+
+#[test]
+fn what_cannot_complete_is_named_in_words() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // A directory that does not acknowledge an eviction while somebody else shares the line.
+    let file = changed(
+        folder.path(),
+        &shipped("msi.coh"),
+        "  S S_D   | PutS PutM ",
+        "  S | PutS | sharers := sharers - { sender } | stay\n  \
+           S | PutM | send PutAck, sharers := sharers - { sender } | stay\n  \
+           S_D | PutS PutM ",
+    );
+    let output = cohkit(["check", "--remotes", "2"])
+        .arg(&file)
+        .output()
+        .expect("starts");
+    let verdict = text(&output.stdout);
+    assert!(
+        verdict.contains("violated: every request can still complete: "),
+        "{verdict}"
+    );
+    let output = cohkit(["check", "--remotes", "2", "--json"])
+        .arg(&file)
+        .output()
+        .expect("starts");
+    assert_eq!(without_run(&output)[0]["counterexample"]["kind"], "drain");
+}
+
+#[test]
 fn what_cannot_be_checked_is_bad_input() {
     check(
         &["check", "tests/command/tiny.coh", "--system", "together"],

@@ -348,9 +348,9 @@ impl Product<'_, '_> {
                 FaultKind::Livelock
             },
             text: format!(
-                "{what} with {}: {waits}; {stuck} of {} states cannot come to rest",
+                "{what} with {}: {waits}; {stuck} of {} cannot come to rest",
                 settings.join(" and "),
-                states.len()
+                crate::words::counted(states.len() as u64, "state")
             ),
             remedy: None,
             span: self.environment.policy().span,

@@ -9,6 +9,7 @@ use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use crate::policy::{Policy, Stall, When};
 use crate::protocol::{Carries, Class, MessageId, Right};
+use crate::words::counted;
 use rustc_hash::FxHashMap;
 
 /// Home states above which a construction gives up; three remotes of ECI stay far below.
@@ -325,7 +326,7 @@ impl Explorer<'_, '_> {
                 let sequence = self.run(&view, remote, setting);
                 Box::new(Fault {
                     kind: FaultKind::Unbounded,
-                    text: format!("more than {limit} messages can be in flight: {shown}"),
+                    text: format!("more than {} can be in flight: {shown}", counted(limit, "message")),
                     remedy: Some("let requests wait for the victims that precede them, or state a bound that the link enforces (`bounds`)".into()),
                     span: self.policy.span,
                     explanations: vec![sequence],

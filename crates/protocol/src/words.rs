@@ -1,0 +1,20 @@
+//! How reports say what they count.
+
+/// A count with its noun, whose plural ends in `s`: `1 state`, `2 states`.
+pub fn counted(count: impl Into<u128>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn only_one_is_singular() {
+        let said = [0u8, 1, 2].map(|count| counted(count, "state"));
+        assert_eq!(said, ["0 states", "1 state", "2 states"]);
+    }
+}
