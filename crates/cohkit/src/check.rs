@@ -15,12 +15,22 @@ use cohkit_check::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::System;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Checks all systems of all files; the worst outcome wins.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+    // A bad place for results is not found out after a long search.
+    if let Some(file) = &options.output.out {
+        files::try_file(file)?;
+    }
     for folder in options.export_murphi.iter().chain(&options.chart_svg) {
-        files::make_folder(folder)?;
+        files::try_folder(folder)?;
+    }
+    let sources: Vec<_> = (options.files.iter())
+        .map(|file| Source::read(file, console))
+        .collect();
+    if options.export_murphi.is_some() || options.chart_svg.is_some() {
+        distinct(sources.iter().flatten())?;
     }
     let mut batch = Batch {
         options,
@@ -32,8 +42,8 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         values: Vec::new(),
         text: String::new(),
     };
-    for file in &options.files {
-        if let Err(failure) = batch.file(file, console) {
+    for source in sources {
+        if let Err(failure) = source.and_then(|source| batch.check(source, console)) {
             console.say(&failure.message);
             batch.outcome = batch.outcome.max(failure.outcome);
         }
@@ -50,6 +60,26 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     Ok(batch.outcome)
 }
 
+/// Refuses texts whose exported files would replace each other's, as these are named after the protocol.
+fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure> {
+    let mut seen: Vec<&Source> = Vec::new();
+    for source in sources {
+        let name = &source.protocol.name;
+        if let Some(first) = seen.iter().find(|other| other.protocol.name == *name) {
+            let (first, second) = (first.path.display(), source.path.display());
+            return Err(Failure::new(
+                Outcome::BadInput,
+                format!(
+                    "error: {first} and {second}: both are texts of a protocol `{name}`, and would write the same files\n  \
+                     help: check them one by one into folders of their own, or rename one of the protocols"
+                ),
+            ));
+        }
+        seen.push(source);
+    }
+    Ok(())
+}
+
 /// What is checked in one run of the command, and what came of it so far.
 struct Batch<'a> {
     options: &'a Check,
@@ -62,8 +92,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn file(&mut self, file: &Path, console: &mut Console) -> Result<(), Failure> {
-        let source = Source::read(file, console)?;
+    fn check(&mut self, source: Source, console: &mut Console) -> Result<(), Failure> {
         let options = self.options;
         let systems = if options.remotes.is_some() || options.lines.is_some() {
             Systems::Sized {
@@ -110,6 +139,7 @@ impl Batch<'_> {
                 };
                 let name = verdict.name().replace(' ', "-");
                 let file: PathBuf = folder.join(format!("{name}{number}.svg"));
+                files::make_folder(folder)?;
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
@@ -142,6 +172,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
         let Some(folder) = &self.batch.options.export_murphi else {
             return Ok(());
         };
+        files::make_folder(folder)?;
         let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
         files::write(&file, &murphi::print(model, murphi::Style::Plain))
     }

@@ -59,6 +59,68 @@ pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
         .map_err(|error| cannot_write(path, &error))
 }
 
+/// Whether this file could be written, found out without leaving anything behind.
+///
+/// # Errors
+/// What [`write`] would fail with, as far as can be seen before there are contents.
+pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
+    let attempt = || {
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            // To open a pipe would wait for its reader.
+            Ok(there) if !there.is_file() => Ok(()),
+            _ => new_file(folder_of(path)).map(drop),
+        }
+    };
+    between_writes(attempt).map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether files could be written into this folder once [`make_folder`] has made it,
+/// found out without leaving anything behind.
+///
+/// # Errors
+/// As far as can be seen before there are contents, what would fail then.
+pub(crate) fn try_folder(path: &Path) -> Result<(), Failure> {
+    let attempt = || {
+        let named = path
+            .ancestors()
+            .map(|folder| match folder.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => folder,
+            });
+        let mut there = named.filter(|folder| fs::symlink_metadata(folder).is_ok());
+        let Some(folder) = there.next() else {
+            return Err(ErrorKind::NotFound.into());
+        };
+        match fs::metadata(folder)?.is_dir() {
+            true => new_file(folder).map(drop),
+            false => Err(ErrorKind::NotADirectory.into()),
+        }
+    };
+    between_writes(attempt).map_err(|error| cannot_write(path, &error))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A new file in a folder, which goes when it is dropped.
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".cohkit-");
+    #[cfg(unix)]
+    {
+        // As for any new file: what the user's mask leaves.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
 fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
     // Through a symbolic link the file behind it is replaced, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -69,19 +131,7 @@ fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
         }
         _ => {}
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".cohkit-");
-    #[cfg(unix)]
-    {
-        // As for any new file: what the user's mask leaves.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = new_file(folder_of(path))?;
     file.write_all(contents)?;
     // A full disk may show only now.
     file.as_file().sync_all()?;
@@ -170,6 +220,29 @@ mod tests {
             failure.message
         );
         assert_eq!(names(folder.path()), ["there"]);
+    }
+
+    #[test]
+    fn a_trial_finds_what_writing_would_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "kept").unwrap();
+        for path in ["file", "new"] {
+            try_file(&at(path)).unwrap();
+        }
+        try_folder(&at("a/b/c")).unwrap();
+        for (tried, says) in [
+            (try_file(folder.path()), "is a folder"),
+            (try_file(&at("missing/new")), "make the folder first"),
+            (try_folder(&at("file")), "a file stands where a folder"),
+            (try_folder(&at("file/a")), "a file stands where a folder"),
+        ] {
+            let failure = tried.unwrap_err();
+            assert_eq!(failure.outcome, Outcome::CouldNotRun);
+            assert!(failure.message.contains(says), "{}", failure.message);
+        }
+        assert_eq!(names(folder.path()), ["file"]);
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "kept");
     }
 
     #[cfg(target_os = "linux")]

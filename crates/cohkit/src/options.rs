@@ -125,6 +125,7 @@ pub(crate) struct Check {
     pub max_memory: Option<u64>,
 
     /// Write each system that is checked into this folder as a Murphi model, for another checker to confirm.
+    /// Files are named after protocol and system, so the texts have to be of different protocols.
     #[arg(long, value_name = "DIR")]
     pub export_murphi: Option<PathBuf>,
 

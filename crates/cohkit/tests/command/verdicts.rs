@@ -423,6 +423,53 @@ fn charts_and_models_are_written_into_folders() {
     assert!(text(&output.stderr).contains("a file stands where a folder is needed"));
 }
 
+#[test]
+fn a_bad_place_for_results_is_found_before_the_search() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let missing = folder.path().join("missing/result.json");
+    let models = folder.path().join("models");
+    let start = Instant::now();
+    // To search this would take hours.
+    let output = cohkit(["check", "--remotes", "4", "--lines", "4", "--export-murphi"])
+        .args([&models, Path::new("--out"), &missing, &shipped("moesi.coh")])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    let message = text(&output.stderr);
+    assert!(message.contains("make the folder first"), "{message}");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn texts_of_one_name_are_not_exported_over_each_other() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let second = folder.path().join("second.coh");
+    fs::copy(tiny(), &second).expect("the text can be copied");
+    let models = folder.path().join("models");
+    let output = cohkit(["check", "tests/command/tiny.coh", "--export-murphi"])
+        .args([&models, &second])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(2), "{}", transcript(&output));
+    assert!(output.stdout.is_empty() && !models.exists());
+    let message = text(&output.stderr);
+    let second_named = second.display().to_string();
+    for said in ["tests/command/tiny.coh", &second_named, "`tiny`"] {
+        assert!(message.contains(said), "{message}");
+    }
+    // Without files to write the names may be the same.
+    let output = cohkit(["check", "tests/command/tiny.coh"])
+        .arg(&second)
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(0));
+}
+
 #[cfg(unix)]
 #[test]
 fn control_c_stops_soon_and_leaves_nothing() {
