@@ -102,7 +102,7 @@ pub(crate) struct Check {
     pub lines: Option<u8>,
 
     /// Leave the verdict open beyond this many equal messages in an unordered channel, or this many for
-    /// each line in an ordered one; 7 if not given. More room can take more memory, and changes no verdict.
+    /// each line in an ordered one; 7 if not given. More room takes more memory, and changes no verdict but an open one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub capacity: Option<u8>,
 
