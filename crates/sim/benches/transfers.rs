@@ -103,7 +103,11 @@ fn main() {
             continue;
         }
         let workload = Workload::pass(pattern, access, lines, 32, 4);
-        let setup = Setup::new(protocol.clone(), Platform::enzian_ddr(), workload);
+        let setup = Setup::new(
+            protocol.clone(),
+            Platform::shipped("enzian-dc-ddr").unwrap(),
+            workload,
+        );
         let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
         setup.oracle = oracle;
         let mut simulation =

@@ -17,7 +17,7 @@ use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
-use crate::platform::{Memory, Platform, Quantity};
+use crate::platform::Platform;
 use crate::statistics::{Counters, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -635,33 +635,14 @@ fn check(setup: &Setup) -> Result<(), String> {
             Err(format!("{name} must be {low} to {high}, not {value}"))
         }
     };
-    let value = |quantity: &Quantity| quantity.value;
     within("remotes", platform.remotes.into(), 1, 8)?;
-    within("cache.ways", value(&platform.cache.ways), 1, 16)?;
-    within("cache.sets", value(&platform.cache.sets), 1, 1 << 24)?;
-    let mut powers = vec![
-        ("cache.sets", &platform.cache.sets),
-        ("home.slices", &platform.home.slices),
-        ("home.units", &platform.home.units),
-    ];
-    if let Memory::Dram(dram) = &platform.memory {
-        powers.extend([
-            ("dram.channels", &dram.channels),
-            ("dram.banks", &dram.banks),
-            ("dram.row_bytes", &dram.row_bytes),
-        ]);
-    }
-    for (name, quantity) in powers {
-        if !quantity.value.is_power_of_two() {
-            let value = quantity.value;
-            return Err(format!("{name} must be a power of two, not {value}"));
-        }
-    }
-    within("link.links", value(&platform.link.links), 1, 64)?;
-    within("home.slices", value(&platform.home.slices), 1, 64)?;
-    within("home.units", value(&platform.home.units), 1, 1024)?;
-    within("home.waiting", value(&platform.home.waiting), 1, 1 << 16)?;
-    within("lines of memory", platform.lines.into(), 1, (1 << 31) - 1)?;
+    platform.check()?;
+    within(
+        "lines of memory",
+        platform.lines.into(),
+        1,
+        Platform::MOST_LINES,
+    )?;
     within(
         "lines of the region",
         workload.lines.into(),

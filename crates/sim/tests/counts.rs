@@ -31,9 +31,9 @@ fn sent(statistics: &Statistics) -> Vec<(&str, u64)> {
 #[test]
 fn messages_of_a_sequential_read() {
     for platform in [
-        Platform::enzian_ddr(),
-        Platform::enzian_bram(),
-        Platform::thunderx1_2s(),
+        Platform::shipped("enzian-dc-ddr").unwrap(),
+        Platform::shipped("enzian-dc-bram").unwrap(),
+        Platform::shipped("thunderx1-2s").unwrap(),
     ] {
         let statistics = run(&setup(platform, Pattern::Sequential, Access::Load)).unwrap();
         let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
@@ -54,7 +54,11 @@ fn messages_of_a_sequential_read() {
 /// A pass of writes: the same, but every victim is dirty and carries its line.
 #[test]
 fn messages_of_a_sequential_write() {
-    let setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Store);
+    let setup = setup(
+        Platform::shipped("enzian-dc-ddr").unwrap(),
+        Pattern::Sequential,
+        Access::Store,
+    );
     let statistics = run(&setup).unwrap();
     let (lines, victims) = (u64::from(LINES), u64::from(LINES - CACHED));
     let expected = [
@@ -70,7 +74,11 @@ fn messages_of_a_sequential_write() {
 /// Random reads: as many victims as misses beyond what is still in the cache, whatever is drawn.
 #[test]
 fn messages_of_a_random_read() {
-    let setup = setup(Platform::enzian_ddr(), Pattern::Random, Access::Load);
+    let setup = setup(
+        Platform::shipped("enzian-dc-ddr").unwrap(),
+        Pattern::Random,
+        Access::Load,
+    );
     let mut simulation = Simulation::new(&setup, None).unwrap();
     simulation.run().unwrap();
     let statistics = simulation.statistics();
@@ -83,7 +91,11 @@ fn messages_of_a_random_read() {
 /// With hints ahead, each line is still brought once, and every access finds it there or under way.
 #[test]
 fn hints_bring_each_line_once() {
-    let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+    let mut setup = setup(
+        Platform::shipped("enzian-dc-ddr").unwrap(),
+        Pattern::Sequential,
+        Access::Load,
+    );
     setup.workload.prefetch = 64;
     let statistics = run(&setup).unwrap();
     assert_eq!(statistics.sent("ReadShared"), Some(u64::from(LINES)));
@@ -127,7 +139,11 @@ fn a_changed_row_changes_the_run() {
     let changed = text
         .replace(row, "S | evict | send VictimFull | I")
         .replace("VictimShared,", "VictimFull (line),");
-    let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+    let mut setup = setup(
+        Platform::shipped("enzian-dc-ddr").unwrap(),
+        Pattern::Sequential,
+        Access::Load,
+    );
     setup.protocol = parse(&changed);
     setup.home = cohkit_sim::simulation::home(&setup.protocol, 1).unwrap();
     let statistics = run(&setup).unwrap();
@@ -140,7 +156,7 @@ fn a_changed_row_changes_the_run() {
 /// The latency of one access at a time is the sum of its components.
 #[test]
 fn the_latency_of_one_access_is_a_sum() {
-    let platform = Platform::enzian_bram();
+    let platform = Platform::shipped("enzian-dc-bram").unwrap();
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 1000, 1, 1);
     let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();
     let statistics = run(&setup).unwrap();
@@ -161,7 +177,11 @@ fn the_latency_of_one_access_is_a_sum() {
 #[test]
 fn senseless_setups_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Setup)| {
-        let mut setup = setup(Platform::enzian_ddr(), Pattern::Sequential, Access::Load);
+        let mut setup = setup(
+            Platform::shipped("enzian-dc-ddr").unwrap(),
+            Pattern::Sequential,
+            Access::Load,
+        );
         change(&mut setup);
         run(&setup).unwrap_err().to_string()
     };

@@ -11,9 +11,9 @@ use cohkit_sim::simulation::{run, Setup};
 /// CCKit, table 2, in nanoseconds: sequential and random.
 fn published() -> [(Platform, f64, f64); 3] {
     [
-        (Platform::thunderx1_2s(), 268.0, 271.0),
-        (Platform::enzian_bram(), 454.0, 444.0),
-        (Platform::enzian_ddr(), 591.0, 601.0),
+        (Platform::shipped("thunderx1-2s").unwrap(), 268.0, 271.0),
+        (Platform::shipped("enzian-dc-bram").unwrap(), 454.0, 444.0),
+        (Platform::shipped("enzian-dc-ddr").unwrap(), 591.0, 601.0),
     ]
 }
 

@@ -1,9 +1,11 @@
 //! Machines as values: every quantity has a name, a unit, a plausible range and an origin.
 //!
 //! A [`Platform`] is plain data, so any front end can fill or override it;
-//! [`Platform::quantities`] lists every quantity by name.
+//! [`Platform::quantities`] lists every quantity by name. [`text`] reads platforms from TOML;
+//! those that ship with the simulator are such texts, too.
 
-mod machines;
+pub mod text;
+pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
 
@@ -18,6 +20,55 @@ pub enum Unit {
     Bytes,
     /// A number of things.
     Count,
+}
+
+/// What the value of a quantity can be.
+struct Limit {
+    low: u64,
+    high: u64,
+    power_of_two: bool,
+}
+
+impl Limit {
+    /// The limits of a quantity of this name: what the simulator's sizes allow and what makes sense.
+    fn of(name: &str, unit: Unit) -> Limit {
+        let (low, high, power_of_two) = match name {
+            "cache.sets" => (1, 1 << 24, true),
+            "cache.ways" => (1, 16, false),
+            "cache.hashed" => (0, 1, false),
+            "link.links" | "bram.ports" => (1, 64, false),
+            "link.header_bytes" => (0, 4096, false),
+            "home.slices" | "dram.channels" => (1, 64, true),
+            "home.units" | "dram.banks" => (1, 1024, true),
+            "home.waiting" => (1, 1 << 16, false),
+            "dram.row_bytes" => (64, 1 << 24, true),
+            // A machine that waits for nothing would be given up at once.
+            "patience" => (NANOSECOND, SECOND, false),
+            _ => match unit {
+                Unit::Picoseconds => (0, SECOND / 1000, false),
+                Unit::BytesPerSecond => (1_000_000, 1_000_000_000_000_000, false),
+                Unit::Bytes | Unit::Count => (1, 1 << 32, false),
+            },
+        };
+        Limit {
+            low,
+            high,
+            power_of_two,
+        }
+    }
+
+    /// Refuses values beyond the limits in a sentence that names the quantity.
+    fn check(&self, name: &str, value: u64, unit: Unit) -> Result<(), String> {
+        let shown = units::show(value, unit);
+        if !(self.low..=self.high).contains(&value) {
+            let (low, high) = (units::show(self.low, unit), units::show(self.high, unit));
+            return Err(format!("{name} must be {low} to {high}, not {shown}"));
+        }
+        if self.power_of_two && !value.is_power_of_two() {
+            return Err(format!("{name} must be a power of two, not {shown}"));
+        }
+        Ok(())
+    }
 }
 
 /// One quantity of a machine.
@@ -172,7 +223,99 @@ pub struct Platform {
     pub patience: Quantity,
 }
 
+/// The platforms that ship with the simulator: name and text.
+const SHIPPED: [(&str, &str); 3] = [
+    (
+        "enzian-dc-bram",
+        include_str!("../../../../platforms/enzian-dc-bram.toml"),
+    ),
+    (
+        "enzian-dc-ddr",
+        include_str!("../../../../platforms/enzian-dc-ddr.toml"),
+    ),
+    (
+        "thunderx1-2s",
+        include_str!("../../../../platforms/thunderx1-2s.toml"),
+    ),
+];
+
 impl Platform {
+    /// Most lines that a home can have memory for.
+    pub const MOST_LINES: u64 = (1 << 31) - 1;
+
+    /// Names of the platforms that ship with the simulator, in alphabetical order.
+    pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// The shipped platform of this name, if there is one.
+    pub fn shipped(name: &str) -> Option<Platform> {
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
+        text::read(text).ok()
+    }
+
+    /// Sets one quantity, or `lines`, by name, as a command line does: `home.units`, `32`.
+    /// Its range and origin say that it was set so.
+    ///
+    /// # Errors
+    /// A sentence: an unknown name, with the names there are, or what is wrong with the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if name == "lines" {
+            let lines =
+                units::parse(value, Unit::Count).map_err(|what| format!("`lines` {what}"))?;
+            self.lines = match u32::try_from(lines) {
+                Ok(lines) if (1..=Platform::MOST_LINES).contains(&lines.into()) => lines,
+                _ => {
+                    let most = Platform::MOST_LINES;
+                    return Err(format!("lines must be 1 to {most}, not {lines}"));
+                }
+            };
+            return Ok(());
+        }
+        let mut all = self.quantities();
+        let Some((_, unit, quantity)) = all.iter_mut().find(|(known, ..)| *known == name) else {
+            let names: Vec<&str> = all.iter().map(|(known, ..)| *known).collect();
+            let names = names.join(", ");
+            return Err(format!(
+                "there is no `{name}` in this platform (there are: {names}, lines)"
+            ));
+        };
+        let value = units::parse(value, *unit).map_err(|what| format!("`{name}` {what}"))?;
+        Limit::of(name, *unit).check(name, value, *unit)?;
+        **quantity = Quantity::given(value, "set for this run");
+        Ok(())
+    }
+
+    /// Refuses quantities that make no sense. A bandwidth of 0 stands for one without bound.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (name, unit, quantity) in self.clone().quantities() {
+            if unit != Unit::BytesPerSecond || quantity.value != 0 {
+                Limit::of(name, unit).check(name, quantity.value, unit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A platform of which every value is still to be filled in.
+    fn blank(dram: bool) -> Platform {
+        let unset = || Quantity::given(0, "");
+        let mut blank = Platform::torture(1);
+        if dram {
+            blank.memory = Memory::Dram(Box::new(Dram {
+                channels: unset(),
+                banks: unset(),
+                row_bytes: unset(),
+                bandwidth: unset(),
+                column: unset(),
+                activate: unset(),
+                precharge: unset(),
+                open_for: unset(),
+                controller: unset(),
+            }));
+        }
+        blank
+    }
+
     /// Every quantity with its name and unit, in a fixed order.
     pub fn quantities(&mut self) -> Vec<(&'static str, Unit, &mut Quantity)> {
         use Unit::{Bytes, BytesPerSecond, Count, Picoseconds};

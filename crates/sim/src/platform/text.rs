@@ -1,0 +1,393 @@
+//! Platforms as TOML texts.
+//!
+//! Every quantity stands under its name (`home.units` is the key `units` of the table `[home]`) as a table of
+//! `value`, `origin` and, where no source gives the value, `range = [lowest, highest]`.
+//! Nothing has a silent default: what is missing, unknown or without a unit is an error.
+
+use super::{units, Limit, Platform, Quantity, Unit};
+use std::ops::{Range, RangeInclusive};
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+/// One thing wrong with a platform text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlatformError {
+    /// What is wrong, with the key it concerns.
+    pub message: String,
+    /// Where it stands, in bytes of the text; of what is missing, the table it is missing from, or the end.
+    pub span: Range<usize>,
+}
+
+/// Reads a platform.
+///
+/// # Errors
+/// All errors of the text, in its order.
+pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let end = text.len()..text.len();
+    let mut reader = Reader {
+        end: end.clone(),
+        errors: Vec::new(),
+    };
+    // What follows a mistake in the notation may be misread, so that alone is told.
+    let platform = if errors.is_empty() {
+        reader.platform(document.get_ref())
+    } else {
+        for error in errors {
+            let message = error.message().to_string();
+            reader.error(error.span().unwrap_or(end.clone()), message);
+        }
+        None
+    };
+    match platform {
+        Some(platform) if reader.errors.is_empty() => Ok(platform),
+        _ => {
+            reader.errors.sort_by_key(|error| error.span.start);
+            Err(reader.errors)
+        }
+    }
+}
+
+struct Reader {
+    /// The end of the text.
+    end: Range<usize>,
+    errors: Vec<PlatformError>,
+}
+
+impl Reader {
+    fn error(&mut self, span: Range<usize>, message: impl Into<String>) {
+        let message = message.into();
+        self.errors.push(PlatformError { message, span });
+    }
+
+    fn platform(&mut self, table: &DeTable) -> Option<Platform> {
+        let name = self.string(table, "name");
+        let remotes = self.number(table, "remotes", 1..=8);
+        let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
+        let dram = match (table.contains_key("dram"), table.contains_key("bram")) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => {
+                let what = "a platform has one of the tables `[dram]` and `[bram]`";
+                self.error(self.end.clone(), what);
+                return None;
+            }
+        };
+        let mut platform = Platform::blank(dram);
+        let mut known = vec!["name", "remotes", "lines"];
+        for (name, unit, quantity) in platform.quantities() {
+            known.push(name);
+            match find(table, name) {
+                None => self.missing(table, name),
+                Some(value) => {
+                    if let Some(read) = self.quantity(name, unit, value) {
+                        *quantity = read;
+                    }
+                }
+            }
+        }
+        self.unknown(table, "", &known);
+        platform.name = name?;
+        platform.remotes = u8::try_from(remotes?).ok()?;
+        platform.lines = u32::try_from(lines?).ok()?;
+        Some(platform)
+    }
+
+    fn missing(&mut self, table: &DeTable, name: &str) {
+        let parent = name
+            .rsplit_once('.')
+            .and_then(|(parent, _)| find(table, parent));
+        let place = parent.map_or(self.end.clone(), Spanned::span);
+        self.error(place, format!("`{name}` is missing"));
+    }
+
+    /// Reports every key that nothing reads.
+    fn unknown(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
+        for (key, value) in table.iter() {
+            let name = format!("{prefix}{}", key.get_ref());
+            if known.contains(&name.as_str()) {
+                continue;
+            }
+            let inside = format!("{name}.");
+            match value.get_ref() {
+                DeValue::Table(table) if known.iter().any(|known| known.starts_with(&inside)) => {
+                    self.unknown(table, &inside, known);
+                }
+                _ => {
+                    let beside = known.iter().filter(|known| known.starts_with(prefix));
+                    let beside: Vec<&str> = beside.copied().collect();
+                    let beside = beside.join(", ");
+                    self.error(
+                        key.span(),
+                        format!("unknown key `{name}` (there are: {beside})"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn quantity(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<Quantity> {
+        let DeValue::Table(table) = value.get_ref() else {
+            let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
+            self.error(value.span(), message);
+            return None;
+        };
+        self.unknown(
+            table,
+            &format!("{name}."),
+            &parts(name).each_ref().map(String::as_str),
+        );
+        let origin = match table.get("origin").map(|o| (o.get_ref(), o.span())) {
+            Some((DeValue::String(origin), _)) if !origin.trim().is_empty() => {
+                Some(origin.to_string())
+            }
+            Some((_, span)) => {
+                let message = format!("`{name}.origin` says in words where the value comes from");
+                self.error(span, message);
+                None
+            }
+            None => {
+                self.error(value.span(), format!("`{name}` has no origin"));
+                None
+            }
+        };
+        let number = match table.get("value") {
+            Some(number) => self.amount(name, unit, number),
+            None => {
+                self.error(value.span(), format!("`{name}` has no value"));
+                None
+            }
+        };
+        let Some(range) = table.get("range") else {
+            return Some(Quantity::given(number?, &origin?));
+        };
+        let ends = match range.get_ref() {
+            DeValue::Array(ends) if ends.len() == 2 => ends,
+            _ => {
+                self.error(
+                    range.span(),
+                    format!("`{name}.range` is `[lowest, highest]`"),
+                );
+                return None;
+            }
+        };
+        let lowest = self.amount(name, unit, &ends[0]);
+        let highest = self.amount(name, unit, &ends[1]);
+        let (number, lowest, highest) = (number?, lowest?, highest?);
+        if !(lowest..=highest).contains(&number) {
+            let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
+            let message = format!("`{name}` is {number}, outside its range {lowest} to {highest}");
+            self.error(range.span(), message);
+            return None;
+        }
+        Some(Quantity::assumed(number, (lowest, highest), &origin?))
+    }
+
+    /// A number with its unit that the named quantity can have; whole numbers may stand without quotes.
+    fn amount(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
+        let number = self.plain(name, unit, value)?;
+        match Limit::of(name, unit).check(name, number, unit) {
+            Ok(()) => Some(number),
+            Err(what) => {
+                self.error(value.span(), what);
+                None
+            }
+        }
+    }
+
+    fn plain(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
+            DeValue::Float(number) => number.as_str().to_string(),
+            _ => {
+                self.error(
+                    value.span(),
+                    format!("`{name}` is a number, with its unit as text"),
+                );
+                return None;
+            }
+        };
+        match units::parse(&text, unit) {
+            Ok(number) => Some(number),
+            Err(what) => {
+                self.error(value.span(), format!("`{name}` {what}"));
+                None
+            }
+        }
+    }
+
+    fn string(&mut self, table: &DeTable, key: &str) -> Option<String> {
+        match table.get(key).map(|value| (value.get_ref(), value.span())) {
+            Some((DeValue::String(text), _)) if !text.is_empty() => Some(text.to_string()),
+            Some((_, span)) => {
+                self.error(span, format!("`{key}` is a text in quotes"));
+                None
+            }
+            None => {
+                self.missing(table, key);
+                None
+            }
+        }
+    }
+
+    fn number(&mut self, table: &DeTable, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let Some(value) = table.get(key) else {
+            self.missing(table, key);
+            return None;
+        };
+        let number = self.plain(key, Unit::Count, value)?;
+        if range.contains(&number) {
+            return Some(number);
+        }
+        let (low, high) = range.into_inner();
+        self.error(
+            value.span(),
+            format!("{key} must be {low} to {high}, not {number}"),
+        );
+        None
+    }
+}
+
+/// The keys that describe a quantity.
+fn parts(name: &str) -> [String; 3] {
+    ["value", "range", "origin"].map(|part| format!("{name}.{part}"))
+}
+
+/// The value under a dotted name.
+fn find<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeValue<'d>>> {
+    match name.split_once('.') {
+        None => table.get(name),
+        Some((first, rest)) => match table.get(first)?.get_ref() {
+            DeValue::Table(inner) => find(inner, rest),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
+
+    /// The messages, each with the text it points to, after one change of a right text.
+    fn wrong(from: &str, to: &str) -> Vec<(String, String)> {
+        assert_eq!(TEXT.matches(from).count(), 1, "{from}");
+        let text = TEXT.replace(from, to);
+        let errors = read(&text).unwrap_err();
+        let told = errors.into_iter();
+        told.map(|error| (error.message, text[error.span].to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let origin = ", origin = \"CCKit, section 4: two links of 12 lanes\" }";
+        let links = format!("links = {{ value = 2{origin}");
+        let links_as = |value: &str| format!("links = {{ value = {value}{origin}");
+        for (from, to, message, place) in [
+            ("ports =", "spare = 1\nports =", "unknown key `bram.spare` (there are: bram.ports, bram.bandwidth, bram.latency)", "spare"),
+            (&links, "", "`link.links` is missing", "[link]"),
+            ("remotes = 1", "", "`remotes` is missing", ""),
+            ("remotes = 1", "remotes = 9", "remotes must be 1 to 8, not 9", "9"),
+            ("lines = 268435456", "lines = 0", "lines must be 1 to 2147483647, not 0", "0"),
+            ("name = \"enzian-dc-bram\"", "name = 7", "`name` is a text in quotes", "7"),
+            (&links, "links = 2", "`link.links` is a table: { value = ..., origin = \"...\" }", "2"),
+            (&links, &links_as("0"), "link.links must be 1 to 64, not 0", "0"),
+            (&links, &links_as("-1"), "`link.links` is a number of things: `-1` is not a whole number without a unit", "-1"),
+            (&links, &links_as("0x2"), "`link.links` is a number, with its unit as text", "0x2"),
+            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage` (there are: link.links.value, link.links.range, link.links.origin)", "rnage"),
+            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4", "[3, 4]"),
+            (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
+            (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
+            (&links, "links = { origin = \"x\" }", "`link.links` has no value", "{ origin = \"x\" }"),
+            (&links, "links = { value = 2, origin = \" \" }", "`link.links.origin` says in words where the value comes from", "\" \""),
+            ("value = 8192", "value = 8191", "cache.sets must be a power of two, not 8191", "8191"),
+            ("\"3.1ns\"", "3.1", "`bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)", "3.1"),
+            ("\"3.1ns\"", "\"3.1 m\"", "`bram.latency` has the unknown unit `m` (units: ps, ns, us, ms, s)", "\"3.1 m\""),
+            ("\"3.1ns\"", "\"2ms\"", "bram.latency must be 0ps to 1ms, not 2ms", "\"2ms\""),
+            ("\"19.2GiB/s\"", "\"0GiB/s\"", "bram.bandwidth must be 1MB/s to 1000000GB/s, not 0B/s", "\"0GiB/s\""),
+            ("\"8B\"", "\"1GiB\"", "link.header_bytes must be 0B to 4KiB, not 1GiB", "\"1GiB\""),
+        ] {
+            assert_eq!(wrong(from, to), [(message.to_string(), place.to_string())]);
+        }
+    }
+
+    #[test]
+    fn all_errors_are_told_at_once_in_order() {
+        let text = TEXT
+            .replace("remotes = 1", "remotes = 0")
+            .replace("\"3.1ns\"", "\"3.1\"")
+            .replace("ways =", "wasy =");
+        let messages: Vec<String> = read(&text)
+            .unwrap_err()
+            .into_iter()
+            .map(|error| error.message.chars().take(24).collect())
+            .collect();
+        let expected = [
+            "remotes must be 1 to 8, ",
+            "`cache.ways` is missing",
+            "unknown key `cache.wasy`",
+            "`bram.latency` has no un",
+        ];
+        assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn a_text_without_memory_or_with_two_is_refused() {
+        let message = "a platform has one of the tables `[dram]` and `[bram]`";
+        assert_eq!(wrong("[bram]", "[rbam]")[0].0, message);
+        assert_eq!(wrong("[home]", "[dram]\n[home]")[0].0, message);
+        assert!(read("").unwrap_err().len() > 3);
+    }
+
+    #[test]
+    fn what_is_no_toml_is_refused_with_its_place() {
+        let errors = read("name = \n[cache").unwrap_err();
+        assert_eq!(errors.len(), 2);
+        assert!(errors[0].span.start <= 7, "{errors:?}");
+    }
+
+    #[test]
+    fn shipped_platforms_are_read_under_their_names() {
+        for name in Platform::shipped_names() {
+            let mut platform = Platform::shipped(name).unwrap();
+            assert_eq!(platform.name, name);
+            for (name, unit, quantity) in platform.quantities() {
+                let shown = units::show(quantity.value, unit);
+                assert_eq!(units::parse(&shown, unit), Ok(quantity.value), "{name}");
+            }
+        }
+        assert!(Platform::shipped("enzian").is_none());
+    }
+
+    #[test]
+    fn quantities_are_set_by_name() {
+        let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+        assert_eq!(platform.set("link.latency", "1.5us"), Ok(()));
+        assert_eq!(
+            platform.link.latency,
+            Quantity::given(1_500_000, "set for this run")
+        );
+        assert_eq!(platform.set("lines", "100"), Ok(()));
+        assert_eq!(platform.lines, 100);
+        for (name, value, said) in [
+            ("link.latency", "1", "`link.latency` has no unit: "),
+            (
+                "home.units",
+                "3",
+                "home.units must be a power of two, not 3",
+            ),
+            ("lines", "0", "lines must be 1 to 2147483647, not 0"),
+            (
+                "dram.banks",
+                "4",
+                "there is no `dram.banks` in this platform (there are: cache.sets, ",
+            ),
+        ] {
+            let error = platform.set(name, value).unwrap_err();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}

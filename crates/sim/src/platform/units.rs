@@ -1,0 +1,258 @@
+//! Numbers with units, as people write them: `70ns`, `19.6GiB/s`, `128KiB`, `5 cycles at 322MHz`.
+
+use super::Unit;
+
+/// Unit words with their size in the base unit: picoseconds, bytes, bytes per second.
+const TIMES: [(&str, u128, u128); 5] = [
+    ("ps", 1, 1),
+    ("ns", 1_000, 1),
+    ("us", 1_000_000, 1),
+    ("ms", 1_000_000_000, 1),
+    ("s", 1_000_000_000_000, 1),
+];
+const SIZES: [(&str, u128, u128); 8] = [
+    ("B", 1, 1),
+    ("kB", 1_000, 1),
+    ("MB", 1_000_000, 1),
+    ("GB", 1_000_000_000, 1),
+    ("KiB", 1 << 10, 1),
+    ("MiB", 1 << 20, 1),
+    ("GiB", 1 << 30, 1),
+    ("TiB", 1 << 40, 1),
+];
+const RATES: [(&str, u128, u128); 10] = [
+    ("B/s", 1, 1),
+    ("kB/s", 1_000, 1),
+    ("MB/s", 1_000_000, 1),
+    ("GB/s", 1_000_000_000, 1),
+    ("KiB/s", 1 << 10, 1),
+    ("MiB/s", 1 << 20, 1),
+    ("GiB/s", 1 << 30, 1),
+    ("kb/s", 1_000, 8),
+    ("Mb/s", 1_000_000, 8),
+    ("Gb/s", 1_000_000_000, 8),
+];
+const FREQUENCIES: [(&str, u128, u128); 4] = [
+    ("Hz", 1, 1),
+    ("kHz", 1_000, 1),
+    ("MHz", 1_000_000, 1),
+    ("GHz", 1_000_000_000, 1),
+];
+
+/// The number that a text with a unit stands for, in the base unit, rounded to the nearest.
+///
+/// # Errors
+/// What is wrong, and which units there are, as a clause that follows a key: "has no unit: write ...".
+pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
+    let text = text.trim();
+    if unit == Unit::Picoseconds {
+        if let Some((cycles, frequency)) = text.split_once("at") {
+            return cycles_at(cycles.trim(), frequency.trim());
+        }
+    }
+    match unit {
+        Unit::Count => whole(text),
+        Unit::Picoseconds => scaled(text, &TIMES, "70ns"),
+        Unit::Bytes => scaled(text, &SIZES, "128KiB"),
+        Unit::BytesPerSecond => scaled(text, &RATES, "19.6GiB/s"),
+    }
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("is a number of things: `{text}` is not a whole number without a unit")
+    })
+}
+
+fn cycles_at(cycles: &str, frequency: &str) -> Result<u64, String> {
+    let number = cycles
+        .strip_suffix("cycles")
+        .or(cycles.strip_suffix("cycle"))
+        .ok_or_else(|| format!("counts `{cycles}`: write it like `5 cycles at 322MHz`"))?;
+    let (digits, point) = decimal(number.trim())?;
+    let hertz = scaled(frequency, &FREQUENCIES, "322MHz")?;
+    if hertz == 0 {
+        return Err("has a clock of 0 Hz".into());
+    }
+    let picoseconds = digits
+        .checked_mul(1_000_000_000_000)
+        .ok_or("is too large")?;
+    rounded(
+        picoseconds,
+        point.checked_mul(u128::from(hertz)).ok_or("is too large")?,
+    )
+}
+
+fn scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, word) = (&text[..end], text[end..].trim());
+    let names = || {
+        units
+            .iter()
+            .map(|unit| unit.0)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if number.is_empty() {
+        return Err(format!(
+            "is not a number with a unit: write it like `{example}`"
+        ));
+    }
+    if word.is_empty() {
+        return Err(format!(
+            "has no unit: write it like `{example}` (units: {})",
+            names()
+        ));
+    }
+    let Some(&(_, times, over)) = units.iter().find(|unit| unit.0 == word) else {
+        return Err(format!(
+            "has the unknown unit `{word}` (units: {})",
+            names()
+        ));
+    };
+    let (digits, point) = decimal(number)?;
+    let value = digits.checked_mul(times).ok_or("is too large")?;
+    rounded(value, point * over)
+}
+
+/// A decimal number as digits over a power of ten.
+fn decimal(text: &str) -> Result<(u128, u128), String> {
+    let (before, after) = text.split_once('.').unwrap_or((text, ""));
+    let bad = || format!("starts with `{text}`, which is not a number");
+    if before.is_empty() || after.contains('.') || after.len() > 12 {
+        return Err(bad());
+    }
+    let digits = format!("{before}{after}").parse().map_err(|_| bad())?;
+    Ok((digits, 10u128.pow(after.len() as u32)))
+}
+
+fn rounded(value: u128, over: u128) -> Result<u64, String> {
+    u64::try_from((value + over / 2) / over).map_err(|_| "is too large".to_string())
+}
+
+/// A number in the base unit as people read it.
+pub fn show(value: u64, unit: Unit) -> String {
+    let largest = |units: &[(&str, u128, u128)]| {
+        let fits = |unit: &&(&str, u128, u128)| {
+            unit.2 == 1
+                && value != 0
+                && (u128::from(value) * 1000) % unit.1 == 0
+                && u128::from(value) >= unit.1
+        };
+        let (name, times, _) = units
+            .iter()
+            .filter(fits)
+            .max_by_key(|unit| unit.1)
+            .unwrap_or(&units[0]);
+        format!("{}{name}", thousandths(u128::from(value) * 1000 / times))
+    };
+    match unit {
+        Unit::Count => value.to_string(),
+        Unit::Picoseconds => largest(&TIMES),
+        Unit::Bytes => largest(&SIZES),
+        Unit::BytesPerSecond => largest(&RATES),
+    }
+}
+
+fn thousandths(value: u128) -> String {
+    let text = format!("{}.{:03}", value / 1000, value % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_units() {
+        for (text, unit, value) in [
+            ("70ns", Unit::Picoseconds, 70_000),
+            ("3.1 ns", Unit::Picoseconds, 3_100),
+            ("0.5us", Unit::Picoseconds, 500_000),
+            ("5 cycles at 322MHz", Unit::Picoseconds, 15_528),
+            ("1 cycle at 2.0GHz", Unit::Picoseconds, 500),
+            ("10Gb/s", Unit::BytesPerSecond, 1_250_000_000),
+            ("19.6GiB/s", Unit::BytesPerSecond, 21_045_339_750),
+            ("128KiB", Unit::Bytes, 131_072),
+            ("64", Unit::Count, 64),
+        ] {
+            assert_eq!(parse(text, unit), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_number_is_said() {
+        for (text, unit, said) in [
+            (
+                "70",
+                Unit::Picoseconds,
+                "has no unit: write it like `70ns` (units: ps, ns, us, ms, s)",
+            ),
+            (
+                "70GiB",
+                Unit::Picoseconds,
+                "has the unknown unit `GiB` (units: ps, ns, us, ms, s)",
+            ),
+            (
+                "ns",
+                Unit::Picoseconds,
+                "is not a number with a unit: write it like `70ns`",
+            ),
+            (
+                "1.2.3ns",
+                Unit::Picoseconds,
+                "starts with `1.2.3`, which is not a number",
+            ),
+            (
+                "-5ns",
+                Unit::Picoseconds,
+                "is not a number with a unit: write it like `70ns`",
+            ),
+            ("99999999999999999999s", Unit::Picoseconds, "is too large"),
+            (
+                "64B",
+                Unit::Count,
+                "is a number of things: `64B` is not a whole number without a unit",
+            ),
+            (
+                "5 at 322MHz",
+                Unit::Picoseconds,
+                "counts `5`: write it like `5 cycles at 322MHz`",
+            ),
+            ("5 cycles at 0Hz", Unit::Picoseconds, "has a clock of 0 Hz"),
+        ] {
+            assert_eq!(parse(text, unit), Err(said.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_read_back() {
+        for value in [
+            0,
+            1,
+            999,
+            1_000,
+            15_528,
+            70_000,
+            3_100,
+            1 << 30,
+            21_045_339_750,
+        ] {
+            for unit in [
+                Unit::Picoseconds,
+                Unit::Bytes,
+                Unit::BytesPerSecond,
+                Unit::Count,
+            ] {
+                assert_eq!(
+                    parse(&show(value, unit), unit),
+                    Ok(value),
+                    "{}",
+                    show(value, unit)
+                );
+            }
+        }
+    }
+}
