@@ -28,6 +28,8 @@ pub struct Message {
     pub word: u16,
     /// Values of its fields, as controllers encode them; unused ones are 0.
     pub fields: [u16; FIELDS],
+    /// Whether it still occupies its place in the receiver's buffer for its circuit.
+    pub credit: bool,
     /// Numbers messages in the order of sending; only charts use it.
     pub flight: u32,
 }

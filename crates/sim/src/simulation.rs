@@ -18,7 +18,7 @@ use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::Platform;
-use crate::statistics::{Counters, Statistics, Totals};
+use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Everything that decides a run.
 #[derive(Clone)]
@@ -161,6 +161,8 @@ pub(crate) struct Kind {
     pub payload_bytes: u32,
     pub class: Option<Class>,
     pub group: Option<u8>,
+    /// Number of its virtual circuit.
+    pub circuit: u8,
     /// Whether a remote performs an access with its bytes without keeping the line.
     pub used_once: bool,
 }
@@ -218,7 +220,8 @@ impl Simulation {
         let protocol = &setup.protocol;
         let kinds = kinds(protocol);
         let units = platform.home.slices.value * platform.home.units.value;
-        let direction = |_| Direction::new(&platform.link);
+        let circuits = protocol.orders.len() + protocol.channels.len();
+        let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
             queue: Queue::new(),
             now: 0,
@@ -415,16 +418,10 @@ impl Simulation {
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
         self.flights = self.flights.wrapping_add(1);
         message.flight = self.flights;
+        message.credit = true;
         let kind = &self.kinds[message.kind.index()];
+        let circuit = kind.circuit;
         self.counters.messages[message.kind.index()] += 1;
-        let order = kind
-            .group
-            .map(|group| (message.from, message.to, group, message.line));
-        let direction = match message.from {
-            HOME => &mut self.down[message.to as usize],
-            from => &mut self.up[from as usize],
-        };
-        let arrival = direction.send(ready, kind.payload_bytes, &mut self.random, order);
         if self.traced(message.line) {
             let (agent, to) = (self.agent(message.from), self.agent(message.to));
             let words = self.message_words(&message);
@@ -440,7 +437,51 @@ impl Simulation {
             );
         }
         let index = self.messages.insert(message);
+        if self.direction(&message).admit(circuit, ready, index) {
+            self.transmit(index, ready);
+        } else {
+            self.counters.stall(Stall::NoCredit);
+        }
+    }
+
+    /// The links that a message takes.
+    #[inline]
+    fn direction(&mut self, message: &Message) -> &mut Direction {
+        match message.from {
+            HOME => &mut self.down[message.to as usize],
+            from => &mut self.up[from as usize],
+        }
+    }
+
+    /// Puts a message for which there is room onto a link.
+    #[inline]
+    fn transmit(&mut self, index: u32, ready: Time) {
+        let message = self.messages[index];
+        let kind = &self.kinds[message.kind.index()];
+        let order = kind
+            .group
+            .map(|group| (message.from, message.to, group, message.line));
+        let bytes = kind.payload_bytes;
+        let direction = match message.from {
+            HOME => &mut self.down[message.to as usize],
+            from => &mut self.up[from as usize],
+        };
+        let arrival = direction.send(ready, bytes, &mut self.random, order);
         self.queue.push(arrival, Event::Deliver(index));
+    }
+
+    /// A message has left its circuit at the receiver; the next one in its queue may go.
+    #[inline]
+    pub(crate) fn taken(&mut self, index: u32) {
+        let message = self.messages[index];
+        if !message.credit {
+            return;
+        }
+        self.messages[index].credit = false;
+        let circuit = self.kinds[message.kind.index()].circuit;
+        if let Some((ready, next)) = self.direction(&message).release(circuit) {
+            self.transmit(next, ready.max(self.now));
+        }
     }
 
     /// A message as an input to its receiver.
@@ -607,6 +648,7 @@ fn kinds(protocol: &Protocol) -> Vec<Kind> {
         .message_ids()
         .map(|id| {
             let message = protocol.message(id);
+            let group = protocol.order_of(message.channel);
             Kind {
                 name: message.name.clone(),
                 line: message.carries.line(),
@@ -617,7 +659,8 @@ fn kinds(protocol: &Protocol) -> Vec<Kind> {
                     Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
                 },
                 class: protocol.class(id),
-                group: protocol.order_of(message.channel).map(|group| group as u8),
+                group: group.map(|group| group as u8),
+                circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: message.carries.line() && used_once(id),
             }
         })

@@ -95,6 +95,8 @@ pub enum Stall {
     UnitSlot,
     /// A request channel stopped because a unit's waiting set was full.
     WaitingFull,
+    /// A message found no room at its receiver for one more of its circuit.
+    NoCredit,
 }
 
 /// What is counted during a run.
@@ -113,7 +115,7 @@ pub struct Counters {
     /// Messages sent, by kind.
     pub messages: Vec<u64>,
     /// Occasions of waiting, by [`Stall`].
-    pub stalls: [u64; 4],
+    pub stalls: [u64; 5],
     /// Time that units were occupied, summed.
     pub occupied: Time,
     /// Local operations acknowledged and refused.
@@ -278,6 +280,11 @@ impl Counters {
             "stalls_waiting_full",
             "times a request channel stopped because the waiting set of a unit was full",
             self.stalls[Stall::WaitingFull as usize] as f64,
+        );
+        put(
+            "stalls_no_credit",
+            "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
+            self.stalls[Stall::NoCredit as usize] as f64,
         );
         put(
             "locals_acknowledged",

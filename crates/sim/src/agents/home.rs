@@ -168,7 +168,7 @@ impl Simulation {
         self.units[number].free_at = self.now + occupancy;
         self.counters.occupied += occupancy;
         if !self.units[number].waiting.is_empty() && self.overtakes(number, work, line) {
-            return self.units[number].waiting.push((work, line, Reason::Left));
+            return self.wait(number, work, line, Reason::Left);
         }
         let input = match work {
             Work::Message(index) => Self::input(&self.messages[index]),
@@ -190,7 +190,7 @@ impl Simulation {
         }
         if self.lacks_slot(number, line, &transition) {
             self.counters.stall(Stall::UnitSlot);
-            return self.units[number].waiting.push((work, line, Reason::Slot));
+            return self.wait(number, work, line, Reason::Slot);
         }
         self.take(number, work, line, &transition);
     }
@@ -240,8 +240,16 @@ impl Simulation {
             unit.blocked = true;
             self.counters.stall(Stall::WaitingFull);
         } else {
-            unit.waiting.push((work, line, Reason::Left));
+            self.wait(number, work, line, Reason::Left);
         }
+    }
+
+    /// Work leaves its queue and waits; a message gives its place in the circuit to the next.
+    fn wait(&mut self, number: usize, work: Work, line: Line, reason: Reason) {
+        if let Work::Message(index) = work {
+            self.taken(index);
+        }
+        self.units[number].waiting.push((work, line, reason));
     }
 
     /// Whether a transition needs a memory operation or coherence transaction while the unit's is in use.
@@ -261,7 +269,10 @@ impl Simulation {
     /// Carries a transition out.
     fn take(&mut self, number: usize, work: Work, line: Line, transition: &Transition) {
         let message = match work {
-            Work::Message(index) => Some(self.messages.remove(index)),
+            Work::Message(index) => {
+                self.taken(index);
+                Some(self.messages.remove(index))
+            }
             _ => None,
         };
         if self.traced(line) {
@@ -405,6 +416,7 @@ impl Simulation {
                     to,
                     word: 0,
                     fields,
+                    credit: false,
                     flight: 0,
                 };
                 self.send(message, ready);

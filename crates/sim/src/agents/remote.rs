@@ -294,6 +294,8 @@ impl Simulation {
         let cache = message.to;
         if self.blocked(cache, &message, usize::MAX) || !self.deliver(cache, index) {
             self.counters.stall(Stall::Left);
+            // It waits in the cache, and gives its place in the circuit to the next.
+            self.taken(index);
             self.caches[cache as usize].left.push(index);
             return;
         }
@@ -349,6 +351,7 @@ impl Simulation {
                 return true;
             }
         }
+        self.taken(index);
         self.messages.remove(index);
         if self.traced(line) {
             self.note_receive(&message);
@@ -468,6 +471,7 @@ impl Simulation {
                         to,
                         word,
                         fields,
+                        credit: false,
                         flight: 0,
                     };
                     self.send(message, self.now);

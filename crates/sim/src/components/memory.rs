@@ -149,3 +149,28 @@ impl Memory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Platform;
+
+    /// Lines of one row of one bank, then another row of the bank, then after a long pause.
+    #[test]
+    fn rows_open_stay_open_and_close() {
+        let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        let platform::Memory::Dram(dram) = &platform.memory else {
+            panic!("it is DRAM")
+        };
+        let mut memory = Memory::new(&platform.memory, 128);
+        let (column, activate) = (dram.column.value, dram.activate.value);
+        let fixed = dram.controller.value + dram.bandwidth.time_of(128);
+        assert_eq!(memory.operate(0, 0), fixed + activate + column);
+        let now = fixed + activate + column;
+        assert_eq!(memory.operate(now, 2), now + fixed + column);
+        let later = now + 10 * dram.open_for.value;
+        let closed = memory.operate(later, 4);
+        assert_eq!(closed, later + fixed + activate + column);
+        assert_eq!((memory.row_hits, memory.row_misses), (1, 2));
+    }
+}

@@ -38,6 +38,7 @@ impl Limit {
             "cache.hashed" => (0, 1, false),
             "link.links" | "bram.ports" => (1, 64, false),
             "link.header_bytes" => (0, 4096, false),
+            "link.credits" => (0, 1 << 16, false),
             "home.slices" | "dram.channels" => (1, 64, true),
             "home.units" | "dram.banks" => (1, 1024, true),
             "home.waiting" => (1, 1 << 16, false),
@@ -137,6 +138,9 @@ pub struct Link {
     pub latency: Quantity,
     /// Bytes of a message besides its payload.
     pub header_bytes: Quantity,
+    /// Messages of one virtual circuit (a channel, or channels that share an order) that one cache's
+    /// links may carry in one direction before the receiver has taken them; 0 for no limit.
+    pub credits: Quantity,
     /// Random extra delay of each message, up to this, of one in eight up to 16 times this,
     /// picoseconds; for torture tests.
     pub jitter: Quantity,
@@ -329,6 +333,7 @@ impl Platform {
             ("link.bandwidth", BytesPerSecond, &mut self.link.bandwidth),
             ("link.latency", Picoseconds, &mut self.link.latency),
             ("link.header_bytes", Bytes, &mut self.link.header_bytes),
+            ("link.credits", Count, &mut self.link.credits),
             ("link.jitter", Picoseconds, &mut self.link.jitter),
             ("home.slices", Count, &mut self.home.slices),
             ("home.units", Count, &mut self.home.units),
@@ -377,6 +382,7 @@ impl Platform {
                 bandwidth: test(0),
                 latency: test(NANOSECOND),
                 header_bytes: test(8),
+                credits: test(3),
                 jitter: test(100 * NANOSECOND),
             },
             home: Home {
