@@ -436,10 +436,12 @@ impl Simulation {
                 },
             );
         }
-        let index = self.messages.insert(message);
-        if self.direction(&message).admit(circuit, ready, index) {
-            self.transmit(index, ready);
+        if self.direction(&message).has_room(circuit) {
+            let index = self.messages.insert(message);
+            self.transmit(index, &message, ready);
         } else {
+            let index = self.messages.insert(message);
+            self.direction(&message).queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
         }
     }
@@ -455,8 +457,7 @@ impl Simulation {
 
     /// Puts a message for which there is room onto a link.
     #[inline]
-    fn transmit(&mut self, index: u32, ready: Time) {
-        let message = self.messages[index];
+    fn transmit(&mut self, index: u32, message: &Message, ready: Time) {
         let kind = &self.kinds[message.kind.index()];
         let order = kind
             .group
@@ -473,14 +474,18 @@ impl Simulation {
     /// A message has left its circuit at the receiver; the next one in its queue may go.
     #[inline]
     pub(crate) fn taken(&mut self, index: u32) {
-        let message = self.messages[index];
-        if !message.credit {
+        let message = &mut self.messages[index];
+        if !std::mem::take(&mut message.credit) {
             return;
         }
-        self.messages[index].credit = false;
         let circuit = self.kinds[message.kind.index()].circuit;
-        if let Some((ready, next)) = self.direction(&message).release(circuit) {
-            self.transmit(next, ready.max(self.now));
+        let direction = match message.from {
+            HOME => &mut self.down[message.to as usize],
+            from => &mut self.up[from as usize],
+        };
+        if let Some((ready, next)) = direction.release(circuit) {
+            let message = self.messages[next];
+            self.transmit(next, &message, ready.max(self.now));
         }
     }
 

@@ -69,20 +69,22 @@ impl Direction {
         }
     }
 
-    /// Takes room for a message of a circuit. If there is none the message, known by its number,
-    /// waits in the circuit's queue, and the result is false.
+    /// Takes room for one message of a circuit, if there is any.
     #[inline]
-    pub fn admit(&mut self, circuit: u8, ready: Time, message: u32) -> bool {
+    pub fn has_room(&mut self, circuit: u8) -> bool {
         if !self.limited {
             return true;
         }
+        let room = &mut self.circuits[circuit as usize].room;
+        let has = *room > 0;
+        *room -= u64::from(has);
+        has
+    }
+
+    /// A message for which there is no room, known by its number, waits in its circuit's queue.
+    pub fn queue(&mut self, circuit: u8, ready: Time, message: u32) {
         let circuit = &mut self.circuits[circuit as usize];
-        if circuit.room == 0 {
-            circuit.queue.push_back((ready, message));
-            return false;
-        }
-        circuit.room -= 1;
-        true
+        circuit.queue.push_back((ready, message));
     }
 
     /// The receiver has taken a message of a circuit. The result is the message that gets its room.
@@ -155,12 +157,13 @@ mod tests {
         let mut link = Platform::torture(1).link;
         link.credits.value = 1;
         let mut direction = Direction::new(&link, 2);
-        assert!(direction.admit(0, 10, 100));
-        assert!(!direction.admit(0, 20, 101));
-        assert!(direction.admit(1, 30, 102));
+        assert!(direction.has_room(0));
+        assert!(!direction.has_room(0));
+        direction.queue(0, 20, 101);
+        assert!(direction.has_room(1));
         assert_eq!(direction.release(0), Some((20, 101)));
         assert_eq!(direction.release(0), None);
-        assert!(direction.admit(0, 40, 103));
+        assert!(direction.has_room(0));
     }
 
     #[test]
