@@ -23,6 +23,7 @@ mod outcome;
 mod progress;
 mod protocols;
 mod python;
+mod sim;
 mod size;
 mod table;
 pub mod tabulate;
@@ -46,6 +47,7 @@ where
         Ok(Options { command }) => match command {
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
+            Command::Sim(options) => sim::run(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {

@@ -11,8 +11,8 @@ const EXIT_CODES: &str = "\
 Exit codes:
     0  yes: verified, or done
     1  no: a property is violated, or the home's policy cannot be followed
-    2  bad input: the command line, a missing file, a protocol text
-    3  not decided: a limit was reached first
+    2  bad input: the command line, a missing file, a protocol text, a platform
+    3  not decided: a limit was reached first, or a simulation got stuck
     4  could not run: no permission, disk full, something is not installed
   130  interrupted
 The worst of a batch wins.";
@@ -29,6 +29,7 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     Check(Check),
     Table(Table),
+    Sim(Sim),
     Reproduce(Reproduce),
 }
 
@@ -133,6 +134,62 @@ pub(crate) struct Check {
     /// and that of how a channel's capacity is exceeded.
     #[arg(long, value_name = "DIR")]
     pub chart_svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Simulates a workload on a machine whose caches and home execute a protocol's controllers.
+///
+/// Every line carries data. Each load is compared with the last write, and rights that exclude each other are
+/// watched for; what goes wrong ends the run and is drawn as a message sequence chart.
+/// The same options and seed give the same result.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Sim {
+    /// The machine: the name of a shipped platform (enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// or a file that ends in `.toml`.
+    pub platform: PathBuf,
+
+    /// What the cores do. Sequential workloads take each line of the region in turn, random ones any.
+    #[arg(value_enum)]
+    pub workload: crate::sim::Kind,
+
+    /// The protocol text; that of Enzian's interconnect, ECI, if not given.
+    #[arg(long, value_name = "FILE")]
+    pub protocol: Option<PathBuf>,
+
+    /// Memory that is accessed, such as `64MiB`: whole lines, no more than the machine has.
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    pub region: String,
+
+    /// Number of accesses; as many as the region has lines if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub accesses: Option<u64>,
+
+    /// Number of cores.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cores: u32,
+
+    /// Most accesses of one core in flight.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub outstanding: u32,
+
+    /// Lines that sequential reads ask for ahead of each access.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4096))]
+    pub prefetch: u32,
+
+    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+
+    /// What everything random follows from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Do not compare loads with the last write, nor watch for rights that exclude each other.
+    #[arg(long)]
+    pub no_oracle: bool,
 
     #[command(flatten)]
     pub output: Output,

@@ -29,6 +29,11 @@ impl Line {
         Line { bar, name }
     }
 
+    /// Shows how far something other than a search is.
+    pub fn say(&self, how_far: &str) {
+        self.bar.set_message(format!("{}: {how_far}", self.name));
+    }
+
     /// Shows where the search is.
     pub fn show(&self, progress: &Progress) {
         let doing = match progress.phase {

@@ -9,6 +9,7 @@ use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, line_column, Diagnostic, Span};
 use serde_json::{json, Value};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Why work on a protocol cannot go on.
@@ -100,25 +101,8 @@ impl Source {
     /// An error at a place in the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
-        let length = self.text.len();
-        let (start, end) = (
-            (span.start as usize).min(length),
-            (span.end as usize).min(length),
-        );
-        let mut group = Level::ERROR.primary_title(title).element(
-            Snippet::source(&self.text)
-                .path(&path)
-                .annotation(AnnotationKind::Primary.span(start..end.max(start))),
-        );
-        if let Some(help) = help {
-            group = group.element(Level::HELP.message(help));
-        }
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
-        renderer.render(&[group]).to_string()
+        let place = span.start as usize..span.end as usize;
+        error_at(&path, &self.text, title, place, help, colour)
     }
 
     /// The home cannot be constructed from a text of this form.
@@ -171,6 +155,33 @@ impl Source {
         }
         report
     }
+}
+
+/// An error at a place (in bytes) of the text in a file, for a terminal.
+pub(crate) fn error_at(
+    path: &str,
+    text: &str,
+    title: &str,
+    place: Range<usize>,
+    help: Option<&str>,
+    colour: bool,
+) -> String {
+    let length = text.len();
+    let (start, end) = (place.start.min(length), place.end.min(length));
+    let mut group = Level::ERROR.primary_title(title).element(
+        Snippet::source(text)
+            .path(path)
+            .annotation(AnnotationKind::Primary.span(start..end.max(start))),
+    );
+    if let Some(help) = help {
+        group = group.element(Level::HELP.message(help));
+    }
+    let renderer = if colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    renderer.render(&[group]).to_string()
 }
 
 fn refused(refusal: &Refusal) -> String {

@@ -108,7 +108,7 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
 }
 
 /// Words in lines of at most `room` characters, where no word is longer; at least one line.
-fn wrap(words: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrap(words: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
         let last = lines.len() - 1;

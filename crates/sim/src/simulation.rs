@@ -50,7 +50,10 @@ impl Setup {
         platform: Platform,
         workload: Workload,
     ) -> Result<Setup, String> {
-        let home = home(&protocol, platform.remotes)?;
+        let home = home(&protocol, platform.remotes).map_err(|error| match error {
+            ConstructionError::Refused(refusal) => refusal.what,
+            ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
+        })?;
         Ok(Setup {
             protocol,
             home,
@@ -66,19 +69,16 @@ impl Setup {
 /// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
 ///
 /// # Errors
-/// A sentence, if no home can be constructed from its policy.
-pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, String> {
+/// If no home can be constructed from its policy.
+pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
     if let Home::Controller(home) = &protocol.home {
         return Ok(home.clone());
     }
-    match construct(protocol) {
-        Ok(construction) if remotes == 1 => Ok(construction.flat(true)),
-        Ok(construction) => Ok(construction.factored(true)),
-        Err(ConstructionError::Refused(refusal)) => Err(refusal.what),
-        Err(ConstructionError::Fault(fault)) => {
-            Err(format!("{}: {}", fault.kind.name(), fault.text))
-        }
-    }
+    let construction = construct(protocol)?;
+    Ok(match remotes {
+        1 => construction.flat(true),
+        _ => construction.factored(true),
+    })
 }
 
 /// Why a run does not begin or does not end.
@@ -88,6 +88,8 @@ pub enum RunError {
     Setup(String),
     /// The run failed.
     Failure(Box<Failure>),
+    /// The run was stopped from outside.
+    Stopped,
 }
 
 impl std::fmt::Display for RunError {
@@ -95,6 +97,7 @@ impl std::fmt::Display for RunError {
         match self {
             RunError::Setup(text) => f.write_str(text),
             RunError::Failure(failure) => failure.fmt(f),
+            RunError::Stopped => f.write_str("stopped"),
         }
     }
 }
@@ -106,16 +109,33 @@ impl std::error::Error for RunError {}
 /// # Errors
 /// [`RunError`].
 pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
+    run_while(setup, &mut |_| true)
+}
+
+/// Like [`run`], for as long as `go_on` says so. It is asked now and then, with the accesses performed so far.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_while(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
     let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
-    let Err(failure) = simulation.run() else {
-        return Ok(simulation.statistics());
+    let failure = match simulation.run_while(go_on) {
+        Ok(true) => return Ok(simulation.statistics()),
+        Ok(false) => return Err(RunError::Stopped),
+        Err(failure) => failure,
     };
     let mut again = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
-    Err(RunError::Failure(match again.run() {
-        Err(failure) => failure,
-        Ok(()) => failure,
-    }))
+    Err(match again.run_while(go_on) {
+        Err(failure) => RunError::Failure(failure),
+        Ok(true) => RunError::Failure(failure),
+        Ok(false) => RunError::Stopped,
+    })
 }
+
+/// Events between two questions whether to go on, less one; a few milliseconds.
+const ASKED_AFTER: u64 = (1 << 16) - 1;
 
 /// What the kernel delivers. Numbers index pools and lists.
 #[derive(Clone, Copy, Debug)]
@@ -274,6 +294,14 @@ impl Simulation {
     /// # Errors
     /// [`Failure`], without a sequence unless one was asked for.
     pub fn run(&mut self) -> Result<(), Box<Failure>> {
+        self.run_while(&mut |_| true).map(|_| ())
+    }
+
+    /// Like [`Simulation::run`], for as long as `go_on` says so of the accesses performed; whether the end was reached.
+    ///
+    /// # Errors
+    /// As for [`Simulation::run`].
+    pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
         for round in 0..self.outstanding {
             for core in 0..self.cores {
                 if round == 0 && core == 0 {
@@ -307,11 +335,14 @@ impl Simulation {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
+            if self.counters.events & ASKED_AFTER == 0 && !go_on(self.counters.performed) {
+                return Ok(false);
+            }
         }
         if self.in_flight > 0 || !self.device.done() {
             self.stuck();
         }
-        self.failure.take().map_or(Ok(()), Err)
+        self.failure.take().map_or(Ok(true), Err)
     }
 
     /// What has been measured.

@@ -39,7 +39,7 @@ fn shows(mistake: &Mistake) -> Shows {
                 assert!(!failure.sequence.steps.is_empty(), "{}", mistake.name);
                 return Shows::InARun(failure.kind);
             }
-            Err(RunError::Setup(error)) => panic!("{}: {error}", mistake.name),
+            Err(error) => panic!("{}: {error}", mistake.name),
         }
     }
     Shows::No
