@@ -350,6 +350,19 @@ mod tests {
     }
 
     #[test]
+    fn no_truncation_of_a_text_panics() {
+        for length in 0..TEXT.len() {
+            if let (Some(part), true) = (TEXT.get(..length), length + 2 < TEXT.len()) {
+                let errors = read(part).unwrap_err();
+                assert!(
+                    errors.iter().all(|error| error.span.end <= length),
+                    "{length}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn shipped_platforms_are_read_under_their_names() {
         for name in Platform::shipped_names() {
             let mut platform = Platform::shipped(name).unwrap();

@@ -129,7 +129,8 @@ fn decimal(text: &str) -> Result<(u128, u128), String> {
 }
 
 fn rounded(value: u128, over: u128) -> Result<u64, String> {
-    u64::try_from((value + over / 2) / over).map_err(|_| "is too large".to_string())
+    let above = value.checked_add(over / 2).ok_or("is too large")?;
+    u64::try_from(above / over).map_err(|_| "is too large".to_string())
 }
 
 /// A number in the base unit as people read it.
@@ -209,6 +210,11 @@ mod tests {
                 "-5ns",
                 Unit::Picoseconds,
                 "is not a number with a unit: write it like `70ns`",
+            ),
+            (
+                "34028236692093846346337460743176821145.5ps",
+                Unit::Picoseconds,
+                "is too large",
             ),
             ("99999999999999999999s", Unit::Picoseconds, "is too large"),
             (
