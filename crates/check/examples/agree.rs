@@ -1,0 +1,65 @@
+//! Compares systems of shipped texts with Rumur: `cargo run --release --example agree -- msi/two_lines ...`.
+//!
+//! For systems that take too long for a test. The last line is the result as JSON; the exit status is 1 where
+//! the two differ.
+
+use std::path::Path;
+
+use cohkit_check::murphi::Style;
+use cohkit_check::system;
+use cohkit_check::{check, Options, Outcome};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::text;
+
+#[path = "../tests/tools/mod.rs"]
+mod tools;
+
+fn main() {
+    assert!(tools::rumur_is_there(), "rumur and cc are needed here");
+    let mut results = Vec::new();
+    let mut agree = true;
+    for name in std::env::args().skip(1) {
+        let (file, system) = name.split_once('/').expect("PROTOCOL/SYSTEM");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+        let source =
+            std::fs::read_to_string(folder.join(format!("{file}.coh"))).expect("a shipped text");
+        let protocol = text::parse(&source).expect("a text without errors");
+        let system = protocol
+            .systems
+            .iter()
+            .find(|s| s.name == system)
+            .expect("a system of the text");
+        let home = match &protocol.home {
+            Home::Controller(home) => home.clone(),
+            Home::Policy(_) => {
+                let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
+                match system.remotes {
+                    1 => construction.flat(true),
+                    _ => construction.factored(true),
+                }
+            }
+        };
+        let options = system::Options::default();
+        let model = system::model(&protocol, &home, system.remotes, system.lines, &options)
+            .expect("a model");
+        let ours = check(&model, &Options::default()).expect("the model is valid");
+        let folder = tempfile::tempdir().expect("a folder for the generated checker");
+        let (fine, states, _) = tools::rumur(&model, Style::Plain, folder.path());
+        let verified = ours.outcome == Outcome::Verified;
+        let same = verified == fine && (!verified || ours.states == u128::from(states));
+        eprintln!(
+            "{name}: ours {} ({verified}), rumur {states} ({fine})",
+            ours.states
+        );
+        agree &= same;
+        results.push(format!(
+            "{{\"system\": \"{name}\", \"verified\": {verified}, \"states\": {}, \"rumur_verified\": {fine}, \"rumur_states\": {states}}}",
+            ours.states
+        ));
+    }
+    println!("[{}]", results.join(", "));
+    if !agree {
+        std::process::exit(1);
+    }
+}
