@@ -100,10 +100,11 @@ impl Verdict<'_> {
                         message,
                         trace,
                     } => {
-                        // Of an invariant the message says no more than that it does not hold.
-                        let _ = match property {
-                            Property::Invariant(name) => writeln!(text, "violated: {name}"),
-                            _ => writeln!(text, "violated: {}: {message}", name(property)),
+                        let name = name(property);
+                        // Of an invariant of the text there is no more to say than that it does not hold.
+                        let _ = match *message == format!("`{name}` does not hold") {
+                            true => writeln!(text, "violated: {name}"),
+                            false => writeln!(text, "violated: {name}: {message}"),
                         };
                         let _ = writeln!(text, "  after {counts}");
                         let chart = cohkit_chart::text(&trace.sequence, charts);

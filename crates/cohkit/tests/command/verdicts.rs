@@ -63,7 +63,7 @@ fn a_violation_is_shown_as_a_chart() {
         .expect("starts");
     expect![[r#"
         exit code 1
-        msi remotes_2_lines_1: violated: single writer
+        msi remotes_2_lines_1: violated: single writer: a right to write is not alone
           after 214 states, 352 transitions, depth 8
 
         cache 0                               cache 1                      directory        memory
