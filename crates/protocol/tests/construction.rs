@@ -347,6 +347,17 @@ fn three_remotes_know_no_more_than_two() {
 }
 
 #[test]
+fn eci_with_operations_that_always_lock() {
+    // As published, both operations lock: 79 states, 304 transitions and 25 messages there.
+    let eci = read("../../protocols/eci");
+    let locking = eci.replace(" [lock] {", " lock {");
+    assert_ne!(eci, locking);
+    let found = found(&locking);
+    let sizes = ["states", "transitions", "events"].map(|key| found[key].as_str());
+    assert_eq!(sizes, ["90", "307", "24"]);
+}
+
+#[test]
 fn every_transition_of_the_shipped_homes_happens() {
     for (name, remotes) in [("eci", 2), ("msi-policy", 3)] {
         let path = folder().join(format!("../../protocols/{name}.coh"));

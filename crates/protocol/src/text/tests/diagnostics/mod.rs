@@ -1,0 +1,386 @@
+//! One case or more for each kind of diagnostic.
+//!
+//! A case is a piece of text with a comment under each error, whose carets lie under the span:
+//! span and message are tested together. `UPDATE_EXPECT=1` writes the comments anew; review them as a diff.
+
+mod controllers;
+mod names;
+mod policies;
+
+use super::*;
+use expect_test::{expect, Expect};
+
+/// A text with a hand-written home, and with places to put a case.
+const ROWS: &str = "protocol test
+line 64 bytes
+channels { request remote -> home; grant home -> remote; peer any -> remote; %channels% }
+messages { request: Get, Put (line, dirty); grant: Data (line, acks: count); peer: Ask (requestor: remote); %messages% }
+remote cache {
+  states { I; S reads; M reads writes dirty; W waits Data; %states% }
+  variables { n: 0..7; who: remote; all: set of remote; flag: bool; %variables% }
+  I     | load  | send Get | W
+  W     | Data  |          | S
+  S     | evict | send Put | I
+  I S W | Ask   |          | stay
+  %remote%
+}
+home directory {
+  states { I; J }
+  variables { n: 0..7; owner: remote; sharers: set of remote }
+  I | Get | send Data (acks = 0)                | stay
+  I | Put | write, send Ask (requestor = sender) | stay
+  %home%
+}
+%file%
+";
+
+/// A text with a policy, and with places to put a case.
+const POLICY: &str = "protocol test
+line 64 bytes
+channels { request remote -> home; victim remote -> home; answer remote -> home; acknowledgement remote -> home
+           forward home -> remote; grant home -> remote; %channels% }
+messages { request: Get, Write (store); victim: Put (line, dirty); answer: Gone; acknowledgement: Thanks
+           forward: Inv; grant: Data (line), Done; %messages% }
+remote cache {
+  states { I; M reads writes dirty; G waits Data; W waits Done }
+  I   | store      | send Get          | G
+  G   | Data       | send Thanks       | M
+  M   | evict      | send Put          | I
+  I   | write_line | send Write        | W
+  W   | Done       | done, send Thanks | I
+  I M | Inv        | send Gone         | I
+  G W | Inv        | send Gone         | stay
+}
+home {
+  %get%
+  on Write(r) { ensure others(r) == I; write; answer r with Done }
+  %reach%
+  %home%
+}
+";
+const GET: &str = "on Get(r) { ensure others(r) == I; grant r M with Data }";
+const REACH: &str = "reach I with Inv";
+
+/// Checks a case: its diagnostics are those in its comments, when it stands in its place of a template.
+/// Other places are filled with `others`.
+fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
+    // The lines of the case without its comments, indented by two so that `#` fits before a caret.
+    let lines = case
+        .data()
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let indent = lines
+        .clone()
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let lines: Vec<String> = lines.map(|line| format!("  {}", &line[indent..])).collect();
+
+    let mut text = template.replace(
+        &format!("%{place}%"),
+        &format!("\n\u{1}{}\n", lines.join("\n")),
+    );
+    for (place, filling) in others {
+        text = text.replace(&format!("%{place}%"), filling);
+    }
+    while let Some(start) = text.find('%') {
+        let end = start
+            + 2
+            + text[start + 1..]
+                .find('%')
+                .expect("places are written %name%");
+        text.replace_range(start..end, "");
+    }
+    let start = text.find('\u{1}').expect("the template has the place");
+    text.remove(start);
+    let first = line_column(&text, start as u32).0;
+    case.assert_eq(&annotate(&lines, first, &text));
+}
+
+/// The lines of a case, which begin at line `first` of the text, each with the diagnostics of the text as comments.
+fn annotate(lines: &[String], first: u32, text: &str) -> String {
+    let mut comments = vec![String::new(); lines.len()];
+    let mut elsewhere = String::new();
+    for diagnostic in parse(text).expect_err("a case has errors") {
+        let said = format!("{}: {}", diagnostic.code.name(), diagnostic.message);
+        let (line, column) = line_column(text, diagnostic.span.start);
+        let spanned = &text[diagnostic.span.start as usize..diagnostic.span.end as usize];
+        let carets = "^".repeat(
+            spanned
+                .lines()
+                .next()
+                .map_or(0, |line| line.chars().count())
+                .max(1),
+        );
+        match comments.get_mut(line.wrapping_sub(first) as usize) {
+            Some(comment) => comment.push_str(&format!(
+                "#{carets:>0$} {said}\n",
+                column as usize - 2 + carets.len()
+            )),
+            None => elsewhere.push_str(&format!("# {line}:{column} {said}\n")),
+        }
+    }
+    let annotated: Vec<String> = lines
+        .iter()
+        .zip(comments)
+        .map(|(line, comment)| format!("{line}\n{comment}"))
+        .collect();
+    annotated.concat() + &elsewhere
+}
+
+fn text(case: Expect) {
+    check("%text%", "text", &[], case);
+}
+fn file(case: Expect) {
+    check(ROWS, "file", &[], case);
+}
+fn channels(case: Expect) {
+    check(ROWS, "channels", &[], case);
+}
+fn messages(case: Expect) {
+    check(ROWS, "messages", &[], case);
+}
+fn states(case: Expect) {
+    check(ROWS, "states", &[], case);
+}
+fn variables(case: Expect) {
+    check(ROWS, "variables", &[], case);
+}
+fn remote(case: Expect) {
+    check(ROWS, "remote", &[], case);
+}
+fn home(case: Expect) {
+    check(ROWS, "home", &[], case);
+}
+fn policy(case: Expect) {
+    check(POLICY, "home", &[("get", GET), ("reach", REACH)], case);
+}
+fn policy_on(case: Expect) {
+    check(POLICY, "get", &[("reach", REACH)], case);
+}
+fn policy_reach(case: Expect) {
+    check(POLICY, "reach", &[("get", GET)], case);
+}
+
+#[test]
+fn the_templates_have_no_errors() {
+    for (template, others) in [
+        (ROWS, &[][..]),
+        (POLICY, &[("%get%", GET), ("%reach%", REACH)]),
+    ] {
+        let mut text = template.to_string();
+        for (place, filling) in others {
+            text = text.replace(place, filling);
+        }
+        for place in [
+            "channels",
+            "messages",
+            "states",
+            "variables",
+            "remote",
+            "home",
+            "file",
+        ] {
+            text = text.replace(&format!("%{place}%"), "");
+        }
+        good(&text);
+    }
+}
+
+#[test]
+fn every_kind_of_diagnostic_has_a_case() {
+    let cases = concat!(
+        include_str!("names.rs"),
+        include_str!("controllers.rs"),
+        include_str!("policies.rs")
+    );
+    for code in Code::ALL {
+        // These two are about the whole text, which no case can show; see `texts_that_are_none`.
+        let shown = [Code::TooLong, Code::NotText, Code::Empty, Code::TooMany].contains(code)
+            || cases.lines().any(|line| {
+                line.trim_start().starts_with('#') && line.contains(&format!(" {}: ", code.name()))
+            });
+        assert!(shown, "{code:?} has no case");
+    }
+}
+
+#[test]
+fn texts_that_are_none() {
+    let codes = |text: &str| {
+        parse(text)
+            .expect_err("not a protocol")
+            .iter()
+            .map(|it| it.code)
+            .collect::<Vec<_>>()
+    };
+    for empty in ["", "\n \n", "# only a comment", "\u{feff}"] {
+        assert_eq!(codes(empty), [Code::Empty], "{empty:?}");
+    }
+    for binary in [
+        "\u{7f}ELF\u{2}\u{1}",
+        "protocol p\0",
+        "line 64 bytes \u{fffd}",
+    ] {
+        assert_eq!(codes(binary), [Code::NotText], "{binary:?}");
+    }
+    assert_eq!(codes(&"# text\n".repeat(1 << 20)), [Code::TooLong]);
+}
+
+#[test]
+fn at_any_place_a_text_can_end() {
+    // Only the systems at the end can be missing without an error.
+    let (needed, _) = ECI.split_once("system").expect("the text has systems");
+    let complete = needed.trim_end().len();
+    for (end, _) in ECI.char_indices().step_by(7) {
+        match parse(&ECI[..end]) {
+            Ok(_) => assert!(end >= complete, "cut at {end}"),
+            Err(diagnostics) => {
+                let text = &ECI[..end];
+                assert!(
+                    diagnostics.len() <= 3,
+                    "cut at {end}: {}",
+                    diagnostics
+                        .iter()
+                        .map(|it| it.render("cut", text, false))
+                        .collect::<String>()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_that_are_too_large() {
+    let states: String = (0..70_000).map(|index| format!("S{index} ")).collect();
+    let many = ROWS.replace("%states%", &states.replace(' ', ";"));
+    let place = |text: &str| {
+        let mut text = text.to_string();
+        for place in [
+            "channels",
+            "messages",
+            "states",
+            "variables",
+            "remote",
+            "home",
+            "file",
+        ] {
+            text = text.replace(&format!("%{place}%"), "");
+        }
+        parse(&text).expect_err("too large")
+    };
+    let diagnostics = place(&many);
+    assert_eq!(diagnostics[0].code, Code::TooMany);
+    assert_eq!(diagnostics.len(), Diagnostic::MOST);
+    assert!(diagnostics[49]
+        .notes
+        .last()
+        .expect("a closing note")
+        .1
+        .ends_with("more errors are not shown"));
+    // One row can stand for more rules than there is memory for.
+    let states: String = (0..9000).map(|index| format!("S{index} ")).collect();
+    let rows = ROWS.replace("%states%", &states.replace(' ', ";")).replace(
+        "%remote%",
+        &format!("{states} | Data Ask load store evict demote clean read_once | | stay"),
+    );
+    assert_eq!(
+        place(&rows).iter().map(|it| it.code).collect::<Vec<_>>(),
+        [Code::TooMany]
+    );
+}
+
+#[test]
+fn texts_as_long_as_they_can_be() {
+    let filled = |piece: &str| {
+        let mut text = ROWS.replace("%file%", "").replace("%home%", "");
+        for place in ["channels", "messages", "states", "variables"] {
+            text = text.replace(&format!("%{place}%"), "");
+        }
+        let space = LONGEST_TEXT - text.len();
+        text.replace("%remote%", &piece.repeat(space / piece.len()))
+    };
+    // One line, many lines, many errors, and rows that would stand for far too many rules.
+    for piece in [
+        "I ",
+        "I | load | | I\n",
+        "I | load | x := yy | Z\n",
+        "+",
+        "{",
+        "(",
+        "\"",
+        "# ",
+        "send,",
+        "I I I I | load load load load load | x := y | I\n",
+        "|",
+    ] {
+        let text = filled(piece);
+        let diagnostics = parse(&text).err().unwrap_or_default();
+        assert!(!diagnostics.is_empty() || piece == "# ");
+        for diagnostic in diagnostics.iter().take(2) {
+            assert!(
+                diagnostic.render("long.coh", &text, false).len() < 1 << 16,
+                "{piece:?}"
+            );
+        }
+    }
+    let states = format!(
+        "{}| {} | x := y, send Gte | Z",
+        "I ".repeat(700_000),
+        "load ".repeat(400_000)
+    );
+    let text = ROWS.replace("%remote%", &states);
+    assert!(parse(&text).is_err());
+}
+
+#[test]
+fn a_diagnostic_as_it_is_shown() {
+    let text = ROWS
+        .replace("%remote%", "J | laod | send Get | W")
+        .replace("%file%", "");
+    let text = ["channels", "messages", "states", "variables", "home"]
+        .iter()
+        .fold(text, |text, place| text.replace(&format!("%{place}%"), ""));
+    let diagnostics = parse(&text).expect_err("two errors");
+    let shown: Vec<String> = diagnostics
+        .iter()
+        .map(|it| it.render("test.coh", &text, false))
+        .collect();
+    expect![[r#"
+        error[unknown-name]: unknown state `J`
+          --> test.coh:12:3
+           |
+        12 |   J | laod | send Get | W
+           |   ^ nothing has this name
+           |
+           = help: the states are `I`, `S`, `M`, `W`
+
+        error[unknown-name]: unknown event `laod`
+          --> test.coh:12:7
+           |
+        12 |   J | laod | send Get | W
+           |       ^^^^ nothing has this name
+           |
+           = help: did you mean `load`? the events are `Data`, `Ask`, `load`, `store`, `evict`, `demote`, `clean`, `read_once`, `write_line`, `write_partial`"#]].assert_eq(&shown.join("\n\n"));
+    assert!(diagnostics[0]
+        .render("test.coh", &text, true)
+        .contains("\u{1b}["));
+    // Another text than the one that was parsed is no reason to panic.
+    for other in ["", "é", "protocol"] {
+        assert!(diagnostics[0]
+            .render("other.coh", other, false)
+            .contains("unknown"));
+    }
+}
+
+#[test]
+fn lines_and_columns_count_from_one() {
+    let text = "ab\néf\n";
+    let places: Vec<_> = [0, 1, 2, 3, 5, 7, 99]
+        .iter()
+        .map(|&offset| line_column(text, offset))
+        .collect();
+    assert_eq!(
+        places,
+        [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1), (3, 1)]
+    );
+}

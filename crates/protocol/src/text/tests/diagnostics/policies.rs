@@ -1,0 +1,174 @@
+//! What is wrong with a home that is written as a policy.
+
+use super::*;
+
+#[test]
+fn policy_channels() {
+    check(
+        POLICY,
+        "channels",
+        &[("get", GET), ("reach", REACH)],
+        expect![[r#"
+          other remote -> home
+        # ^^^^^ policy-channel: a policy cannot use the channel `other`
+          extra as grant remote -> home
+        # ^^^^^ policy-channel: a policy cannot use the channel `extra`
+          more as victim any -> home
+        # ^^^^ policy-channel: a policy cannot use the channel `more`
+    "#]],
+    );
+}
+
+#[test]
+fn policy_messages() {
+    check(
+        POLICY,
+        "messages",
+        &[("get", GET), ("reach", REACH)],
+        expect![[r#"
+          victim: Strange (a: count), Stored (store)
+        #                  ^ fields: `Strange` has fields, which a policy cannot use
+        #                             ^^^^^^ carries: `Stored` carries a store but is no request
+    "#]],
+    );
+}
+
+#[test]
+fn classes() {
+    policy(expect![[r#"
+          on Data(r) { ensure others(r) == I; grant r M with Inv }
+        #    ^^^^ wrong-class: `Data` is no request
+        #                                                    ^^^ wrong-class: `Inv` is no grant
+          reach M with Data
+        #              ^^^^ wrong-class: `Data` is no forward
+          serve past Get
+        #            ^^^ wrong-class: `Get` is no victim
+          await Gone after Put, Data
+        #       ^^^^ wrong-class: `Gone` is no acknowledgement
+        #                  ^^^ wrong-class: `Put` is no grant
+          expect Put tells I
+        #        ^^^ wrong-class: `Put` is no answer
+    "#]]);
+}
+
+#[test]
+fn past_a_dirty_victim() {
+    policy(expect![[r#"
+          serve past Put
+        #            ^^^ carries: requests cannot be served past `Put`
+    "#]]);
+}
+
+#[test]
+fn class_of_bounds() {
+    file(expect![[r#"
+          bounds { Get 1; Get 2 }
+        #          ^^^ wrong-class: `Get` is no victim
+        #                 ^^^ duplicate: a second bound for `Get`
+    "#]]);
+}
+
+#[test]
+fn unserved() {
+    policy_on(expect![[r#"
+          reach M with Inv
+        # 5:21 unserved: the home does not serve `Get`
+    "#]]);
+}
+
+#[test]
+fn grants() {
+    policy_on(expect![[r#"
+          on Get(r) { grant r M with Data if held(r) }
+        #    ^^^ grants: `Get` ensures nothing
+        #             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ grants: the last grant depends on a condition
+    "#]]);
+}
+
+#[test]
+fn grants_in_order() {
+    policy_on(expect![[r#"
+          on Get(r) { ensure others(r) == I; ensure others(r) == I; grant r M with Data; grant r I with Data if others(r) == M; answer r with Done }
+        #                                    ^^^^^^^^^^^^^^^^^^^^^ duplicate: a second `ensure`
+        #                                                           ^^^^^^^^^^^^^^^^^^^ grants: later grants are never reached
+        #                                                                                                                    ^ grants: a grant can only depend on the others having no right
+    "#]]);
+}
+
+#[test]
+fn no_grant() {
+    policy_on(expect![[r#"
+          on Get(r) { ensure others(q) == I; write }
+        #                           ^ unknown-name: `q` is not the requester
+    "#]]);
+}
+
+#[test]
+fn lost_stores() {
+    policy(expect![[r#"
+          on Write(r) { ensure others(r) == I; answer r with Done }
+        #    ^^^^^ duplicate: `Write` is served twice
+        #    ^^^^^ carries: the store that `Write` carries is lost
+    "#]]);
+}
+
+#[test]
+fn rights() {
+    policy_on(expect![[r#"
+          on Get(r) { ensure others(r) == G; grant r X with Data }
+        #                                 ^ not-a-right: `G` is not a stable state
+        #                                            ^ unknown-name: unknown stable state `X`
+    "#]]);
+}
+
+#[test]
+fn unreached() {
+    policy_reach(expect![[r#"
+          stall possible
+          stall proven
+        # ^^^^^^^^^^^^ duplicate: a second `stall`
+          serve under forwards
+        # 18:35 unreached: no forward brings a remote down to this
+        # 19:37 unreached: no forward brings a remote down to this
+    "#]]);
+}
+
+#[test]
+fn locks_without_unlock() {
+    policy(expect![[r#"
+          local clean lock { ensure all == I }
+        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unlock: `clean` takes a lock that nothing gives back
+          local clean { ensure all == I }
+        #       ^^^^^ duplicate-name: a second local operation `clean`
+          local clean [lock] { ensure all == I }
+        #       ^^^^^ duplicate-name: a second local operation `clean`
+          local Get { ensure all == I }
+        #       ^^^ duplicate-name: `Get` is a message already
+    "#]]);
+}
+
+#[test]
+fn unlock_without_locks() {
+    policy(expect![[r#"
+          local unlock
+        # ^^^^^^^^^^^^ unlock: no local operation takes a lock
+          variables { n: count }
+        # ^^^^^^^^^ misplaced: variables in a policy
+    "#]]);
+}
+
+#[test]
+fn policy_syntax() {
+    policy(expect![[r#"
+          accept local sometimes
+        #              ^^^^^^^^^ syntax: expected when to accept (`always`, `between`, `when`), found `sometimes`
+          under lock
+        #           ^ syntax: expected what happens to local operations (`refuse`, `wait`), found the end of the line
+          await after Data
+        #             ^^^^ syntax: expected `after`, found `Data`
+          on Get { ensure others(r) == I }
+        #        ^ syntax: expected `(`, found `{`
+          grant r M with Data
+        # ^^^^^ syntax: expected `states`, `variables`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy, found `grant`
+    "#]]);
+}
