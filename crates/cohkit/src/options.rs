@@ -151,7 +151,8 @@ pub(crate) struct Sim {
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
-    /// What the cores do. Sequential workloads take each line of the region in turn, random ones any.
+    /// What the cores do. In sequential workloads each core goes through a part of the region of its own
+    /// (or all take turns, with `--set cores.chunked=0`); in random ones it takes any line.
     #[arg(value_enum)]
     pub workload: crate::sim::Kind,
 
@@ -167,17 +168,17 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub accesses: Option<u64>,
 
-    /// Number of cores.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub cores: u32,
+    /// Number of cores; the platform's `cores.used` if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cores: Option<u32>,
 
-    /// Most accesses of one core in flight.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub outstanding: u32,
+    /// Most accesses of one core in flight; the platform's `cores.outstanding` if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub outstanding: Option<u32>,
 
-    /// Lines that sequential reads ask for ahead of each access.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4096))]
-    pub prefetch: u32,
+    /// How many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's `cores.prefetch` if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
+    pub prefetch: Option<u32>,
 
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]

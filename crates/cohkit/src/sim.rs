@@ -16,7 +16,7 @@ use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{text, units, Platform, Unit};
+use cohkit_sim::platform::{text, units, Platform, Quantity, Unit};
 use cohkit_sim::simulation::{home, run_while, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Map, Value};
@@ -39,9 +39,9 @@ pub(crate) enum Kind {
 impl Kind {
     fn parts(self) -> (&'static str, Pattern, Access) {
         match self {
-            Kind::SequentialRead => ("sequential-read", Pattern::Sequential, Access::Load),
+            Kind::SequentialRead => ("sequential-read", Pattern::Chunked, Access::Load),
             Kind::RandomRead => ("random-read", Pattern::Random, Access::Load),
-            Kind::SequentialWrite => ("sequential-write", Pattern::Sequential, Access::Store),
+            Kind::SequentialWrite => ("sequential-write", Pattern::Chunked, Access::Store),
             Kind::RandomWrite => ("random-write", Pattern::Random, Access::Store),
         }
     }
@@ -210,9 +210,9 @@ fn workload(options: &Sim, platform: &Platform, line_bytes: u32) -> Result<Workl
             "a smaller `--region`, or more `lines` of the platform",
         ));
     }
-    if options.prefetch > 0 && options.workload != Kind::SequentialRead {
+    if access != Access::Load && options.prefetch.is_some_and(|ahead| ahead > 0) {
         let what = format!("`--prefetch` has no meaning for {name}");
-        return Err(bad(what, "hints go ahead of sequential-read only"));
+        return Err(bad(what, "hints go ahead of reads only"));
     }
     let accesses = options.accesses.unwrap_or(region / line);
     let written = match access {
@@ -228,9 +228,20 @@ fn workload(options: &Sim, platform: &Platform, line_bytes: u32) -> Result<Workl
     }
     // No larger than the number of lines of the platform.
     let lines = u32::try_from(region / line).unwrap_or(platform.lines);
-    let mut workload = Workload::pass(pattern, access, lines, options.cores, options.outstanding);
+    // All counts are at most 4096.
+    let or = |told: Option<u32>, quantity: &Quantity| told.unwrap_or(quantity.value as u32);
+    let machine = &platform.cores;
+    let pattern = match pattern {
+        Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
+        pattern => pattern,
+    };
+    let cores = or(options.cores, &machine.used);
+    let outstanding = or(options.outstanding, &machine.outstanding);
+    let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = accesses;
-    workload.prefetch = options.prefetch;
+    if access == Access::Load {
+        workload.prefetch = or(options.prefetch, &machine.prefetch);
+    }
     Ok(workload)
 }
 
@@ -253,7 +264,7 @@ impl Report<'_> {
             ..
         } = self.setup;
         let mut text = format!(
-            "{} on {}: {} of {}, {}, {}, {} outstanding, seed {seed}\n",
+            "{} on {}: {} of {}, {}, {}, {} outstanding, hints {} ahead, seed {seed}\n",
             protocol.name,
             platform.name,
             self.options.workload.parts().0,
@@ -261,6 +272,7 @@ impl Report<'_> {
             accesses(workload.accesses),
             counted(workload.cores, "core"),
             workload.outstanding,
+            workload.prefetch,
         );
         let statistics = match result {
             Ok(statistics) => statistics,
@@ -342,6 +354,7 @@ impl Report<'_> {
                 "region_lines": workload.lines,
                 "accesses": workload.accesses,
                 "cores": workload.cores,
+                "chunked": workload.pattern == Pattern::Chunked,
                 "outstanding": workload.outstanding,
                 "prefetch": workload.prefetch,
             },

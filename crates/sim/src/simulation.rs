@@ -11,7 +11,7 @@ use crate::agents::program::{Input, Program};
 use crate::agents::remote::Cache;
 use crate::components::link::Direction;
 use crate::components::memory;
-use crate::components::traffic::{Traffic, Workload};
+use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
@@ -167,6 +167,7 @@ pub(crate) struct Pending {
     /// When it was issued.
     pub issued: Time,
     pub word: u16,
+    pub core: u16,
     pub cache: u8,
     pub kind: Access,
     /// Whether it is only a hint: no core waits for it, and it ends when the right is there.
@@ -223,6 +224,8 @@ pub struct Simulation {
     pub(crate) in_flight: u64,
     traffic: Traffic,
     prefetch: u32,
+    /// Whether each core has a sequence of lines of its own.
+    streams: bool,
     outstanding: u32,
     cores: u32,
     flights: u32,
@@ -283,6 +286,7 @@ impl Simulation {
             in_flight: 0,
             traffic: Traffic::new(&setup.workload, mix(setup.seed)),
             prefetch: setup.workload.prefetch,
+            streams: setup.workload.pattern != Pattern::Sequential,
             outstanding: setup.workload.outstanding,
             cores: setup.workload.cores,
             flights: 0,
@@ -304,10 +308,11 @@ impl Simulation {
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
         for round in 0..self.outstanding {
             for core in 0..self.cores {
-                if round == 0 && core == 0 {
-                    self.hint_ahead(0, 0);
+                let core = core as u16;
+                if round == 0 && (core == 0 || self.streams) {
+                    self.hint_ahead(core);
                 }
-                self.issue(core as u8 % self.platform.remotes, 0);
+                self.issue(core, 0);
             }
         }
         if !self.device.done() {
@@ -377,28 +382,29 @@ impl Simulation {
 
     /// A core issues its next access at a time not before now.
     #[inline]
-    pub(crate) fn issue(&mut self, cache: u8, at: Time) {
-        let Some(next) = self.traffic.draw() else {
+    pub(crate) fn issue(&mut self, core: u16, at: Time) {
+        let Some(next) = self.traffic.draw(core) else {
             return;
         };
         self.in_flight += 1;
-        self.start(next.line, next.access, next.word, cache, at, false);
+        self.start(next.line, next.access, next.word, core, at, false);
         if self.prefetch > 0 {
-            self.hint_one(cache, at);
+            self.hint(core, self.prefetch - 1, at);
         }
         if let Some(line) = self.traffic.write_hint() {
-            self.start(line, Access::Store, 0, cache, at, true);
+            self.start(line, Access::Store, 0, core, at, true);
         }
     }
 
-    fn start(&mut self, line: Line, kind: Access, word: u16, cache: u8, at: Time, hint: bool) {
+    fn start(&mut self, line: Line, kind: Access, word: u16, core: u16, at: Time, hint: bool) {
         let access = self.accesses.insert(Pending {
             line,
             next: u32::MAX,
             value: mix(self.traffic.issued << 1 | 1),
             issued: at,
             word: word % self.data.words(),
-            cache,
+            core,
+            cache: (core % u16::from(self.platform.remotes)) as u8,
             kind,
             hint,
         });
@@ -406,19 +412,17 @@ impl Simulation {
         self.queue.push(reaches, Event::Access(access));
     }
 
-    /// The hint that goes with each access: the line that lies `prefetch` accesses ahead.
-    fn hint_one(&mut self, cache: u8, at: Time) {
-        if let Some(line) = self.traffic.ahead(self.prefetch - 1) {
-            self.start(line, Access::Load, 0, cache, at, true);
+    /// A hint to read the line that a core is given so many accesses after its next one.
+    fn hint(&mut self, core: u16, ahead: u32, at: Time) {
+        if let Some(line) = self.traffic.ahead(core, ahead) {
+            self.start(line, Access::Load, 0, core, at, true);
         }
     }
 
-    /// The hints before the first access.
-    fn hint_ahead(&mut self, cache: u8, at: Time) {
+    /// The hints before a core's first access, which themselves go with no access.
+    fn hint_ahead(&mut self, core: u16) {
         for ahead in 1..self.prefetch {
-            if let Some(line) = self.traffic.ahead(ahead - 1) {
-                self.start(line, Access::Load, 0, cache, at, true);
-            }
+            self.hint(core, ahead, 0);
         }
     }
 
@@ -430,7 +434,9 @@ impl Simulation {
             self.counters.prefetched += u64::from(!hit);
             return;
         }
-        let done = self.now + self.platform.cache.fill.value;
+        let cache = &self.platform.cache;
+        let back = if hit { &cache.hit } else { &cache.fill };
+        let done = self.now + back.value;
         self.in_flight -= 1;
         self.progress = self.now;
         if performed {
@@ -441,7 +447,7 @@ impl Simulation {
         } else {
             self.counters.skipped += 1;
         }
-        self.issue(access.cache, done);
+        self.issue(access.core, done + self.platform.cores.work.value);
     }
 
     /// Sends a message that is ready at a time not before now.

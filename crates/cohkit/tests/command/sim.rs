@@ -62,7 +62,8 @@ fn a_setting_changes_what_it_names() {
             "--region",
             "12800B",
         ];
-        let arguments = [&base[..], &["--json"], set].concat();
+        let one = ["--cores", "1", "--prefetch", "0", "--json"];
+        let arguments = [&base[..], &one, set].concat();
         let value = without_run(&cohkit(arguments).output().expect("starts"));
         value["statistics"]["latency_mean_ns"]
             .as_f64()
@@ -71,6 +72,51 @@ fn a_setting_changes_what_it_names() {
     // A read crosses the link twice.
     let difference = latency(&["--set", "link.latency=100ns"]) - latency(&[]);
     assert!((difference - 20.0).abs() < 0.001, "{difference}");
+}
+
+/// What the command is not told about the cores it takes from the platform.
+#[test]
+fn a_platform_says_what_its_cores_do() {
+    let workload = |workload: &str, more: &[&str]| {
+        let base = [
+            "sim",
+            "enzian-dc-bram",
+            workload,
+            "--accesses",
+            "100",
+            "--json",
+        ];
+        without_run(&cohkit([&base[..], more].concat()).output().expect("starts"))["workload"]
+            .take()
+    };
+    let read = workload("sequential-read", &[]);
+    assert_eq!(read["cores"], 48);
+    assert_eq!(read["chunked"], true);
+    assert_eq!(read["prefetch"], 8);
+    let set = [
+        "--set",
+        "cores.used=5",
+        "--set",
+        "cores.chunked=0",
+        "--set",
+        "cores.prefetch=3",
+    ];
+    let told = [
+        "--cores",
+        "5",
+        "--prefetch",
+        "3",
+        "--set",
+        "cores.chunked=0",
+    ];
+    let read = workload("sequential-read", &set);
+    assert_eq!(
+        (&read["cores"], &read["chunked"]),
+        (&5.into(), &false.into())
+    );
+    assert_eq!(read, workload("sequential-read", &told));
+    assert_eq!(workload("random-read", &told)["prefetch"], 3);
+    assert_eq!(workload("random-write", &[])["prefetch"], 0);
 }
 
 #[test]
@@ -123,9 +169,9 @@ fn errors_of_a_platform_show_their_place() {
           |           ^
 
         error: `bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)
-          --> wrong.toml:37:21
+          --> wrong.toml:45:21
            |
-        37 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
+        45 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
            |                     ^
     "#]]
     .assert_eq(&text(&output.stderr));
@@ -133,7 +179,15 @@ fn errors_of_a_platform_show_their_place() {
 
 #[test]
 fn a_run_without_progress_is_given_up_with_its_chart() {
-    let (code, out, _) = sim(&["enzian-dc-ddr", "random-read", "--set", "patience=100ns"]);
+    let run = [
+        "enzian-dc-ddr",
+        "random-read",
+        "--cores",
+        "1",
+        "--prefetch",
+        "0",
+    ];
+    let (code, out, _) = sim(&[&run[..], &["--set", "patience=100ns"]].concat());
     assert_eq!(code, 3);
     assert!(
         out.contains("\ngiven up: no progress: no access has been performed for "),

@@ -2,15 +2,18 @@
 
 use cohkit_protocol::controller::Access;
 
-use crate::data::Random;
+use crate::data::{mix, Random};
 use crate::message::Line;
 
 /// The order of lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Each line of the region once, in address order, the cores taking turns.
+    /// Each line of the region in address order, the cores taking turns.
     Sequential,
-    /// Lines drawn uniformly from the region, with repetition.
+    /// The region in as many contiguous chunks as there are cores; each core goes through its own in
+    /// address order, and again from its begin if it has more accesses to make.
+    Chunked,
+    /// Each core draws its own lines uniformly from the region, with repetition.
     Random,
 }
 
@@ -23,13 +26,14 @@ pub struct Workload {
     pub mix: Vec<(Access, u32)>,
     /// The region, in lines, from line 0.
     pub lines: Line,
-    /// Number of accesses in total; with [`Pattern::Sequential`] one pass is `lines`.
+    /// Number of accesses in total, divided among the cores as evenly as lines are; one pass is `lines`.
     pub accesses: u64,
     /// Number of cores, spread over the caches.
     pub cores: u32,
     /// Most accesses of one core in flight.
     pub outstanding: u32,
-    /// Lines that a core asks for ahead of each sequential access by a hint; 0 for none.
+    /// With each access goes a hint to read the line of the access so many later of the same core
+    /// (with [`Pattern::Sequential`], of all cores); 0 for none.
     pub prefetch: u32,
     /// Extra hints to write a random line, per thousand accesses.
     pub write_hints: u32,
@@ -63,7 +67,18 @@ pub struct Traffic {
     weights: u64,
     /// Accesses given out so far.
     pub issued: u64,
+    streams: Vec<Stream>,
     random: Random,
+}
+
+/// What one core has to do.
+struct Stream {
+    given: u64,
+    accesses: u64,
+    /// Its chunk of the region.
+    first: Line,
+    lines: Line,
+    seed: u64,
 }
 
 /// One access to make.
@@ -80,6 +95,22 @@ pub struct Next {
 impl Traffic {
     /// Nothing given out yet.
     pub fn new(workload: &Workload, seed: u64) -> Traffic {
+        let cores = u128::from(workload.cores.max(1));
+        let stream = |core: u128| {
+            let share = |all: u64| {
+                let begin = |core| (u128::from(all) * core / cores) as u64;
+                (begin(core), begin(core + 1) - begin(core))
+            };
+            let (first, lines) = share(workload.lines.into());
+            Stream {
+                given: 0,
+                accesses: share(workload.accesses).1,
+                first: first as Line,
+                // With more cores than lines some share one.
+                lines: lines.max(1) as Line,
+                seed: mix(seed.wrapping_add(core as u64)),
+            }
+        };
         Traffic {
             weights: workload
                 .mix
@@ -88,20 +119,16 @@ impl Traffic {
                 .sum(),
             workload: workload.clone(),
             issued: 0,
+            streams: (0..cores).map(stream).collect(),
             random: Random::new(seed),
         }
     }
 
-    /// What is accessed next, by whichever core asks; `None` when all is given out.
+    /// What this core accesses next; `None` when it has given everything out.
     #[inline]
-    pub fn draw(&mut self) -> Option<Next> {
-        if self.issued == self.workload.accesses {
-            return None;
-        }
-        let line = match self.workload.pattern {
-            Pattern::Sequential => (self.issued % u64::from(self.workload.lines)) as Line,
-            Pattern::Random => self.random.below(u64::from(self.workload.lines)) as Line,
-        };
+    pub fn draw(&mut self, core: u16) -> Option<Next> {
+        let line = self.ahead(core, 0)?;
+        self.streams[usize::from(core)].given += 1;
         self.issued += 1;
         let (access, word) = if let [(access, _)] = self.workload.mix[..] {
             (access, self.issued as u16)
@@ -126,10 +153,89 @@ impl Traffic {
         now.then(|| self.random.below(u64::from(self.workload.lines)) as Line)
     }
 
-    /// The line that is given out `ahead` accesses from now, if that is known.
-    pub fn ahead(&self, ahead: u32) -> Option<Line> {
-        let number = self.issued + u64::from(ahead);
-        let known = self.workload.pattern == Pattern::Sequential && number < self.workload.accesses;
-        known.then(|| (number % u64::from(self.workload.lines)) as Line)
+    /// The line that this core is given `ahead` accesses after its next one, if there is such an access.
+    #[inline]
+    pub fn ahead(&self, core: u16, ahead: u32) -> Option<Line> {
+        let lines = self.workload.lines;
+        if self.workload.pattern == Pattern::Sequential {
+            let number = self.issued + u64::from(ahead);
+            let line = (number % u64::from(lines)) as Line;
+            return (number < self.workload.accesses).then_some(line);
+        }
+        let stream = &self.streams[usize::from(core)];
+        let number = stream.given + u64::from(ahead);
+        if number >= stream.accesses {
+            return None;
+        }
+        Some(match self.workload.pattern {
+            Pattern::Random => {
+                let drawn = mix(stream.seed.wrapping_add(number));
+                ((u128::from(drawn) * u128::from(lines)) >> 64) as Line
+            }
+            _ => stream.first + (number % u64::from(stream.lines)) as Line,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(pattern: Pattern, lines: Line, accesses: u64, cores: u32) -> Vec<Vec<Line>> {
+        let mut workload = Workload::pass(pattern, Access::Load, lines, cores, 1);
+        workload.accesses = accesses;
+        let mut traffic = Traffic::new(&workload, 1);
+        let mut given = vec![Vec::new(); cores as usize];
+        loop {
+            let mut done = true;
+            for core in 0..cores as u16 {
+                let ahead = traffic.ahead(core, 2);
+                let expected = traffic.ahead(core, 0);
+                let Some(next) = traffic.draw(core) else {
+                    assert_eq!(expected, None);
+                    continue;
+                };
+                assert_eq!(expected, Some(next.line));
+                let after = match pattern {
+                    Pattern::Sequential => None,
+                    _ => traffic.ahead(core, 1),
+                };
+                assert!(after.is_none() || ahead == after);
+                given[usize::from(core)].push(next.line);
+                done = false;
+            }
+            if done {
+                return given;
+            }
+        }
+    }
+
+    #[test]
+    fn one_pass_takes_each_line_once() {
+        for (lines, cores) in [(100, 7), (48, 48), (5, 9), (1, 1)] {
+            let chunks = all(Pattern::Chunked, lines, lines.into(), cores);
+            assert_eq!(chunks.concat(), (0..lines).collect::<Vec<_>>());
+            let longest = chunks.iter().map(Vec::len).max();
+            let shortest = chunks.iter().map(Vec::len).min();
+            assert!(longest <= shortest.map(|length| length + 1));
+            let mut turns = all(Pattern::Sequential, lines, lines.into(), cores).concat();
+            turns.sort_unstable();
+            assert_eq!(turns, (0..lines).collect::<Vec<_>>());
+        }
+        assert_eq!(
+            all(Pattern::Chunked, 4, 7, 2),
+            [vec![0, 1, 0], vec![2, 3, 2, 3]]
+        );
+        assert_eq!(all(Pattern::Chunked, 1, 4, 3).concat(), [0; 4]);
+    }
+
+    #[test]
+    fn random_streams_differ_and_stay_in_the_region() {
+        let streams = all(Pattern::Random, 1000, 3000, 3);
+        assert!(streams.concat().iter().all(|&line| line < 1000));
+        assert_eq!(streams.iter().map(Vec::len).sum::<usize>(), 3000);
+        assert_ne!(streams[0], streams[1]);
+        assert_ne!(streams[1], streams[2]);
+        assert_eq!(streams, all(Pattern::Random, 1000, 3000, 3));
     }
 }

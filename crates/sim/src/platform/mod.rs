@@ -33,6 +33,9 @@ impl Limit {
     /// The limits of a quantity of this name: what the simulator's sizes allow and what makes sense.
     fn of(name: &str, unit: Unit) -> Limit {
         let (low, high, power_of_two) = match name {
+            "cores.used" | "cores.outstanding" => (1, 4096, false),
+            "cores.chunked" => (0, 1, false),
+            "cores.prefetch" => (0, 4096, false),
             "cache.sets" => (1, 1 << 24, true),
             "cache.ways" => (1, 16, false),
             "cache.hashed" => (0, 1, false),
@@ -112,6 +115,23 @@ impl Quantity {
     }
 }
 
+/// What the cores of a benchmark do, one thread on each.
+///
+/// A [`Workload`](crate::components::traffic::Workload) decides for itself; front ends take from here what they are not told.
+#[derive(Clone, Debug)]
+pub struct Cores {
+    /// Cores in use, spread over the caches.
+    pub used: Quantity,
+    /// Whether each core goes through a contiguous part of the region (1) or all take turns (0).
+    pub chunked: Quantity,
+    /// Most accesses of one core in flight, hints not counted.
+    pub outstanding: Quantity,
+    /// How many accesses before it is read a line is asked for by a hint; 0 for no hints.
+    pub prefetch: Quantity,
+    /// From an access's being done at its core to the issue of the next, picoseconds.
+    pub work: Quantity,
+}
+
 /// A shared cache and the way between it and its cores.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -123,7 +143,9 @@ pub struct Cache {
     pub hashed: Quantity,
     /// From a core's access to the cache's decision, picoseconds.
     pub request: Quantity,
-    /// From the arrival of a line at the cache, or a hit, to the core, picoseconds.
+    /// From the decision of the cache that it can perform an access at once to the core, picoseconds.
+    pub hit: Quantity,
+    /// From the arrival at the cache of what an access waited for to the core, picoseconds.
     pub fill: Quantity,
 }
 
@@ -213,6 +235,8 @@ pub struct Platform {
     pub name: String,
     /// Number of caching agents, 1 to 8.
     pub remotes: u8,
+    /// Before the caching agents.
+    pub cores: Cores,
     /// Each caching agent.
     pub cache: Cache,
     /// Between each caching agent and the home, and among caching agents.
@@ -324,10 +348,16 @@ impl Platform {
     pub fn quantities(&mut self) -> Vec<(&'static str, Unit, &mut Quantity)> {
         use Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
         let mut all = vec![
+            ("cores.used", Count, &mut self.cores.used),
+            ("cores.chunked", Count, &mut self.cores.chunked),
+            ("cores.outstanding", Count, &mut self.cores.outstanding),
+            ("cores.prefetch", Count, &mut self.cores.prefetch),
+            ("cores.work", Picoseconds, &mut self.cores.work),
             ("cache.sets", Count, &mut self.cache.sets),
             ("cache.ways", Count, &mut self.cache.ways),
             ("cache.hashed", Count, &mut self.cache.hashed),
             ("cache.request", Picoseconds, &mut self.cache.request),
+            ("cache.hit", Picoseconds, &mut self.cache.hit),
             ("cache.fill", Picoseconds, &mut self.cache.fill),
             ("link.links", Count, &mut self.link.links),
             ("link.bandwidth", BytesPerSecond, &mut self.link.bandwidth),
@@ -370,11 +400,19 @@ impl Platform {
         Platform {
             name: "torture".into(),
             remotes,
+            cores: Cores {
+                used: test(2 * u64::from(remotes)),
+                chunked: test(0),
+                outstanding: test(3),
+                prefetch: test(0),
+                work: test(0),
+            },
             cache: Cache {
                 sets: test(2),
                 ways: test(2),
                 hashed: test(0),
                 request: test(NANOSECOND),
+                hit: test(NANOSECOND),
                 fill: test(NANOSECOND),
             },
             link: Link {

@@ -396,7 +396,7 @@ mod tests {
             (
                 "dram.banks",
                 "4",
-                "there is no `dram.banks` in this platform (there are: cache.sets, ",
+                "there is no `dram.banks` in this platform (there are: cores.used, ",
             ),
         ] {
             let error = platform.set(name, value).unwrap_err();
