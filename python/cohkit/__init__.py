@@ -1,4 +1,4 @@
-"""Cohkit: cache-coherence protocols, checked, tabulated and drawn from one text.
+"""Cohkit: cache-coherence protocols, checked, simulated, tabulated and drawn from one text.
 
 >>> import cohkit
 >>> eci = cohkit.shipped("eci")
@@ -8,7 +8,7 @@
 
 from cohkit import types
 from cohkit._cohkit import Protocol, __version__
-from cohkit.errors import Error, FaultError, InputError, TextError
+from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.protocols import (
     chart_svg,
@@ -22,6 +22,7 @@ from cohkit.protocols import (
     systems,
     table,
 )
+from cohkit.simulator import platform, platforms, simulate, simulate_many
 
 __all__ = [
     "Error",
@@ -29,15 +30,20 @@ __all__ = [
     "InputError",
     "Protocol",
     "TextError",
+    "UnavailableError",
     "__version__",
     "chart_svg",
     "chart_text",
     "check",
     "construct",
     "parse",
+    "platform",
+    "platforms",
     "read",
     "shipped",
     "shipped_names",
+    "simulate",
+    "simulate_many",
     "systems",
     "table",
     "to_frame",

@@ -1,14 +1,19 @@
+from collections.abc import Callable
 from typing import final
 
 __all__ = [
+    "Machine",
     "Protocol",
     "RefusedError",
+    "Simulation",
     "__version__",
     "chart_svg",
     "chart_text",
     "check",
     "construct",
+    "platforms",
     "shipped",
+    "simulate",
     "table",
 ]
 
@@ -46,3 +51,31 @@ def construct(protocol: Protocol) -> str | None: ...
 def chart_text(json: str, *, width: int | None, ascii_only: bool) -> str: ...
 def chart_svg(json: str, *, title: str) -> str: ...
 def shipped() -> list[tuple[str, str]]: ...
+
+@final
+class Machine:
+    def __new__(cls, name: str, text: str | None) -> Machine: ...
+    def json(self) -> str: ...
+
+@final
+class Simulation:
+    def __new__(
+        cls,
+        machine: Machine,
+        workload: str,
+        *,
+        protocol: Protocol,
+        region: str,
+        accesses: int | None,
+        cores: int | None,
+        outstanding: int | None,
+        prefetch: int | None,
+        settings: list[str],
+        seed: int,
+        oracle: bool,
+    ) -> Simulation: ...
+
+def platforms() -> list[str]: ...
+def simulate(
+    simulations: list[Simulation], *, threads: int | None, progress: Callable[[int, int], object] | None
+) -> str: ...

@@ -31,8 +31,20 @@ class InputError(Error, ValueError):
     """
 
 
+class UnavailableError(Error):
+    """Something that this machine lacks is needed: memory, or a package that is not installed.
+
+    >>> import cohkit
+    >>> cohkit.simulate("enzian-dc-ddr", "sequential-write", region="255GiB", set={"lines": 2**31 - 1})
+    Traceback (most recent call last):
+    ...
+    cohkit.errors.UnavailableError: what is written, 255GiB, does not fit into the memory that is free here; ...
+
+    """
+
+
 class TextError(Error):
-    """A protocol text is wrong. All its errors are in `diagnostics`, in the order of their places.
+    """A protocol text or a platform is wrong. All its errors are in `diagnostics`, in the order of their places.
 
     >>> import cohkit
     >>> try:
@@ -87,5 +99,7 @@ def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwa
             raise TextError(file, reason)
         case "fault":
             raise FaultError(file, reason)
+        case "unavailable":
+            raise UnavailableError(reason)
         case _:
             raise InputError(reason)

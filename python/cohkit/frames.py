@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cohkit.errors import Error
+from cohkit.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,12 +16,13 @@ _MOST = 2**63
 
 
 def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Give results as a frame with one row each: verdicts, the rows of a table or those of an experiment.
+    """Give results as a frame with one row each: verdicts, simulations, the rows of a table, of a platform, and so on.
 
-    Columns are the keys that hold plain values or lists of texts, those under `run` among them; units are in the names.
+    Columns are the keys that hold plain values or lists of texts, those under `run` and `statistics` among them;
+    those under `workload` and `messages` have these words before their names. Units are in the names.
 
     Raises:
-        Error: polars is not installed.
+        UnavailableError: polars is not installed.
 
     >>> import cohkit
     >>> frame = cohkit.to_frame(cohkit.check(cohkit.shipped("msi-policy")))
@@ -34,13 +35,24 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
     try:
         import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
     except ImportError as error:
-        raise Error("frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it") from error
-    rows = results.get("rows", [results]) if hasattr(results, "get") else results
-    flat = [{**row, **row.get("run", {})} for row in rows]
+        raise UnavailableError(
+            "frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
+        ) from error
+    rows = results.get("rows", results.get("quantities", [results])) if hasattr(results, "get") else results
+    flat = [_flat(row) for row in rows]
     columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
     frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
     wide = [key for key, values in frame.items() if any(isinstance(v, int) and abs(v) >= _MOST for v in values)]
     return pl.DataFrame(frame, schema_overrides=dict.fromkeys(wide, pl.Int128))
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat = dict(row)
+    for key in ("workload", "messages"):
+        flat.update((f"{key}_{name}", value) for name, value in (row.get(key) or {}).items())
+    for key in ("statistics", "run"):
+        flat.update(row.get(key) or {})
+    return flat
 
 
 def _fits(value: object) -> bool:

@@ -37,11 +37,12 @@ def read(file: str | os.PathLike[str]) -> Protocol:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise _not_text(str(file), data, error.start) from None
+        raise not_text(str(file), data, error.start) from None
     return parse(text, file=str(file))
 
 
-def _not_text(file: str, data: bytes, start: int) -> TextError:
+def not_text(file: str, data: bytes, start: int) -> TextError:
+    """Tell where bytes that should be a text are none."""
     before = data[:start].decode()
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     message = f"this is not a text: byte {start} is not UTF-8"
@@ -56,7 +57,7 @@ def _not_text(file: str, data: bytes, start: int) -> TextError:
                 "end_line": line,
                 "end_column": column,
                 "label": "",
-                "notes": [{"message": "a protocol text is a plain text file in UTF-8", "line": None, "column": None}],
+                "notes": [{"message": "a text is a plain file in UTF-8", "line": None, "column": None}],
                 "rendered": f"error: {file}:{line}:{column}: {message}",
             }
         ],

@@ -153,6 +153,64 @@ class System(TypedDict):
     lines: int
 
 
+class Quantity(TypedDict):
+    """A quantity of a platform; `low` and `high` are `None` where a source gives the value."""
+
+    name: str
+    value: int
+    unit: Literal["ps", "B/s", "B", "count"]
+    low: int | None
+    high: int | None
+    origin: str
+
+
+class Platform(TypedDict):
+    """A machine that is simulated."""
+
+    name: str
+    remotes: int
+    lines: int
+    quantities: list[Quantity]
+
+
+class Workload(TypedDict):
+    """What the cores did."""
+
+    name: str
+    region_lines: int
+    accesses: int
+    cores: int
+    chunked: bool
+    outstanding: int
+    prefetch: int
+
+
+class Failure(TypedDict):
+    """Why a simulation did not come to its end."""
+
+    kind: str
+    message: str
+    line: int
+    time_ps: int
+    waits: list[str]
+    sequence: Sequence
+
+
+class Simulation(TypedDict):
+    """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`."""
+
+    protocol: str
+    platform: str
+    settings: list[str]
+    workload: Workload
+    seed: int
+    oracle: bool
+    statistics: dict[str, float] | None
+    messages: dict[str, int] | None
+    failure: Failure | None
+    run: dict[str, Any]
+
+
 class Result(TypedDict):
     """One row of an experiment's table: what is published and what we get, in `unit`; `error` is relative."""
 

@@ -17,6 +17,15 @@ pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
 ) -> PyResult<T> {
+    watched(py, |_| Ok(()), work)
+}
+
+/// Like [`interruptible`], calling `watch` now and then; its exception too ends the work.
+pub(crate) fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    mut watch: impl FnMut(Python<'_>) -> PyResult<()>,
+    work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+) -> PyResult<T> {
     let cancel = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
     let seen = Arc::clone(&cancel);
@@ -42,9 +51,9 @@ pub(crate) fn interruptible<T: Send + 'static>(
                 ));
             }
         }
-        if let Err(signal) = py.check_signals() {
+        if let Err(raised) = py.check_signals().and_then(|()| watch(py)) {
             cancel.store(true, Ordering::SeqCst);
-            return Err(signal);
+            return Err(raised);
         }
     }
 }

@@ -6,19 +6,22 @@
 
 mod interruptible;
 mod shipped;
+mod simulation;
 
 use cohkit::judge::{judge, Listener, Request, Systems};
 use cohkit::tabulate::{construction, tabulate, Agent};
 use cohkit::{diagnostics_json, Failure, Source, Verdict, Wrong};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::ConstructionError;
+use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::sequence::Sequence;
 use interruptible::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{json, Value};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 pyo3::create_exception!(
     _cohkit,
@@ -41,6 +44,8 @@ fn bad_input(what: &str) -> PyErr {
 #[pyclass(frozen)]
 struct Protocol {
     source: Arc<Source>,
+    /// The controllers of its home for so many remotes, kept since a construction takes a while.
+    homes: Mutex<BTreeMap<u8, Controller>>,
 }
 
 #[pymethods]
@@ -52,6 +57,7 @@ impl Protocol {
         match py.detach(|| Source::parse(file.into(), text)) {
             Ok(source) => Ok(Protocol {
                 source: Arc::new(source),
+                homes: Mutex::default(),
             }),
             Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &shown, &kept))),
         }
@@ -224,6 +230,8 @@ mod _cohkit {
     use super::{chart_svg, chart_text, check, construct, table, Protocol, RefusedError};
     #[pymodule_export]
     use crate::shipped::shipped;
+    #[pymodule_export]
+    use crate::simulation::{platforms, simulate, Machine, Simulation};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

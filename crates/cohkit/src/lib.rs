@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`judge`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -24,6 +24,7 @@ mod progress;
 mod protocols;
 mod python;
 mod sim;
+pub mod simulate;
 mod size;
 mod table;
 pub mod tabulate;
@@ -35,7 +36,7 @@ use std::ffi::OsString;
 pub use console::{Console, Terminal};
 use options::{Command, Options, Output};
 pub use outcome::{Failure, Outcome};
-pub use protocols::{diagnostics_json, Source, Wrong};
+pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};
 pub use verdict::Verdict;
 
 /// Runs one command line, the command's name first, and says how it ended.

@@ -154,7 +154,7 @@ pub(crate) struct Sim {
     /// What the cores do. In sequential workloads each core goes through a part of the region of its own
     /// (or all take turns, with `--set cores.chunked=0`); in random ones it takes any line.
     #[arg(value_enum)]
-    pub workload: crate::sim::Kind,
+    pub workload: crate::simulate::Kind,
 
     /// The protocol text; that of Enzian's interconnect, ECI, if not given.
     #[arg(long, value_name = "FILE")]

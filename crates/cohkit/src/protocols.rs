@@ -8,6 +8,7 @@ use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, line_column, Diagnostic, Span};
+use cohkit_sim::platform::text::PlatformError;
 use serde_json::{json, Value};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -202,6 +203,20 @@ pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> V
         )
     };
     diagnostics.iter().map(entry).collect()
+}
+
+/// The errors of a platform's text as a JSON list of the same form.
+pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) -> Value {
+    let entry = |error: &PlatformError| {
+        let message = &error.message;
+        let rendered = error_at(file, text, message, error.span.clone(), None, false);
+        let span = Span {
+            start: error.span.start as u32,
+            end: error.span.end as u32,
+        };
+        entry("platform", message, text, span, "", &[], &rendered)
+    };
+    errors.iter().map(entry).collect()
 }
 
 fn entry(

@@ -1,0 +1,159 @@
+//! Platforms and simulations.
+
+use crate::interruptible::{interruptible, watched};
+use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
+use cohkit::simulate::{
+    platform_json, read_platform, run_all, shipped_platform, Kind, NotRun, Request,
+};
+use cohkit_protocol::controller::Controller;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::home;
+use pyo3::prelude::*;
+use serde_json::{json, Value};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+/// The reason as an exception.
+fn refused(wrong: NotRun) -> PyErr {
+    match wrong {
+        NotRun::Input { what, help } => {
+            let help = help.map_or(String::new(), |help| format!("; {help}"));
+            bad_input(&format!("{what}{help}"))
+        }
+        NotRun::Platform { file, text, errors } => {
+            bad_text(&cohkit::platform_errors_json(&errors, &file, &text))
+        }
+        NotRun::Failure(failure) => {
+            let what = failure.message.replace("\n  help: ", "; ");
+            let what = what.strip_prefix("error: ").unwrap_or(&what);
+            RefusedError::new_err(("unavailable", json!(what).to_string()))
+        }
+    }
+}
+
+/// Names of the shipped platforms.
+#[pyfunction]
+pub(crate) fn platforms() -> Vec<&'static str> {
+    Platform::shipped_names().collect()
+}
+
+/// A machine.
+#[pyclass(frozen)]
+pub(crate) struct Machine {
+    platform: Platform,
+}
+
+#[pymethods]
+impl Machine {
+    /// The shipped platform of this name, or the one that a text gives; the name is then that of its file.
+    #[new]
+    fn new(name: &str, text: Option<&str>) -> PyResult<Machine> {
+        let platform = match text {
+            Some(text) => read_platform(name, text),
+            None => shipped_platform(name),
+        };
+        let platform = platform.map_err(refused)?;
+        Ok(Machine { platform })
+    }
+
+    /// Its quantities, as JSON.
+    fn json(&self) -> String {
+        platform_json(&self.platform).to_string()
+    }
+}
+
+impl Protocol {
+    /// The controller of its home for so many remotes.
+    fn home(&self, py: Python<'_>, remotes: u8) -> PyResult<Controller> {
+        let kept = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = kept().get(&remotes) {
+            return Ok(home.clone());
+        }
+        let source = Arc::clone(&self.source);
+        let constructed = interruptible(py, move |_| home(&source.protocol, remotes))?;
+        let home = constructed.map_err(|error| no_home(&self.source, error))?;
+        kept().insert(remotes, home.clone());
+        Ok(home)
+    }
+}
+
+/// A simulation that makes sense and can be run.
+#[pyclass(frozen)]
+pub(crate) struct Simulation {
+    simulation: Arc<cohkit::simulate::Simulation>,
+}
+
+#[pymethods]
+impl Simulation {
+    /// Puts a simulation together.
+    #[new]
+    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, settings, seed, oracle))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a keyword of the public function"
+    )]
+    fn new(
+        py: Python<'_>,
+        machine: &Machine,
+        workload: &str,
+        protocol: &Protocol,
+        region: String,
+        accesses: Option<u64>,
+        cores: Option<u32>,
+        outstanding: Option<u32>,
+        prefetch: Option<u32>,
+        settings: Vec<String>,
+        seed: u64,
+        oracle: bool,
+    ) -> PyResult<Simulation> {
+        let request = Request {
+            kind: Kind::named(workload).map_err(refused)?,
+            region,
+            accesses,
+            cores,
+            outstanding,
+            prefetch,
+            settings,
+            seed,
+            oracle,
+        };
+        let platform = machine.platform.clone();
+        let home = protocol.home(py, platform.remotes)?;
+        let source = cohkit::Source::clone(&protocol.source);
+        let simulation = cohkit::simulate::Simulation::new(source, home, platform, request);
+        let simulation = Arc::new(simulation.map_err(refused)?);
+        Ok(Simulation { simulation })
+    }
+}
+
+/// The results of simulations, as `cohkit sim --json` gives each, in their order.
+/// `progress` is told the accesses performed so far, and those of all.
+#[pyfunction]
+#[pyo3(signature = (simulations, *, threads, progress))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    simulations: Vec<PyRef<'_, Simulation>>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let all = simulations.iter();
+    let all: Vec<_> = all.map(|one| Arc::clone(&one.simulation)).collect();
+    let accesses = all.iter().map(|one| one.setup.workload.accesses);
+    let total = accesses.fold(0, u64::saturating_add);
+    let performed = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&performed);
+    let tell = |py: Python<'_>| match &progress {
+        Some(progress) => {
+            let now = seen.load(Ordering::Relaxed).min(total);
+            progress.call1(py, (now, total)).map(drop)
+        }
+        None => Ok(()),
+    };
+    let results = watched(py, tell, move |cancel| {
+        let all: Vec<_> = all.iter().map(|one| &**one).collect();
+        run_all(&all, threads, cancel, &performed)
+    })?;
+    let results = results.map_err(refused)?;
+    tell(py)?;
+    Ok(Value::Array(results).to_string())
+}

@@ -1,0 +1,471 @@
+//! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
+
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::size;
+use clap::ValueEnum;
+use cohkit_protocol::controller::{Access, Controller};
+use cohkit_sim::agents::device::DeviceWorkload;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::explain;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::text::PlatformError;
+use cohkit_sim::platform::{text, units, Platform, Quantity, Unit};
+use cohkit_sim::simulation::{self, run_while, RunError, Setup};
+use cohkit_sim::statistics::Statistics;
+use serde_json::{json, Map, Value};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The protocol of the shipped platforms.
+const PROTOCOL: (&str, &str) = ("eci.coh", include_str!("../../../protocols/eci.coh"));
+
+/// The bytes of memory that a byte written takes, at most.
+const WRITTEN: f64 = 1.3;
+
+/// What the cores do.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Each core reads the lines of a part of the region of its own in address order.
+    SequentialRead,
+    /// Lines of the region are read, drawn uniformly.
+    RandomRead,
+    /// Each core writes the lines of a part of the region of its own in address order.
+    SequentialWrite,
+    /// Lines of the region are written, drawn uniformly.
+    RandomWrite,
+}
+
+impl Kind {
+    /// Its name in options and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::SequentialRead => "sequential-read",
+            Kind::RandomRead => "random-read",
+            Kind::SequentialWrite => "sequential-write",
+            Kind::RandomWrite => "random-write",
+        }
+    }
+
+    /// The kind of this name.
+    ///
+    /// # Errors
+    /// There is none; the message lists those there are.
+    pub fn named(name: &str) -> Result<Kind, NotRun> {
+        let all = Kind::value_variants();
+        let found = all.iter().find(|kind| kind.name() == name).copied();
+        found.ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
+            let what = format!("no workload is named `{name}`");
+            NotRun::input(what, format!("the workloads are {}", names.join(", ")))
+        })
+    }
+
+    fn parts(self) -> (Pattern, Access) {
+        match self {
+            Kind::SequentialRead => (Pattern::Chunked, Access::Load),
+            Kind::RandomRead => (Pattern::Random, Access::Load),
+            Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
+            Kind::RandomWrite => (Pattern::Random, Access::Store),
+        }
+    }
+}
+
+/// Why there is no simulation, or it did not end.
+#[derive(Debug)]
+pub enum NotRun {
+    /// Something is asked for that cannot be.
+    Input {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        help: Option<String>,
+    },
+    /// The text of a platform is wrong.
+    Platform {
+        /// The name to show.
+        file: String,
+        /// The text.
+        text: String,
+        /// All its errors, of which there is at least one.
+        errors: Vec<PlatformError>,
+    },
+    /// The machine would not let us, or it was stopped.
+    Failure(Failure),
+}
+
+impl NotRun {
+    fn input(what: impl Into<String>, help: impl Into<String>) -> NotRun {
+        NotRun::Input {
+            what: what.into(),
+            help: Some(help.into()),
+        }
+    }
+
+    fn plain(what: String) -> NotRun {
+        NotRun::Input { what, help: None }
+    }
+}
+
+/// The shipped platform of this name.
+///
+/// # Errors
+/// There is none; the message lists those there are.
+pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
+    Platform::shipped(name).ok_or_else(|| {
+        let names: Vec<&str> = Platform::shipped_names().collect();
+        let names = names.join(", ");
+        NotRun::input(
+            format!("no platform is named `{name}`"),
+            format!("the shipped platforms are {names}; the name of a file ends in `.toml`"),
+        )
+    })
+}
+
+/// A platform from the text of a file.
+///
+/// # Errors
+/// All errors of the text.
+pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
+    text::read(platform).map_err(|errors| NotRun::Platform {
+        file: file.to_string(),
+        text: platform.to_string(),
+        errors,
+    })
+}
+
+/// A platform as plain values: its quantities with their units, ranges and origins.
+pub fn platform_json(platform: &Platform) -> Value {
+    let mut platform = platform.clone();
+    let quantities = platform.quantities().into_iter();
+    let quantities = quantities.map(|(name, unit, quantity)| {
+        let assumed = quantity.range.0 < quantity.range.1;
+        json!({
+            "name": name,
+            "value": quantity.value,
+            "unit": match unit {
+                Unit::Picoseconds => "ps",
+                Unit::BytesPerSecond => "B/s",
+                Unit::Bytes => "B",
+                Unit::Count => "count",
+            },
+            "low": assumed.then_some(quantity.range.0),
+            "high": assumed.then_some(quantity.range.1),
+            "origin": quantity.origin,
+        })
+    });
+    let quantities: Vec<Value> = quantities.collect();
+    json!({
+        "name": platform.name,
+        "remotes": platform.remotes,
+        "lines": platform.lines,
+        "quantities": quantities,
+    })
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What the cores do.
+    pub kind: Kind,
+    /// The memory that is accessed, with its unit.
+    pub region: String,
+    /// Number of accesses; as many as the region has lines if not given.
+    pub accesses: Option<u64>,
+    /// Number of cores; the platform's `cores.used` if not given.
+    pub cores: Option<u32>,
+    /// Most accesses of one core in flight; the platform's `cores.outstanding` if not given.
+    pub outstanding: Option<u32>,
+    /// How many accesses ahead reads ask for a line by a hint; the platform's `cores.prefetch` if not given.
+    pub prefetch: Option<u32>,
+    /// Quantities of the platform to set, as `name=value`.
+    pub settings: Vec<String>,
+    /// What everything random follows from.
+    pub seed: u64,
+    /// Whether loads are compared with the last write and rights are watched.
+    pub oracle: bool,
+}
+
+/// How a run ended.
+pub type Ended = Result<Statistics, Box<explain::Failure>>;
+
+/// A simulation that makes sense and can be run.
+pub struct Simulation {
+    /// The protocol.
+    pub source: Source,
+    /// What was asked for.
+    pub request: Request,
+    /// What it means.
+    pub setup: Setup,
+}
+
+impl Simulation {
+    /// The protocol of the shipped platforms.
+    ///
+    /// # Errors
+    /// That text is wrong.
+    pub(crate) fn protocol() -> Result<Source, NotRun> {
+        let (name, text) = PROTOCOL;
+        Source::parse(PathBuf::from(name), text.to_string()).map_err(|_| {
+            NotRun::input(
+                "the shipped protocol cannot be read",
+                "name one with `--protocol`",
+            )
+        })
+    }
+
+    /// Puts a simulation together. The home is the protocol's for so many remotes as the platform has.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    pub fn new(
+        source: Source,
+        home: Controller,
+        mut platform: Platform,
+        request: Request,
+    ) -> Result<Simulation, NotRun> {
+        for setting in &request.settings {
+            let Some((name, value)) = setting.split_once('=') else {
+                let what = format!("the setting `{setting}` has no `=`");
+                return Err(NotRun::input(what, "write it like `link.latency=120ns`"));
+            };
+            platform
+                .set(name.trim(), value.trim())
+                .map_err(|what| NotRun::plain(format!("the setting `{setting}`: {what}")))?;
+        }
+        let workload = workload(&request, &platform, source.protocol.line_bytes)?;
+        let setup = Setup {
+            home,
+            protocol: source.protocol.clone(),
+            workload,
+            platform,
+            device: DeviceWorkload::default(),
+            seed: request.seed,
+            oracle: match request.oracle {
+                true => Level::Versions,
+                false => Level::Off,
+            },
+        };
+        // What makes no sense is found out before anything has run.
+        simulation::Simulation::new(&setup, None).map_err(cannot)?;
+        Ok(Simulation {
+            source,
+            request,
+            setup,
+        })
+    }
+
+    /// Runs it for as long as `go_on` says so, which is asked now and then with the accesses performed so far.
+    ///
+    /// # Errors
+    /// It was stopped.
+    pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
+        match run_while(&self.setup, go_on) {
+            Ok(statistics) => Ok(Ok(statistics)),
+            Err(RunError::Failure(failure)) => Ok(Err(failure)),
+            Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
+                Outcome::Interrupted,
+                "interrupted",
+            ))),
+            Err(RunError::Setup(what)) => Err(cannot(what)),
+        }
+    }
+
+    /// Most bytes of memory that its data will take.
+    fn memory(&self) -> u64 {
+        (self.written() as f64 * WRITTEN) as u64
+    }
+
+    /// Most bytes that are written.
+    fn written(&self) -> u64 {
+        match self.request.kind.parts().1 {
+            Access::Store => {
+                let workload = &self.setup.workload;
+                let line = u64::from(self.setup.protocol.line_bytes);
+                let lines = u64::from(workload.lines).min(workload.accesses);
+                lines.saturating_mul(line)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The value that `docs/output.md` describes.
+    pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
+        let workload = &self.setup.workload;
+        let failure = ended.as_ref().err().map(|failure| {
+            json!({
+                "kind": failure.kind.to_string(),
+                "message": failure.text,
+                "line": failure.line,
+                "time_ps": failure.time,
+                "waits": failure.waits,
+                "sequence": cohkit_chart::json(&failure.sequence),
+            })
+        });
+        let statistics = ended.as_ref().ok().map(|statistics| {
+            let values = statistics.values.iter();
+            let values =
+                values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
+            values.collect::<Map<String, Value>>()
+        });
+        let messages = ended.as_ref().ok().map(|statistics| {
+            let messages = statistics.messages.iter();
+            let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
+            messages.collect::<Map<String, Value>>()
+        });
+        json!({
+            "protocol": self.setup.protocol.name,
+            "platform": self.setup.platform.name,
+            "settings": self.request.settings,
+            "workload": {
+                "name": self.request.kind.name(),
+                "region_lines": workload.lines,
+                "accesses": workload.accesses,
+                "cores": workload.cores,
+                "chunked": workload.pattern == Pattern::Chunked,
+                "outstanding": workload.outstanding,
+                "prefetch": workload.prefetch,
+            },
+            "seed": self.setup.seed,
+            "oracle": self.setup.oracle != Level::Off,
+            "statistics": statistics,
+            "messages": messages,
+            "failure": failure,
+            "run": {
+                "file": self.source.path.display().to_string(),
+                "seconds": seconds,
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        })
+    }
+}
+
+fn cannot(what: String) -> NotRun {
+    NotRun::plain(format!("this cannot be simulated: {what}"))
+}
+
+fn workload(request: &Request, platform: &Platform, line_bytes: u32) -> Result<Workload, NotRun> {
+    let (pattern, access) = request.kind.parts();
+    let name = request.kind.name();
+    let shown = &request.region;
+    let region = units::parse(shown, Unit::Bytes)
+        .map_err(|what| NotRun::plain(format!("the region `{shown}` {what}")))?;
+    let line = u64::from(line_bytes);
+    let memory = u64::from(platform.lines) * line;
+    if region == 0 || region % line != 0 {
+        let what = format!("a region of {shown} is not some whole lines");
+        return Err(NotRun::input(what, format!("a line has {line} bytes")));
+    }
+    if region > memory {
+        let what = format!(
+            "a region of {shown} is larger than the memory of {}, {}",
+            platform.name,
+            units::show(memory, Unit::Bytes)
+        );
+        return Err(NotRun::input(
+            what,
+            "a smaller region, or more `lines` of the platform",
+        ));
+    }
+    if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
+        let what = format!("to prefetch has no meaning for {name}");
+        return Err(NotRun::input(what, "hints go ahead of reads only"));
+    }
+    // No larger than the number of lines of the platform.
+    let lines = u32::try_from(region / line).unwrap_or(platform.lines);
+    // All counts are at most 4096.
+    let or = |told: Option<u32>, quantity: &Quantity| told.unwrap_or(quantity.value as u32);
+    let machine = &platform.cores;
+    let pattern = match pattern {
+        Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
+        pattern => pattern,
+    };
+    let cores = or(request.cores, &machine.used);
+    let outstanding = or(request.outstanding, &machine.outstanding);
+    let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
+    workload.accesses = request.accesses.unwrap_or(u64::from(lines));
+    if access == Access::Load {
+        workload.prefetch = or(request.prefetch, &machine.prefetch);
+    }
+    Ok(workload)
+}
+
+/// How many of the simulations may run side by side: no more than asked for or than there are processors,
+/// and no more than have room in memory whichever they are.
+///
+/// # Errors
+/// One alone has no room.
+pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = threads.unwrap_or(processors).clamp(1, processors);
+    let mut needs: Vec<u64> = simulations
+        .iter()
+        .map(|simulation| simulation.memory())
+        .collect();
+    needs.sort_unstable_by(|one, other| other.cmp(one));
+    let free = size::free_memory().unwrap_or(u64::MAX);
+    let mut room = Some(free);
+    let fitting = needs.iter().take_while(|need| {
+        room = room.and_then(|room| room.checked_sub(**need));
+        room.is_some()
+    });
+    let fitting = fitting.count();
+    if fitting == 0 && !needs.is_empty() {
+        let written = simulations
+            .iter()
+            .map(|simulation| simulation.written())
+            .max();
+        let shown = units::show(written.unwrap_or(0), Unit::Bytes);
+        return Err(NotRun::Failure(Failure::new(
+            Outcome::CouldNotRun,
+            format!("error: what is written, {shown}, does not fit into the memory that is free here\n  help: a smaller region, or fewer accesses"),
+        )));
+    }
+    Ok(most.min(fitting.max(1)))
+}
+
+/// Runs simulations side by side and gives their values in their order, which do not depend on how many ran at a time.
+/// All accesses performed so far are kept in `performed`; `cancel` is set from outside to stop soon.
+///
+/// # Errors
+/// They were stopped, or have no room.
+pub fn run_all(
+    simulations: &[&Simulation],
+    threads: Option<usize>,
+    cancel: &AtomicBool,
+    performed: &AtomicU64,
+) -> Result<Vec<Value>, NotRun> {
+    let threads = side_by_side(simulations, threads)?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![None; simulations.len()]);
+    let work = || loop {
+        let index = next.fetch_add(1, Ordering::SeqCst);
+        let Some(simulation) = simulations.get(index) else {
+            return Ok(());
+        };
+        let begun = Instant::now();
+        let mut before = 0;
+        let ended = simulation.run(&mut |now| {
+            // A run that failed begins again.
+            performed.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
+            before = before.max(now);
+            !cancel.load(Ordering::Relaxed)
+        })?;
+        let total = simulation.setup.workload.accesses;
+        performed.fetch_add(total.saturating_sub(before), Ordering::Relaxed);
+        let value = simulation.json(&ended, begun.elapsed().as_secs_f64());
+        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(results.into_iter().flatten().collect())
+}

@@ -1,0 +1,232 @@
+"""The simulator: platforms, and workloads that run on them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
+
+from cohkit import _cohkit
+from cohkit.errors import InputError, call
+from cohkit.protocols import not_text, shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from cohkit import types
+    from cohkit._cohkit import Protocol
+
+Workload = Literal["sequential-read", "random-read", "sequential-write", "random-write"]
+
+# The numbers that a simulation can be told, with the least and the most.
+_NUMBERS = {
+    "accesses": (1, 2**64 - 1),
+    "cores": (1, 4096),
+    "outstanding": (1, 4096),
+    "prefetch": (0, 4096),
+    "seed": (0, 2**64 - 1),
+}
+
+
+class Simulation(TypedDict, total=False):
+    """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
+
+    platform: Required[str | os.PathLike[str]]
+    workload: Required[Workload]
+    protocol: Protocol | None
+    region: str
+    accesses: int | None
+    cores: int | None
+    outstanding: int | None
+    prefetch: int | None
+    set: Mapping[str, str | int] | None
+    seed: int
+    oracle: bool
+
+
+def platforms() -> list[str]:
+    """Names of the platforms that come with the package.
+
+    >>> import cohkit
+    >>> cohkit.platforms()
+    ['enzian-dc-bram', 'enzian-dc-ddr', 'thunderx1-2s']
+
+    """
+    return _cohkit.platforms()
+
+
+def platform(name: str | os.PathLike[str]) -> types.Platform:
+    """Give a platform's quantities: value, unit, range where no source gives the value, and origin.
+
+    Args:
+        name: a platform that comes with the package, or a file whose name ends in `.toml`.
+
+    Raises:
+        InputError: there is none of this name.
+        TextError: the file is wrong; all its errors are listed.
+        OSError: the file cannot be read.
+
+    >>> import cohkit
+    >>> frame = cohkit.to_frame(cohkit.platform("enzian-dc-ddr"))
+    >>> frame.filter(frame["name"] == "link.latency").select("value", "unit", "low", "high", "origin").rows()
+    [(90000, 'ps', 60000, 140000, 'fitted')]
+
+    """
+    return cast("types.Platform", json.loads(_machine(name).json()))
+
+
+def simulate(  # noqa: PLR0913 -- each is a keyword
+    platform: str | os.PathLike[str],
+    workload: Workload,
+    *,
+    protocol: Protocol | None = None,
+    region: str = "16MiB",
+    accesses: int | None = None,
+    cores: int | None = None,
+    outstanding: int | None = None,
+    prefetch: int | None = None,
+    set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
+    seed: int = 0,
+    oracle: bool = True,
+    progress: Callable[[int, int], object] | None = None,
+) -> types.Simulation:
+    """Run a workload on a platform whose caches and home execute a protocol's controllers.
+
+    What goes wrong with the protocol ends the run; its result then has a `failure` and no `statistics`.
+
+    Args:
+        platform: a platform that comes with the package, or a file whose name ends in `.toml`.
+        workload: `sequential-read`, `random-read`, `sequential-write` or `random-write`.
+        protocol: what caches and home execute; that of Enzian's interconnect, ECI, if not given.
+        region: the memory that is accessed, with its unit.
+        accesses: number of accesses; as many as the region has lines if not given.
+        cores: number of cores; the platform's `cores.used` if not given.
+        outstanding: most accesses of one core in flight; the platform's `cores.outstanding` if not given.
+        prefetch: how many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's
+            `cores.prefetch` if not given.
+        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
+        seed: what everything random follows from.
+        oracle: whether loads are compared with the last write, and rights that exclude each other watched for.
+        progress: called now and then with the accesses performed so far, and those of all.
+
+    Raises:
+        InputError: something is asked for that cannot be.
+        TextError: the platform's file is wrong, or the home's policy has a form that no home can be constructed from.
+        FaultError: the home's policy cannot be followed.
+        UnavailableError: what is written does not fit into the memory of this machine.
+        OSError: the platform's file cannot be read.
+
+    >>> import cohkit
+    >>> result = cohkit.simulate("enzian-dc-bram", "sequential-read", region="1MiB")
+    >>> result["messages"]["ReadShared"], result["failure"]
+    (8192, None)
+
+    """
+    simulation: Simulation = {
+        "platform": platform,
+        "workload": workload,
+        "protocol": protocol,
+        "region": region,
+        "accesses": accesses,
+        "cores": cores,
+        "outstanding": outstanding,
+        "prefetch": prefetch,
+        "set": set,
+        "seed": seed,
+        "oracle": oracle,
+    }
+    return simulate_many([simulation], threads=1, progress=progress)[0]
+
+
+def simulate_many(
+    simulations: Iterable[Simulation],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[types.Simulation]:
+    """Run simulations side by side, and give their results in their order, however many run at a time.
+
+    Before the first begins, all have been looked at.
+
+    Args:
+        simulations: for each a dictionary with `platform`, `workload` and what else `simulate` can be told.
+        threads: most that run at a time: as many as there are processors if not given, and never more;
+            fewer where what they write would not fit into memory.
+        progress: called now and then with the accesses performed so far, and those of all simulations.
+
+    Raises:
+        InputError: something is asked for that cannot be; and whatever else `simulate` raises.
+
+    >>> import cohkit
+    >>> both = [{"platform": name, "workload": "random-read"} for name in ("enzian-dc-ddr", "enzian-dc-bram")]
+    >>> frame = cohkit.to_frame(cohkit.simulate_many(both))
+    >>> frame.select("platform", "workload_cores", "workload_region_lines").rows()
+    [('enzian-dc-ddr', 48, 131072), ('enzian-dc-bram', 48, 131072)]
+
+    """
+    if threads is not None and not 0 < threads < 2**32:
+        raise InputError(f"`threads` is a positive number, not {threads}")
+    ready = [_ready(simulation) for simulation in simulations]
+    done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
+    return cast("list[types.Simulation]", json.loads(done))
+
+
+def _machine(name: str | os.PathLike[str]) -> _cohkit.Machine:
+    shown = os.fspath(name)
+    text = None
+    if shown.endswith(".toml"):
+        data = Path(name).read_bytes()
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise not_text(shown, data, error.start) from None
+    return call(shown, _cohkit.Machine, shown, text)
+
+
+@functools.cache
+def _eci() -> Protocol:
+    # Kept, as it keeps its home in turn.
+    return shipped("eci")
+
+
+def _ready(simulation: Simulation) -> _cohkit.Simulation:
+    """Look at a simulation, and fill in what is not given."""
+    options: dict[str, Any] = {
+        "platform": None,
+        "workload": None,
+        "protocol": None,
+        "region": "16MiB",
+        "accesses": None,
+        "cores": None,
+        "outstanding": None,
+        "prefetch": None,
+        "set": None,
+        "seed": 0,
+        "oracle": True,
+    }
+    for name, value in simulation.items():
+        if name not in options:
+            raise InputError(f"a simulation has no `{name}`; it has {', '.join(options)}")
+        options[name] = value
+    for name in ("platform", "workload"):
+        if options[name] is None:
+            raise InputError(f"a simulation needs a `{name}`")
+    for name, (low, high) in _NUMBERS.items():
+        value = options[name]
+        if not (value is None and name != "seed") and not (isinstance(value, int) and low <= value <= high):
+            raise InputError(f"`{name}` is {low} to {high}, not {value!r}")
+    protocol = options.pop("protocol") or _eci()
+    settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
+    options["region"] = str(options["region"])
+    machine = _machine(options.pop("platform"))
+    return call(
+        protocol.file,
+        _cohkit.Simulation,
+        machine,
+        options.pop("workload"),
+        protocol=protocol,
+        settings=settings,
+        **options,
+    )

@@ -1,0 +1,221 @@
+"""Simulations from Python: the same results as the command's, side by side or not, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pytest
+
+import cohkit
+from cohkit import types
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+    from cohkit.simulator import Simulation
+
+
+def without_run(value: Any) -> Any:
+    return {key: item for key, item in value.items() if key != "run"}
+
+
+def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
+    options = ["--region", "1MiB", "--accesses", 9000, "--cores", 3, "--outstanding", 2, "--seed", 7]
+    arguments = ["sim", "enzian-dc-ddr", "random-write", *options, "--set", "link.latency=100ns", "--json"]
+    printed = json.loads(cohkit_command(*arguments).stdout)
+    result = cohkit.simulate(
+        "enzian-dc-ddr",
+        "random-write",
+        region="1MiB",
+        accesses=9000,
+        cores=3,
+        outstanding=2,
+        seed=7,
+        set={"link.latency": "100ns"},
+    )
+    assert without_run(result) == without_run(printed)
+    assert set(result) == set(get_type_hints(types.Simulation))
+    assert set(result["workload"]) == set(get_type_hints(types.Workload))
+    assert result["statistics"]
+    assert result["statistics"]["accesses"] == 9000
+
+
+def test_defaults_are_those_of_the_command(cohkit_command: Command) -> None:
+    printed = json.loads(cohkit_command("sim", "platforms/thunderx1-2s.toml", "sequential-read", "--json").stdout)
+    result = cohkit.simulate(Path("platforms/thunderx1-2s.toml"), "sequential-read")
+    assert without_run(result) == without_run(printed)
+    assert without_run(result) == without_run(cohkit.simulate("thunderx1-2s", "sequential-read"))
+
+
+def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Path) -> None:
+    msi = tmp_path / "msi.coh"
+    msi.write_text(cohkit.shipped("msi").text)
+    options = ["--region", "64KiB", "--prefetch", 4, "--no-oracle", "--protocol", msi, "--json"]
+    printed = json.loads(cohkit_command("sim", "enzian-dc-bram", "sequential-read", *options).stdout)
+    result = cohkit.simulate(
+        "enzian-dc-bram", "sequential-read", region="64KiB", prefetch=4, oracle=False, protocol=cohkit.read(msi)
+    )
+    assert result == {**printed, "run": {**printed["run"], "seconds": result["run"]["seconds"]}}
+    assert (result["protocol"], result["oracle"]) == ("msi", False)
+
+
+MANY: list[Simulation] = [
+    {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
+    for name in cohkit.platforms()
+    for workload in ("random-write", "sequential-read")
+    for accesses in (100, 20_000)
+]
+
+
+def test_the_same_bytes_however_many_run_side_by_side() -> None:
+    alone = [without_run(cohkit.simulate(**one)) for one in MANY]
+    for threads in (1, 2, 64, None):
+        together = cohkit.simulate_many(MANY, threads=threads)
+        assert json.dumps(list(map(without_run, together))) == json.dumps(alone)
+    assert cohkit.simulate_many([]) == []
+    changed = cohkit.simulate_many([{**one, "seed": 1} for one in MANY])
+    assert changed[0]["statistics"] != alone[0]["statistics"]
+
+
+def test_progress_grows_to_the_number_of_all_accesses() -> None:
+    told: list[tuple[int, int]] = []
+    cohkit.simulate_many(MANY, progress=lambda done, of: told.append((done, of)))
+    assert told == sorted(told)
+    assert told[-1] == (6 * 20_100, 6 * 20_100)
+
+
+def test_what_progress_raises_ends_the_work() -> None:
+    def stop(done: int, of: int) -> None:
+        raise RuntimeError(f"{done < of}")
+
+    begun = time.monotonic()
+    with pytest.raises(RuntimeError, match="True"):
+        cohkit.simulate("enzian-dc-ddr", "random-read", accesses=10**12, progress=stop)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_failed_run_says_why_and_is_drawn() -> None:
+    result = cohkit.simulate("enzian-dc-ddr", "random-read", cores=1, prefetch=0, set={"patience": "100ns"})
+    failure = result["failure"]
+    assert failure
+    assert set(failure) == set(get_type_hints(types.Failure))
+    assert (failure["kind"], result["statistics"], result["messages"]) == ("no progress", None, None)
+    assert "ReadShared" in cohkit.chart_text(failure["sequence"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"platform": "enzian"}, "no platform is named `enzian`; the shipped platforms are enzian-dc-bram, "),
+        ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
+        ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),
+        ({"region": 4096}, "the region `4096` has no unit: write it like `128KiB`"),
+        ({"region": "0B"}, "a region of 0B is not some whole lines; a line has 128 bytes"),
+        ({"region": "-1MiB"}, "the region `-1MiB` is not a number with a unit"),
+        ({"accesses": 0}, "`accesses` is 1 to 18446744073709551615, not 0"),
+        ({"cores": -1}, "`cores` is 1 to 4096, not -1"),
+        ({"cores": "3"}, "`cores` is 1 to 4096, not '3'"),
+        ({"outstanding": 0}, "`outstanding` is 1 to 4096, not 0"),
+        ({"prefetch": 4097}, "`prefetch` is 0 to 4096, not 4097"),
+        ({"prefetch": 1}, "to prefetch has no meaning for random-write; hints go ahead of reads only"),
+        ({"seed": -1}, "`seed` is 0 to 18446744073709551615, not -1"),
+        ({"set": {"link.latency": 5}}, "the setting `link.latency=5`: `link.latency` has no unit: "),
+        ({"set": {"link.latency": "-5ns"}}, "the setting `link.latency=-5ns`: `link.latency` is not a number with a "),
+        ({"set": {"bram.ports": 1}}, "the setting `bram.ports=1`: there is no `bram.ports` in this platform (there "),
+        ({"set": {"cache.ways": 0}}, "the setting `cache.ways=0`: cache.ways must be 1 to 16, not 0"),
+        ({"core": 1}, "a simulation has no `core`; it has platform, workload, protocol, region, accesses, cores, "),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_before_anything_runs(options: dict[str, Any], says: str) -> None:
+    endless: Simulation = {"platform": "enzian-dc-ddr", "workload": "random-read", "accesses": 10**12}
+    wrong: Any = {"platform": "enzian-dc-ddr", "workload": "random-write", **options}
+    with pytest.raises(cohkit.InputError) as caught:
+        cohkit.simulate_many([endless, wrong])
+    assert str(caught.value).startswith(says)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_simulation_needs_a_platform_and_a_workload() -> None:
+    with pytest.raises(cohkit.InputError, match="a simulation needs a `workload`"):
+        cohkit.simulate_many([{"platform": "enzian-dc-ddr"}])  # type: ignore[typeddict-item]
+    with pytest.raises(cohkit.InputError, match="`threads` is a positive number, not 0"):
+        cohkit.simulate_many([], threads=0)
+
+
+def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    good = Path("platforms/enzian-dc-bram.toml").read_text()
+    file.write_text(good.replace("remotes = 1", "remotes = 0").replace('"3.1ns"', "3"))
+    for read in (cohkit.platform, lambda name: cohkit.simulate(name, "random-read")):
+        with pytest.raises(cohkit.TextError) as caught:
+            read(file)
+        error = caught.value
+        assert (error.file, error.line, error.column) == (str(file), 7, 11)
+        messages = [diagnostic["message"] for diagnostic in error.diagnostics]
+        assert messages[0] == "remotes must be 1 to 8, not 0"
+        assert messages[1].startswith("`bram.latency` has no unit")
+        assert str(error).count(f"--> {file}:") == 2
+        assert all(set(diagnostic) == set(get_type_hints(types.Diagnostic)) for diagnostic in error.diagnostics)
+    file.write_bytes(b"name = \xff")
+    with pytest.raises(cohkit.TextError, match="byte 7 is not UTF-8"):
+        cohkit.platform(file)
+    with pytest.raises(FileNotFoundError):
+        cohkit.platform(tmp_path / "none.toml")
+    with pytest.raises(cohkit.InputError, match="no platform is named `none`"):
+        cohkit.platform("none")
+
+
+def test_a_policy_that_cannot_be_followed_is_a_fault() -> None:
+    protocol = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
+    with pytest.raises(cohkit.FaultError, match="unbounded") as caught:
+        cohkit.simulate("enzian-dc-ddr", "random-read", protocol=protocol)
+    assert caught.value.file == "tests/construction/ambiguous-answer-proven.coh"
+
+
+@pytest.mark.parametrize("name", cohkit.platforms())
+def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
+    platform = cohkit.platform(name)
+    assert set(platform) == set(get_type_hints(types.Platform))
+    assumed = 0
+    for quantity in platform["quantities"]:
+        assert set(quantity) == set(get_type_hints(types.Quantity))
+        assert quantity["origin"]
+        low, high = quantity["low"], quantity["high"]
+        if low is None or high is None:
+            continue
+        assumed += 1
+        assert low <= quantity["value"] <= high
+        unit = "" if quantity["unit"] == "count" else quantity["unit"]
+        ends = [{quantity["name"]: f"{end}{unit}"} for end in (low, high)]
+        for result in cohkit.simulate_many(
+            [{"platform": name, "workload": "random-read", "region": "64KiB", "set": end} for end in ends]
+        ):
+            assert result["failure"] is None
+    assert assumed > 5
+
+
+ENDLESS = """\
+import cohkit
+print('ready', flush=True)
+cohkit.simulate_many(2 * [{'platform': 'enzian-dc-ddr', 'workload': 'random-read', 'accesses': 10**12}])
+"""
+
+
+def test_an_interrupt_ends_simulations_soon() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - start < 5
+    assert errors.rstrip().endswith("KeyboardInterrupt")
