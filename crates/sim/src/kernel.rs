@@ -1,7 +1,7 @@
 //! The event kernel: a queue of events ordered by time, and among equal times by insertion.
 //!
-//! Time is in picoseconds. Near events lie in a wheel of buckets, each an intrusive list in insertion
-//! order; a bucket is sorted (stably) when the clock reaches it. Far events lie in a heap and move to
+//! Time is in picoseconds. Near events lie in a wheel of buckets, each an intrusive list with the newest
+//! event first; a bucket is sorted when the clock reaches it. Far events lie in a heap and move to
 //! the wheel as soon as it reaches that far, before anything can be inserted beside them.
 //! Nothing is allocated per event once the pools have grown to the largest number of events at a time.
 
@@ -24,15 +24,11 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node<E> {
-    time: Time,
     event: E,
+    /// Picoseconds from the begin of its bucket.
+    offset: u32,
+    /// The node that was inserted into the same bucket before it, or the next free node.
     next: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Bucket {
-    first: u32,
-    last: u32,
 }
 
 /// A far event, ordered by time and then insertion.
@@ -64,10 +60,10 @@ pub struct Queue<E> {
     now: Time,
     /// Number of the bucket being emptied, counted from time 0 and never wrapped.
     cursor: u64,
-    /// Events of the bucket at the cursor, in order; those before `head` are gone.
+    /// Events of the bucket at the cursor, the next one last.
     current: Vec<(Time, E)>,
-    head: usize,
-    buckets: Vec<Bucket>,
+    /// The newest node of each bucket.
+    buckets: Box<[u32; BUCKETS as usize]>,
     occupied: [u64; (BUCKETS / 64) as usize],
     summary: u64,
     nodes: Vec<Node<E>>,
@@ -76,7 +72,6 @@ pub struct Queue<E> {
     /// Time of the earliest far event, so that the heap is looked at only when it matters.
     far_first: Time,
     inserted: u64,
-    length: usize,
 }
 
 impl<E: Copy> Default for Queue<E> {
@@ -92,14 +87,7 @@ impl<E: Copy> Queue<E> {
             now: 0,
             cursor: 0,
             current: Vec::new(),
-            head: 0,
-            buckets: vec![
-                Bucket {
-                    first: NONE,
-                    last: NONE
-                };
-                BUCKETS as usize
-            ],
+            buckets: Box::new([NONE; BUCKETS as usize]),
             occupied: [0; (BUCKETS / 64) as usize],
             summary: 0,
             nodes: Vec::new(),
@@ -107,7 +95,6 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_first: Time::MAX,
             inserted: 0,
-            length: 0,
         }
     }
 
@@ -116,31 +103,44 @@ impl<E: Copy> Queue<E> {
         self.now
     }
 
-    /// Number of events that lie in the queue.
+    /// Number of events that lie in the queue. It is counted when asked for.
     pub fn len(&self) -> usize {
-        self.length
+        let mut near = self.nodes.len();
+        let mut free = self.free;
+        while free != NONE {
+            near -= 1;
+            free = self.nodes[free as usize].next;
+        }
+        self.current.len() + near + self.far.len()
     }
 
     /// Whether no event lies in the queue.
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.current.is_empty() && self.summary == 0 && self.far.is_empty()
     }
 
     /// Inserts an event. A time before [`Queue::now`] counts as now.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
-        let time = time.max(self.now);
-        self.length += 1;
         let bucket = time >> SPAN;
-        if bucket <= self.cursor {
+        // Wraps to a large number for the bucket at hand and all before it.
+        if bucket.wrapping_sub(self.cursor + 1) < BUCKETS - 1 {
+            self.append(time, event);
+        } else {
+            self.push_elsewhere(time, event);
+        }
+    }
+
+    /// Inserts an event that does not belong into the wheel.
+    fn push_elsewhere(&mut self, time: Time, event: E) {
+        let time = time.max(self.now);
+        if time >> SPAN <= self.cursor {
             // Into what is left of the bucket at hand, behind all that is not later.
             let mut place = self.current.len();
-            while place > self.head && self.current[place - 1].0 > time {
+            while place > 0 && self.current[place - 1].0 <= time {
                 place -= 1;
             }
             self.current.insert(place, (time, event));
-        } else if bucket - self.cursor < BUCKETS {
-            self.append(bucket, time, event);
         } else {
             self.inserted += 1;
             self.far_first = self.far_first.min(time);
@@ -155,96 +155,85 @@ impl<E: Copy> Queue<E> {
     /// Takes the earliest event; among equal times the one inserted first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        let (time, event) = match self.current.get(self.head) {
-            Some(&next) => {
-                self.head += 1;
-                next
-            }
+        let (time, event) = match self.current.pop() {
+            Some(next) => next,
             None => self.advance()?,
         };
-        self.length -= 1;
         self.now = time;
         Some((time, event))
     }
 
-    fn append(&mut self, bucket: u64, time: Time, event: E) {
+    /// Inserts an event into the wheel.
+    #[inline]
+    fn append(&mut self, time: Time, event: E) {
+        let place = (time >> SPAN) as usize % BUCKETS as usize;
         let node = Node {
-            time,
             event,
-            next: NONE,
+            offset: time as u32 & ((1 << SPAN) - 1),
+            next: self.buckets[place],
         };
-        let index = match self.free {
-            NONE => {
+        let index = self.free;
+        match self.nodes.get_mut(index as usize) {
+            Some(free) => {
+                self.free = free.next;
+                *free = node;
+                self.buckets[place] = index;
+            }
+            None => {
+                self.buckets[place] = self.nodes.len() as u32;
                 self.nodes.push(node);
-                self.nodes.len() as u32 - 1
             }
-            index => {
-                self.free = self.nodes[index as usize].next;
-                self.nodes[index as usize] = node;
-                index
-            }
-        };
-        let place = (bucket % BUCKETS) as usize;
-        let list = &mut self.buckets[place];
-        if list.first == NONE {
-            list.first = index;
-            self.occupied[place / 64] |= 1 << (place % 64);
-            self.summary |= 1 << (place / 64);
-        } else {
-            self.nodes[list.last as usize].next = index;
         }
-        list.last = index;
+        self.occupied[place / 64] |= 1 << (place % 64);
+        self.summary |= 1 << (place / 64);
     }
 
     /// Moves to the next bucket that holds an event, and takes its first.
+    #[inline]
     fn advance(&mut self) -> Option<(Time, E)> {
-        if self.length == 0 {
-            return None;
-        }
         self.cursor = match self.next_occupied() {
             Some(bucket) => bucket,
+            None if self.far.is_empty() => return None,
             None => self.far_first >> SPAN,
         };
         if self.far_first >> SPAN < self.cursor + BUCKETS {
             // What lies in the wheel is earlier than all that is far, so the cursor stays right.
             self.bring_near();
         }
-        let place = (self.cursor % BUCKETS) as usize;
-        let first = self.buckets[place].first;
-        self.buckets[place].first = NONE;
+        let place = self.cursor as usize % BUCKETS as usize;
+        let first = std::mem::replace(&mut self.buckets[place], NONE);
         let word = &mut self.occupied[place / 64];
         *word &= !(1 << (place % 64));
         if *word == 0 {
             self.summary &= !(1 << (place / 64));
         }
-        self.current.clear();
-        self.head = 0;
-        let node = self.nodes[first as usize];
+        let node = &mut self.nodes[first as usize];
         if node.next != NONE {
-            return Some(self.sort(first));
+            self.sort(first);
+            return self.current.pop();
         }
         // Alone, as most are.
-        self.nodes[first as usize].next = self.free;
+        node.next = self.free;
         self.free = first;
-        Some((node.time, node.event))
+        Some(((self.cursor << SPAN) + Time::from(node.offset), node.event))
     }
 
-    /// Brings the list of a bucket into order, and takes its first.
-    fn sort(&mut self, mut index: u32) -> (Time, E) {
+    /// Brings the list of the bucket at the cursor into order.
+    fn sort(&mut self, mut index: u32) {
         while index != NONE {
             let node = self.nodes[index as usize];
             self.nodes[index as usize].next = self.free;
             self.free = index;
             index = node.next;
-            // Insertion sort: buckets are short and nearly in order. Strict, so equal times keep their order.
+            let time = (self.cursor << SPAN) + Time::from(node.offset);
+            // Insertion sort: buckets are short and nearly in order. An older event comes before
+            // the newer ones of its time, which are there already.
             let mut place = self.current.len();
-            while place > 0 && self.current[place - 1].0 > node.time {
+            while place > 0 && self.current[place - 1].0 < time {
                 place -= 1;
             }
-            self.current.insert(place, (node.time, node.event));
+            self.current.insert(place, (time, node.event));
         }
-        self.head = 1;
-        self.current[0]
     }
 
     /// Moves far events that the wheel reaches by now into it, in order.
@@ -254,7 +243,7 @@ impl<E: Copy> Queue<E> {
                 break;
             }
             if let Some(Reverse(far)) = self.far.pop() {
-                self.append(far.time >> SPAN, far.time, far.event);
+                self.append(far.time, far.event);
             }
         }
         self.far_first = self
@@ -264,29 +253,23 @@ impl<E: Copy> Queue<E> {
     }
 
     /// The first occupied bucket after the cursor.
+    #[inline]
     fn next_occupied(&self) -> Option<u64> {
+        let next = self.cursor + 1;
+        let word = (next / 64) as usize % 64;
+        let here = self.occupied[word] >> (next % 64);
+        if here != 0 {
+            return Some(next + u64::from(here.trailing_zeros()));
+        }
         if self.summary == 0 {
             return None;
         }
-        let start = ((self.cursor + 1) % BUCKETS) as usize;
-        let (word, bit) = (start / 64, start % 64);
-        let here = self.occupied[word] & (u64::MAX << bit);
-        let place = if here != 0 {
-            word * 64 + here.trailing_zeros() as usize
-        } else {
-            let above = match word {
-                63 => 0,
-                _ => self.summary & (u64::MAX << (word + 1)),
-            };
-            // Nothing above: around the end, to the lowest word that holds anything.
-            let word = match above {
-                0 => self.summary.trailing_zeros(),
-                words => words.trailing_zeros(),
-            } as usize;
-            word * 64 + self.occupied[word].trailing_zeros() as usize
-        };
-        let distance = (place as u64 + BUCKETS - start as u64) % BUCKETS;
-        Some(self.cursor + 1 + distance)
+        // Ahead around the wheel; the word at hand, of which only the part before the start is left, comes last.
+        let ahead = (word as u32 + 1) % 64;
+        let words = self.summary.rotate_right(ahead).trailing_zeros();
+        let found = self.occupied[(ahead + words) as usize % 64];
+        let begin = next / 64 * 64 + 64 + u64::from(words) * 64;
+        Some(begin + u64::from(found.trailing_zeros()))
     }
 }
 
