@@ -43,7 +43,7 @@ fn shipped(protocol: &str, system: &str) -> Model {
 /// Seconds Rumur's checker takes, and its number of states.
 fn rumur(model: &Model, folder: &Path) -> Option<(f64, u64)> {
     let (text, c, checker) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
-    std::fs::write(&text, print(model, Style::Plain)).ok()?;
+    std::fs::write(&text, print(model, Style::Plain).ok()?).ok()?;
     let mut generate = Command::new("rumur");
     generate
         .args(rumur_options(model, Style::Plain))

@@ -24,10 +24,15 @@ impl Builder {
                 }],
                 variables: Vec::new(),
                 tables: Vec::new(),
+                undefined: false,
+                functions: Vec::new(),
                 starts: Vec::new(),
                 rules: Vec::new(),
                 invariants: Vec::new(),
                 quiescent: None,
+                covers: Vec::new(),
+                liveness: Vec::new(),
+                assumptions: Vec::new(),
                 deadlock: Deadlock::default(),
                 agents: Vec::new(),
             },
@@ -210,6 +215,7 @@ impl Rule {
             guard: Expr::Bool(true),
             body: Vec::new(),
             spontaneous: false,
+            priority: 0,
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         representative: vec![0],
     };
     let mut machine = Machine::new(program);
-    if program.starts.len() != 1 || machine.start(0).is_err() {
+    if program.starts.len() != 1 || !program.separable() || machine.start(0) != Ok(true) {
         return one(whole);
     }
     let count = program.slots.len();
@@ -287,12 +287,19 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
     let complete = explored().all(|f| {
         matches!(
             f.verdict,
-            Verdict::Holds | Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _)
+            Verdict::Holds
+                | Verdict::Broken(
+                    Broken::DeadEnd(_)
+                        | Broken::Livelock(_)
+                        | Broken::Uncovered(_)
+                        | Broken::OutOfReach(..),
+                    _
+                )
         )
     });
 
     let limit = |verdict: &Verdict| match verdict {
-        Verdict::Broken(Broken::Fault(fault), _) => program.explain(*fault).is_ok_and(|v| v.limit),
+        Verdict::Broken(Broken::Fault(fault), _) => program.is_limit(*fault),
         _ => false,
     };
     let mut verdict = first_verdict(explored().map(|f| &f.verdict), limit);

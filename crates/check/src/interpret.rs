@@ -5,7 +5,7 @@
 //! so that a successor can be packed from its parent by patching the changed slots alone,
 //! and undone as cheaply.
 
-use crate::model::Violation;
+use crate::model::{Model, Violation};
 use crate::program::*;
 
 /// Why code could not go on: the place of the instruction and the value it met.
@@ -24,7 +24,14 @@ pub(crate) struct Machine<'a> {
     pub log: Vec<(Cell, i32)>,
     /// Notes told, with their values.
     pub notes: Vec<(u32, Vec<i32>)>,
+    /// Which covers have been met by [`Op::Cover`] so far.
+    pub covered: Vec<bool>,
+    /// Where calls return to, with the cells they keep.
+    calls: Vec<(u32, Vec<i32>)>,
 }
+
+/// Calls deeper than this are a fault.
+const DEEPEST: usize = 10_000;
 
 impl<'a> Machine<'a> {
     pub fn new(program: &'a Program) -> Self {
@@ -33,14 +40,36 @@ impl<'a> Machine<'a> {
             frame: program.frame.clone(),
             log: Vec::new(),
             notes: Vec::new(),
+            covered: vec![false; program.covers.len()],
+            calls: Vec::new(),
         }
     }
 
-    /// Puts the frame into a start state.
-    pub fn start(&mut self, start: u32) -> Result<(), Fault> {
+    /// Puts the frame into a start state; false if an assumption of its own keeps it from being one.
+    pub fn start(&mut self, start: u32) -> Result<bool, Fault> {
         self.frame.clone_from(&self.program.frame);
         self.log.clear();
-        self.run(self.program.starts[start as usize].body).map(drop)
+        let begun = self.run(self.program.starts[start as usize].body);
+        self.settle();
+        begun
+    }
+
+    /// Sorts what has no order.
+    fn settle(&mut self) {
+        let log = &mut self.log;
+        self.program
+            .settle(&mut self.frame, |cell, old| log.push((cell, old)));
+    }
+
+    /// Whether the frame's state is one that no assumption leaves out.
+    #[inline]
+    pub fn assumed(&mut self) -> Result<bool, Fault> {
+        for i in 0..self.program.assumptions.len() {
+            if !self.run(self.program.assumptions[i])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a rule may fire in the frame's state.
@@ -52,11 +81,13 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Fires a rule; [`Machine::undo`] takes it back.
+    /// Fires a rule; [`Machine::undo`] takes it back. False if an assumption of its own keeps it from firing.
     #[inline]
-    pub fn fire(&mut self, rule: &Instance) -> Result<(), Fault> {
+    pub fn fire(&mut self, rule: &Instance) -> Result<bool, Fault> {
         self.log.clear();
-        self.run(rule.body).map(drop)
+        let fired = self.run(rule.body);
+        self.settle();
+        fired
     }
 
     /// Takes back what the log holds.
@@ -70,6 +101,7 @@ impl<'a> Machine<'a> {
     /// Runs code from `at` to its return and gives the verdict.
     pub fn run(&mut self, at: u32) -> Result<bool, Fault> {
         let program = self.program;
+        self.calls.clear();
         let frame = &mut self.frame[..];
         let mut at = at as usize;
         macro_rules! fault {
@@ -104,6 +136,30 @@ impl<'a> Machine<'a> {
                     if value < lo || value > hi {
                         fault!(value);
                     }
+                }
+                Op::Defined { a } => {
+                    if frame[a as usize] == UNDEFINED {
+                        fault!(UNDEFINED);
+                    }
+                }
+                Op::Cover { cover } => self.covered[cover as usize] = true,
+                Op::Call { to } => {
+                    if self.calls.len() == DEEPEST {
+                        fault!(0);
+                    }
+                    let saved = program.saved.start as usize..program.saved.end as usize;
+                    self.calls.push((at as u32 + 1, frame[saved].to_vec()));
+                    at = to as usize;
+                    continue;
+                }
+                Op::Back => {
+                    let Some((back, saved)) = self.calls.pop() else {
+                        unreachable!("a function's code is entered by calls alone")
+                    };
+                    let first = program.saved.start as usize;
+                    frame[first..first + saved.len()].copy_from_slice(&saved);
+                    at = back as usize;
+                    continue;
                 }
                 Op::Index { dst, a, shape } => {
                     let Shape { lo, count, stride } = program.shapes[shape as usize];
@@ -148,6 +204,11 @@ impl<'a> Machine<'a> {
                         Arithmetic::Multiply => a.checked_mul(b),
                         Arithmetic::Divide => a.checked_div(b),
                         Arithmetic::Remainder => a.checked_rem(b),
+                        Arithmetic::BitAnd => Some(a & b),
+                        Arithmetic::BitOr => Some(a | b),
+                        Arithmetic::BitXor => Some(a ^ b),
+                        Arithmetic::ShiftLeft => shift(a, b as i64),
+                        Arithmetic::ShiftRight => shift(a, -(b as i64)),
                     };
                     match result {
                         Some(result) => frame[dst as usize] = result,
@@ -166,43 +227,83 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// `a` times two to the power of `by`, rounded down; nothing if that leaves 32 bits.
+pub(crate) fn shift(a: i32, by: i64) -> Option<i32> {
+    match by {
+        ..0 => Some(a >> (-by).min(31)),
+        0..=31 => i32::try_from((a as i64) << by).ok(),
+        _ => (a == 0).then_some(0),
+    }
+}
+
 impl Program {
-    /// What a fault violates: what an error or assertion reports, or what the model did wrong.
-    pub fn explain(&self, fault: Fault) -> Result<Violation, String> {
-        let site = || self.sites.get(&fault.at).map_or("", String::as_str);
+    /// What a fault violates: what an error or assertion reports, or what the model did wrong;
+    /// with the line that it comes from, if there is a text.
+    pub fn explain(&self, model: &Model, fault: Fault) -> Result<Violation, String> {
+        let site = self.sites.get(&fault.at);
+        let line = site.map_or(0, |site| site.line);
+        let placed = |text: String| match line {
+            0 => text,
+            line => format!("{text} (line {line})"),
+        };
+        if let Op::Fail { name } = self.code[fault.at as usize] {
+            let mut violation = self.names[name as usize].clone();
+            if line != 0 {
+                violation.why = placed(violation.to_string());
+            }
+            return match violation.property == Violation::ILL_DEFINED {
+                true => Err(violation.why),
+                false => Ok(violation),
+            };
+        }
+        Err(placed(self.ill_defined(model, fault, site)))
+    }
+
+    /// Whether a fault is a limit of the model that is run over.
+    pub fn is_limit(&self, fault: Fault) -> bool {
+        match self.code[fault.at as usize] {
+            Op::Fail { name } => self.names[name as usize].limit,
+            _ => false,
+        }
+    }
+
+    /// What the model did wrong, as a clause.
+    fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
+        let what = site.map_or("", |site| site.what.as_str());
+        let shown = |value: i32| match site.and_then(|site| site.ty) {
+            Some(ty) => model.show(ty, value),
+            None => value.to_string(),
+        };
         let value = fault.value;
-        Err(match self.code[fault.at as usize] {
-            Op::Fail { name } => return Ok(self.names[name as usize].clone()),
+        match self.code[fault.at as usize] {
             Op::Check { lo, hi, .. } => {
                 format!(
-                    "the value {} is stored in `{}`, which holds {lo}..{hi}",
-                    value,
-                    site()
+                    "the value {} is stored in `{what}`, which holds {}..{}",
+                    shown(value),
+                    shown(lo),
+                    shown(hi)
                 )
+            }
+            Op::Defined { .. } => format!("`{what}` is read but undefined"),
+            Op::Index { .. } if value == UNDEFINED => {
+                format!("an undefined index is used on `{what}`")
             }
             Op::Index { shape, .. } => {
                 let Shape { lo, count, .. } = self.shapes[shape as usize];
                 let hi = lo as i64 + count as i64 - 1;
-                format!(
-                    "the index {} is used on `{}`, which has {lo}..{hi}",
-                    value,
-                    site()
-                )
+                format!("the index {value} is used on `{what}`, which has {lo}..{hi}")
             }
             Op::Table { table, .. } => {
                 let Lookup { lo, values } = &self.tables[table as usize];
                 let hi = *lo as i64 + values.len() as i64 - 1;
-                format!(
-                    "the table `{}` is asked for {}, but has {lo}..{hi}",
-                    site(),
-                    value
-                )
+                format!("the table `{what}` is asked for {value}, but has {lo}..{hi}")
             }
             Op::Arithmetic {
                 op: Arithmetic::Divide | Arithmetic::Remainder,
                 ..
             } if fault.value == 0 => "division by zero".into(),
+            Op::Call { .. } => format!("`{what}` calls itself more than {DEEPEST} times"),
             _ => "a number leaves 32 bits".into(),
-        })
+        }
     }
 }

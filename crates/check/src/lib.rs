@@ -69,6 +69,7 @@ mod store;
 pub mod system;
 pub mod trace;
 mod validate;
+mod visit;
 
 pub use report::{check, Outcome, Property, Report};
 pub use search::Options;

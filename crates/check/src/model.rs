@@ -2,9 +2,10 @@
 //!
 //! A [`Model`] has variables of finite types, start states, and rules.
 //! A rule whose guard holds may fire at any time; its body is one atomic step.
-//! The form follows Murphi in spirit, but every value is always defined and
-//! nothing in it has a textual syntax: front ends build it with [`crate::build`],
+//! The form is that of Murphi, but nothing in it has a textual syntax: front ends build it
+//! ([`crate::murphi`] from text, others with [`crate::build`]),
 //! and [`Model::validate`] tells them what is wrong with the result.
+//! Whether a variable can be without a value is said by [`Model::undefined`].
 //!
 //! Numbers are 32-bit integers. Arithmetic that leaves 32 bits, a value stored
 //! outside its variable's range, an index outside its array and a division by zero are
@@ -35,6 +36,14 @@ index!(
     /// Index into [`Model::tables`].
     TableId
 );
+index!(
+    /// Index into [`Model::functions`].
+    FunctionId
+);
+index!(
+    /// Index into [`Model::covers`].
+    CoverId
+);
 
 impl TypeId {
     /// The booleans; every model's first type.
@@ -52,7 +61,12 @@ pub struct Model {
     pub variables: Vec<Variable>,
     /// Constant lookup tables.
     pub tables: Vec<Table>,
-    /// Start states. Each runs from the state in which every variable has its type's first value.
+    /// Whether variables begin *undefined*, and can become so again; then every simple type has this one value more.
+    /// Otherwise they begin with their type's first value, and always have one.
+    pub undefined: bool,
+    /// What rules and claims may call. A function may call itself and those before it.
+    pub functions: Vec<Function>,
+    /// Start states. Each runs from the state in which nothing has been assigned yet.
     pub starts: Vec<Start>,
     /// Rules, in the order in which a search tries them.
     pub rules: Vec<Rule>,
@@ -61,6 +75,12 @@ pub struct Model {
     /// If given, *drain* is checked: from every reachable state, rules that are not
     /// spontaneous can lead to a state in which this holds.
     pub quiescent: Option<Expr>,
+    /// What must be met at least once.
+    pub covers: Vec<Cover>,
+    /// What must stay within reach: from every reachable state, rules of any kind can lead to a state in which it holds.
+    pub liveness: Vec<Invariant>,
+    /// States in which one of these does not hold are left out, as if no rule led to them; yet leading to one is progress.
+    pub assumptions: Vec<Invariant>,
     /// What counts as a deadlock.
     pub deadlock: Deadlock,
     /// The lifelines that [`Stmt::Note`] speaks of, in the order in which a chart draws them.
@@ -101,6 +121,68 @@ pub enum Type {
     },
     /// Named parts, in order.
     Record(Vec<(String, TypeId)>),
+    /// So many values that can only be told apart: no order, no names.
+    Scalarset(u32),
+    /// The values of several enumerations and scalarsets, in this order.
+    Union(Vec<TypeId>),
+    /// Up to `capacity` elements without order; its first value is empty.
+    /// Elements stand in slots, numbered from 0, within a step; stored states have them sorted.
+    Multiset {
+        /// The most elements.
+        capacity: u32,
+        /// Any earlier type.
+        element: TypeId,
+    },
+}
+
+impl Type {
+    /// The integers that expressions compute, for local variables alone: no state holds so wide a range.
+    pub const ANY_NUMBER: Type = Type::Range {
+        lo: i32::MIN + 1,
+        hi: i32::MAX,
+    };
+}
+
+/// What can be called: a function if it has a result, else a procedure.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Name, for messages and Murphi text.
+    pub name: String,
+    /// [`Role::Local`] for values, [`Role::Alias`] for places.
+    pub parameters: Vec<VariableId>,
+    /// Type of what it returns.
+    pub result: Option<TypeId>,
+    /// What it does. A function that ends without [`Stmt::Return`] is an error of the model.
+    pub body: Vec<Stmt>,
+}
+
+/// What a call passes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Argument {
+    /// To a [`Role::Local`] parameter: a copy.
+    Value(Expr),
+    /// To a [`Role::Alias`] parameter: the place itself; its indices are evaluated once.
+    Place(Place),
+}
+
+/// Something that must be met at least once.
+#[derive(Clone, Debug)]
+pub struct Cover {
+    /// Name of the property.
+    pub name: String,
+    /// In a reachable state; `None` if [`Stmt::Cover`] says where.
+    pub holds: Option<Expr>,
+}
+
+/// Numbers from one to another in steps; each part is evaluated once. A step of 0 is an error of the model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Steps {
+    /// The first number.
+    pub from: Expr,
+    /// No number goes beyond it.
+    pub to: Expr,
+    /// The distance; negative to go down.
+    pub by: Expr,
 }
 
 /// Something that has a value.
@@ -119,8 +201,10 @@ pub struct Variable {
 pub enum Role {
     /// Part of the state.
     State,
-    /// A temporary, alive from its [`Stmt::Let`] to the end of the block around it.
+    /// A temporary, alive from its [`Stmt::Let`] to the end of the block around it; or a parameter.
     Local,
+    /// Another name for a place, which is found once, where the name begins; or a parameter.
+    Alias,
     /// Takes each value of its simple type in turn: a rule's parameter, or the variable of a loop
     /// or quantifier. The same bound variable may be used in any number of places, but not nested in itself.
     Bound,
@@ -166,6 +250,8 @@ pub struct Rule {
     /// Whether it is started from outside (by a core, a device), so that nothing may rely on it.
     /// Draining uses only rules that are not spontaneous.
     pub spontaneous: bool,
+    /// Of the rules that may fire in a state, only those of the smallest priority do; 0 if nothing else is said.
+    pub priority: i32,
 }
 
 /// A named claim about every reachable state.
@@ -211,6 +297,14 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
+    /// The property that a model violates by doing what has no meaning, beside what the engine finds by itself.
+    pub(crate) const ILL_DEFINED: &'static str = "values in range";
+
+    /// Something that has no meaning is done, as a clause.
+    pub(crate) fn ill_defined(why: impl Into<String>) -> Violation {
+        Violation::new(Violation::ILL_DEFINED, why)
+    }
+
     /// A violation of a property, and what happened, as a clause.
     pub fn new(property: impl Into<String>, why: impl Into<String>) -> Violation {
         Violation {
@@ -255,7 +349,7 @@ pub struct Place {
 /// One step of a path.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// The element at an index.
+    /// The element at an index of an array, or in a slot of a multiset; there must be one.
     Index(Expr),
     /// The field with a name.
     Field(String),
@@ -271,8 +365,14 @@ pub enum Expr {
     Bool(bool),
     /// A label of an enumeration, by position.
     Label(TypeId, u32),
-    /// The value of a variable or a part of one.
+    /// The value of a variable or a part of one. A simple part that is undefined is an error of the model.
     Read(Place),
+    /// The same, but a simple part that is undefined is taken as it is; two such are equal.
+    Peek(Place),
+    /// No value; to be stored, passed or returned.
+    Undefined(TypeId),
+    /// Whether a simple part is undefined.
+    IsUndefined(Place),
     /// The answer of a table.
     Table(TableId, Box<Expr>),
     /// Logical negation.
@@ -287,6 +387,26 @@ pub enum Expr {
     Forall(VariableId, Box<Expr>),
     /// Whether it holds for some value. Both quantifiers try values in order and stop when decided.
     Exists(VariableId, Box<Expr>),
+    /// As [`Expr::Forall`], for a bound variable that takes these numbers only.
+    ForallSteps(VariableId, Box<Steps>, Box<Expr>),
+    /// As [`Expr::Exists`], likewise.
+    ExistsSteps(VariableId, Box<Steps>, Box<Expr>),
+    /// What a function returns.
+    Call(FunctionId, Vec<Argument>),
+    /// An expression in which a name stands for a place.
+    Alias(VariableId, Place, Box<Expr>),
+    /// An expression in which a local variable has a value.
+    Let(VariableId, Box<Expr>, Box<Expr>),
+    /// The value of a union as one of its member, or the reverse. A value that the type lacks is an error of the model.
+    Convert(TypeId, Box<Expr>),
+    /// Whether a value of a union is one of this member; an undefined one is of none.
+    IsMember(Box<Expr>, TypeId),
+    /// Whether there is an element in a slot of a multiset.
+    Present(Place, Box<Expr>),
+    /// In how many slots of a multiset there is an element for which a claim holds, with the slot as bound variable.
+    Count(VariableId, Place, Box<Expr>),
+    /// An expression that begins on this line of a text.
+    Line(u32, Box<Expr>),
 }
 
 /// Binary operators.
@@ -320,13 +440,44 @@ pub enum Operator {
     Or,
     /// Implication; the second is evaluated only where the first holds.
     Implies,
+    /// Bits that are set in both numbers.
+    BitAnd,
+    /// Bits that are set in one of the numbers or both.
+    BitOr,
+    /// Bits that are set in one of the numbers alone.
+    BitXor,
+    /// Product with a power of two.
+    ShiftLeft,
+    /// Quotient by a power of two, rounded down. Shifts by less than 0 go the other way.
+    ShiftRight,
+}
+
+impl Expr {
+    /// The expression, without the lines of the text that it begins on.
+    pub(crate) fn without_line(&self) -> &Expr {
+        match self {
+            Expr::Line(_, e) => e.without_line(),
+            e => e,
+        }
+    }
 }
 
 impl Operator {
     /// Whether the result is a number, not a truth value.
     pub fn arithmetic(self) -> bool {
         use Operator::*;
-        matches!(self, Add | Subtract | Multiply | Divide | Remainder)
+        matches!(
+            self,
+            Add | Subtract
+                | Multiply
+                | Divide
+                | Remainder
+                | BitAnd
+                | BitOr
+                | BitXor
+                | ShiftLeft
+                | ShiftRight
+        )
     }
 }
 
@@ -334,16 +485,42 @@ impl Operator {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Stmt {
-    /// Store a value. A whole array or record may be copied from a place of the same type.
+    /// Store a value. Whole arrays, records and multisets are stored as their parts, undefined ones included.
     Assign(Place, Expr),
     /// Give every part of a place its type's first value.
     Clear(Place),
-    /// Begin the life of a local variable, with a value or with its type's first value.
+    /// Take the value from every simple part of a place.
+    Undefine(Place),
+    /// Begin the life of a local variable, with a value or as variables begin ([`Model::undefined`]).
     Let(VariableId, Option<Expr>),
+    /// Run statements in which a name stands for a place.
+    Alias(VariableId, Place, Vec<Stmt>),
     /// Run the first statements where the condition holds and the second elsewhere.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
     /// Run the statements for each value of a bound variable, in order.
     For(VariableId, Vec<Stmt>),
+    /// The same for a bound variable that takes these numbers only.
+    ForSteps(VariableId, Box<Steps>, Vec<Stmt>),
+    /// Run the statements as long as the condition holds; more often than this is an error of the model.
+    While(Expr, Vec<Stmt>, u32),
+    /// Run the statements of the first case one of whose values equals the first expression, or else the last ones.
+    Switch(Expr, Vec<(Vec<Expr>, Vec<Stmt>)>, Vec<Stmt>),
+    /// Leave the function, rule or start, with a value in a function.
+    Return(Option<Expr>),
+    /// Call a procedure, or a function for what it does.
+    Call(FunctionId, Vec<Argument>),
+    /// Unless this holds, nothing has happened: the rule does not fire, the start state is none.
+    Assume(Expr),
+    /// This is met.
+    Cover(CoverId),
+    /// Put an element into a free slot of a multiset; that there is none is an error of the model.
+    Insert(Place, Expr),
+    /// Take the element from a slot of a multiset; that there is none is an error of the model.
+    Remove(Place, Expr),
+    /// Take all elements from a multiset for which a claim holds, with the slot as bound variable.
+    RemoveWhere(VariableId, Place, Expr),
+    /// The statements that follow stand on this line of a text.
+    Line(u32),
     /// Reaching this statement violates the property with this name.
     Error(Violation),
     /// The claim violates the property with this name unless it holds here.
@@ -437,19 +614,52 @@ impl Model {
     }
 
     /// Smallest and largest value of a simple type as numbers (labels by position, false as 0);
-    /// `None` for arrays and records.
+    /// `None` for arrays, records and multisets.
     pub fn bounds(&self, id: TypeId) -> Option<(i32, i32)> {
         match self.ty(id) {
             Type::Bool => Some((0, 1)),
             Type::Enum(labels) => Some((0, labels.len() as i32 - 1)),
             Type::Range { lo, hi } => Some((*lo, *hi)),
-            Type::Array { .. } | Type::Record(_) => None,
+            Type::Scalarset(size) => Some((0, *size as i32 - 1)),
+            Type::Union(members) => {
+                let count = |&member: &TypeId| self.bounds(member).map_or(0, |b| b.1 + 1);
+                Some((0, members.iter().map(count).sum::<i32>() - 1))
+            }
+            Type::Array { .. } | Type::Record(_) | Type::Multiset { .. } => None,
         }
     }
 
-    /// How a simple value of a type is written: a label, `true`, a number.
+    /// The number that a union gives to a member's first value; `None` if it has no such member.
+    pub fn offset_in_union(&self, union: TypeId, member: TypeId) -> Option<i32> {
+        let Type::Union(members) = self.ty(union) else {
+            return None;
+        };
+        let mut offset = 0;
+        for &one in members {
+            if one == member {
+                return Some(offset);
+            }
+            offset += self.bounds(one)?.1 + 1;
+        }
+        None
+    }
+
+    /// How a simple value of a type is written: a label, `true`, a number, `Name_1`, or `undefined`.
     pub fn show(&self, id: TypeId, value: i32) -> String {
         match self.ty(id) {
+            _ if value == i32::MIN => "undefined".into(),
+            Type::Scalarset(_) => format!("{}_{}", self.types[id.index()].name, value as i64 + 1),
+            Type::Union(members) => {
+                let mut rest = value;
+                for &member in members {
+                    let count = self.bounds(member).map_or(0, |b| b.1 + 1);
+                    if rest < count {
+                        return self.show(member, rest);
+                    }
+                    rest -= count;
+                }
+                value.to_string()
+            }
             Type::Bool => (value != 0).to_string(),
             Type::Enum(labels) => match labels.get(value as usize) {
                 Some(label) => label.clone(),

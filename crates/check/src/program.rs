@@ -10,6 +10,9 @@ use rustc_hash::FxHashMap;
 /// Position in a frame.
 pub(crate) type Cell = u32;
 
+/// The value of a cell that has none. No range holds it.
+pub(crate) const UNDEFINED: i32 = i32::MIN;
+
 /// One instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Op {
@@ -33,6 +36,8 @@ pub(crate) enum Op {
     Set { dst: Cell, a: Cell },
     /// Faults unless `lo <= a <= hi`.
     Check { a: Cell, lo: i32, hi: i32 },
+    /// Faults if `a` is undefined.
+    Defined { a: Cell },
     /// `dst = (a - lo) * stride` of a shape; faults if `a` is outside it.
     Index { dst: Cell, a: Cell, shape: u32 },
     /// `dst = frame[base + offset]`; the offset is below `len`.
@@ -64,7 +69,14 @@ pub(crate) enum Op {
     Note { note: u32, values: Cell },
     /// Violates the property with this name.
     Fail { name: u32 },
-    /// Ends with a verdict (for bodies, always true).
+    /// The cover with this index is met.
+    Cover { cover: u32 },
+    /// Keeps the cells of [`Program::saved`] and goes on at `to`; faults if too many are kept.
+    /// Only programs with recursive functions have this; they are interpreted.
+    Call { to: u32 },
+    /// Puts the cells that were kept last back and goes on behind their `Call`.
+    Back,
+    /// Ends with a verdict. A body whose verdict is false has not happened (see [`crate::model::Stmt::Assume`]).
     Return { verdict: bool },
 }
 
@@ -75,6 +87,13 @@ pub(crate) enum Arithmetic {
     Multiply,
     Divide,
     Remainder,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// `a << b`, or `a >> -b`.
+    ShiftLeft,
+    /// `a >> b`, or `a << -b`.
+    ShiftRight,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -120,6 +139,30 @@ pub(crate) struct Slot {
     pub ty: crate::model::TypeId,
     pub lo: i32,
     pub hi: i32,
+    /// Whether it may be [`UNDEFINED`] in a stored state.
+    pub undefined: bool,
+}
+
+/// A multiset in the state: where its slots lie, one behind the other.
+/// Each begins with a cell that says whether there is an element, followed by the element's parts;
+/// where there is none, these have their first values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bag {
+    pub first: Cell,
+    pub capacity: u32,
+    /// Cells of one slot.
+    pub stride: u32,
+}
+
+/// What an instruction that may fault works on, and where the text asks for it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Site {
+    /// A variable or table; may be empty.
+    pub what: String,
+    /// Type of the value it meets, if that is to be shown in other ways than as a number.
+    pub ty: Option<crate::model::TypeId>,
+    /// 0 if there is no text.
+    pub line: u32,
 }
 
 /// A rule or start state with values for its parameters.
@@ -135,6 +178,8 @@ pub(crate) struct Instance {
     pub body: u32,
     /// See [`crate::model::Rule::spontaneous`].
     pub spontaneous: bool,
+    /// See [`crate::model::Rule::priority`].
+    pub priority: i32,
 }
 
 /// One conjunct of an invariant.
@@ -161,10 +206,20 @@ pub(crate) struct Program {
     pub invariants: Vec<Claim>,
     /// Conjuncts of the quiescent condition, or nothing.
     pub quiescent: Option<Vec<u32>>,
+    /// Where the code of each cover begins; `None` for those that [`Op::Cover`] meets.
+    pub covers: Vec<Option<u32>>,
+    /// Conjuncts of each liveness property.
+    pub liveness: Vec<Vec<u32>>,
+    /// What must hold in a state for it to be kept.
+    pub assumptions: Vec<u32>,
+    /// All multisets of the state, those inside others first. Each is sorted in every stored state.
+    pub bags: Vec<Bag>,
+    /// What [`Op::Call`] keeps.
+    pub saved: std::ops::Range<Cell>,
     /// Names of errors and assertions.
     pub names: Vec<Violation>,
     /// What an instruction that may fault works on.
-    pub sites: FxHashMap<u32, String>,
+    pub sites: FxHashMap<u32, Site>,
     pub notes: Vec<Note>,
 }
 
@@ -185,7 +240,7 @@ impl Op {
                 f(dst);
                 f(a);
             }
-            Op::Check { a, .. } => f(a),
+            Op::Check { a, .. } | Op::Defined { a } => f(a),
             Op::Load {
                 dst, offset, base, ..
             } => {
@@ -205,7 +260,12 @@ impl Op {
                 f(b);
             }
             Op::Note { values, .. } => f(values),
-            Op::Jump { .. } | Op::Fail { .. } | Op::Return { .. } => {}
+            Op::Jump { .. }
+            | Op::Fail { .. }
+            | Op::Cover { .. }
+            | Op::Call { .. }
+            | Op::Back
+            | Op::Return { .. } => {}
         }
     }
 }
@@ -229,7 +289,29 @@ struct Field {
     shift: u32,
     /// Of the value, unshifted; 0 for slots that are not packed.
     mask: u64,
+    /// What is packed as 0.
     lo: i32,
+    /// Whether 0 stands for [`UNDEFINED`], and `lo` for no value.
+    undefined: bool,
+}
+
+impl Field {
+    #[inline]
+    fn raw(&self, value: i32) -> u64 {
+        let raw = match self.undefined && value == UNDEFINED {
+            true => 0,
+            false => value.wrapping_sub(self.lo),
+        };
+        raw as u32 as u64 & self.mask
+    }
+
+    #[inline]
+    fn value(&self, raw: u64) -> i32 {
+        match self.undefined && raw == 0 {
+            true => UNDEFINED,
+            false => (raw as u32 as i32).wrapping_add(self.lo),
+        }
+    }
 }
 
 impl Packing {
@@ -239,7 +321,10 @@ impl Packing {
         let mut of_slot = vec![Field::default(); program.slots.len()];
         let mut bit = 0u32;
         for slot in slots {
-            let Slot { lo, hi, .. } = program.slots[slot as usize];
+            let Slot {
+                lo, hi, undefined, ..
+            } = program.slots[slot as usize];
+            let lo = lo.wrapping_sub(undefined as i32);
             let bits = u32::BITS - (hi.wrapping_sub(lo) as u32).leading_zeros();
             if bits == 0 {
                 continue;
@@ -253,6 +338,7 @@ impl Packing {
                 shift: bit % 64,
                 mask: (1 << bits) - 1,
                 lo,
+                undefined,
             };
             fields.push(field);
             of_slot[slot as usize] = field;
@@ -271,8 +357,7 @@ impl Packing {
     pub fn pack(&self, frame: &[i32], words: &mut [u64]) {
         words.fill(0);
         for f in &self.fields {
-            let value = frame[f.slot as usize].wrapping_sub(f.lo) as u32 as u64;
-            words[f.word as usize] |= (value & f.mask) << f.shift;
+            words[f.word as usize] |= f.raw(frame[f.slot as usize]) << f.shift;
         }
     }
 
@@ -282,21 +367,55 @@ impl Packing {
         let f = &self.of_slot[slot as usize];
         if f.mask != 0 {
             let word = &mut words[f.word as usize];
-            let value = value.wrapping_sub(f.lo) as u32 as u64;
-            *word = *word & !(f.mask << f.shift) | (value & f.mask) << f.shift;
+            *word = *word & !(f.mask << f.shift) | f.raw(value) << f.shift;
         }
     }
 
     /// Unpacks into a frame. Slots that are not packed are left alone.
     pub fn unpack(&self, words: &[u64], frame: &mut [i32]) {
         for f in &self.fields {
-            let value = (words[f.word as usize] >> f.shift) & f.mask;
-            frame[f.slot as usize] = (value as u32 as i32).wrapping_add(f.lo);
+            frame[f.slot as usize] = f.value((words[f.word as usize] >> f.shift) & f.mask);
         }
     }
 }
 
 impl Program {
+    /// Sorts the multisets of a frame: elements first, the smallest in front. Calls `changed` with each cell
+    /// that gets another value and its old one. Every state is sorted before it is packed.
+    pub fn settle(&self, frame: &mut [i32], mut changed: impl FnMut(Cell, i32)) {
+        let mut sorted = Vec::new();
+        for bag in &self.bags {
+            let stride = bag.stride as usize;
+            let cells = bag.first as usize..bag.first as usize + bag.capacity as usize * stride;
+            let order = |a: &[i32], b: &[i32]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
+            let slots = || frame[cells.clone()].chunks_exact(stride);
+            if slots().is_sorted_by(|a, b| order(a, b).is_le()) {
+                continue;
+            }
+            let mut all: Vec<&[i32]> = slots().collect();
+            all.sort_by(|a, b| order(a, b));
+            sorted.clear();
+            sorted.extend(all.into_iter().flatten().copied());
+            for (cell, &value) in cells.zip(&sorted) {
+                let old = std::mem::replace(&mut frame[cell], value);
+                if old != value {
+                    changed(cell as Cell, old);
+                }
+            }
+        }
+    }
+
+    /// Whether its parts may be explored apart: nothing but invariants and the quiescent condition looks at all of it.
+    pub fn separable(&self) -> bool {
+        let first = self.rules.first().map_or(0, |rule| rule.priority);
+        self.covers.is_empty()
+            && self.liveness.is_empty()
+            && self.assumptions.is_empty()
+            && self.bags.is_empty()
+            && self.saved.is_empty()
+            && self.rules.iter().all(|rule| rule.priority == first)
+    }
+
     /// The piece of code that begins at `entry`.
     pub fn piece(&self, entry: u32) -> &[Op] {
         let next = self.pieces.partition_point(|&start| start <= entry);

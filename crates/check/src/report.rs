@@ -1,6 +1,6 @@
 //! What checking a model amounts to.
 
-use crate::compile::compile;
+use crate::compile::{compile, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::program::{Op, Program};
@@ -77,13 +77,20 @@ pub enum Property {
     NoDeadlock,
     /// Rules that are not spontaneous can always lead to a quiescent state.
     Drain,
+    /// Something is met at least once, by name.
+    Cover(String),
+    /// Rules can always lead to a state in which something holds, by name.
+    Liveness(String),
 }
 
 impl fmt::Display for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Property::Invariant(name) | Property::Assertion(name) => f.write_str(name),
-            Property::WellDefined => f.write_str("values in range"),
+            Property::Invariant(name)
+            | Property::Assertion(name)
+            | Property::Cover(name)
+            | Property::Liveness(name) => f.write_str(name),
+            Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
             Property::NoDeadlock => f.write_str("no deadlock"),
             Property::Drain => f.write_str("drain"),
         }
@@ -124,6 +131,12 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         return Err(errors);
     }
     let program = compile(model, false);
+    if program.code.len() > MOST_CODE {
+        return Err(vec![ModelError {
+            place: format!("model `{}`", model.name),
+            message: "with all its calls and instances it is too large".into(),
+        }]);
+    }
     let parts = match options.decompose {
         true => split(&program, model.deadlock),
         false => Parts {
@@ -156,11 +169,10 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
                 property: violated, ..
             } if *violated == property => Status::Violated,
             Outcome::Verified => Status::Holds,
-            // Drain is judged last, when everything else has been found to hold everywhere.
+            // What is judged when everything is known comes in this order, when all before has been found to hold.
             Outcome::Violated {
-                property: Property::Drain,
-                ..
-            } => Status::Holds,
+                property: violated, ..
+            } if violated.order() > property.order() => Status::Holds,
             _ => Status::Undecided,
         };
         PropertyResult { property, status }
@@ -176,6 +188,18 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         different,
         memory,
     })
+}
+
+impl Property {
+    /// In which order properties are judged; those of 0 together, while states are visited.
+    fn order(&self) -> u8 {
+        match self {
+            Property::Cover(_) => 1,
+            Property::Drain => 2,
+            Property::Liveness(_) => 3,
+            _ => 0,
+        }
+    }
 }
 
 fn cannot_rest(stuck: u64, states: u128) -> String {
@@ -202,7 +226,7 @@ fn violated(
                 said.to_string(),
             )
         }
-        Broken::Fault(fault) => match program.explain(*fault) {
+        Broken::Fault(fault) => match program.explain(model, *fault) {
             Ok(Violation { why, limit, .. }) if limit => {
                 return Outcome::Exceeded {
                     limit: why,
@@ -230,6 +254,18 @@ fn violated(
                 cannot_rest(*stuck, states)
             ),
         ),
+        Broken::Uncovered(cover) => {
+            let name = model.covers[*cover as usize].name.clone();
+            let message = format!("`{name}` is met nowhere");
+            (Property::Cover(name), message)
+        }
+        Broken::OutOfReach(property, stuck) => {
+            let name = model.liveness[*property as usize].name.clone();
+            let of = counted(states, "state");
+            let message =
+                format!("`{name}` cannot be reached any more; so it is from {stuck} of {of}");
+            (Property::Liveness(name), message)
+        }
     };
     Outcome::Violated {
         property,
@@ -241,6 +277,9 @@ fn violated(
 /// The property an error or assertion speaks of: the invariant of that name, if there is one.
 fn asserted(model: &Model, violation: &Violation) -> Property {
     let name = violation.property.clone();
+    if name == Violation::ILL_DEFINED {
+        return Property::WellDefined;
+    }
     match model.invariants.iter().any(|i| i.name == name) {
         true => Property::Invariant(name),
         false => Property::Assertion(name),
@@ -267,7 +306,7 @@ fn properties(model: &Model, program: &Program) -> Vec<Property> {
             continue;
         }
         let property = asserted(model, violation);
-        if !all.contains(&property) {
+        if property != Property::WellDefined && !all.contains(&property) {
             all.push(property);
         }
     }
@@ -275,8 +314,15 @@ fn properties(model: &Model, program: &Program) -> Vec<Property> {
     if model.deadlock != Deadlock::Off {
         all.push(Property::NoDeadlock);
     }
+    all.extend(model.covers.iter().map(|c| Property::Cover(c.name.clone())));
     if model.quiescent.is_some() {
         all.push(Property::Drain);
     }
+    all.extend(
+        model
+            .liveness
+            .iter()
+            .map(|l| Property::Liveness(l.name.clone())),
+    );
     all
 }

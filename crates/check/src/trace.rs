@@ -116,11 +116,11 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
     let mut machine = Machine::new(program);
     let mut chart = Chart::default();
     let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
-    let explain = |fault: Fault| match program.explain(fault) {
+    let explain = |fault: Fault| match program.explain(model, fault) {
         Ok(violation) => violation.to_string(),
         Err(message) => message,
     };
-    let start = machine.start(path.start);
+    let start = machine.start(path.start).map(drop);
     let slots = || program.slots.iter().enumerate();
     let initial = slots()
         .filter(|&(i, slot)| machine.frame[i] != slot.lo)
@@ -148,7 +148,7 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
         let before = machine.frame[..program.slots.len()].to_vec();
         let instance = &program.rules[rule as usize];
         let fired = match machine.enabled(instance) {
-            Ok(true) => machine.fire(instance),
+            Ok(true) => machine.fire(instance).map(drop),
             Ok(false) => {
                 return Err(format!(
                     "`{name}` is not enabled after {} steps",

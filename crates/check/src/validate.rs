@@ -21,8 +21,8 @@ impl Model {
         match self.ty(id) {
             Type::Bool => Kind::Bool,
             Type::Range { .. } => Kind::Int,
-            Type::Enum(_) => Kind::Enum(id),
-            Type::Array { .. } | Type::Record(_) => Kind::Aggregate(id),
+            Type::Enum(_) | Type::Scalarset(_) | Type::Union(_) => Kind::Enum(id),
+            Type::Array { .. } | Type::Record(_) | Type::Multiset { .. } => Kind::Aggregate(id),
         }
     }
 
@@ -33,7 +33,10 @@ impl Model {
             .iter()
             .fold(self.variable(place.variable).ty, |ty, step| {
                 match (self.ty(ty), step) {
-                    (Type::Array { element, .. }, Step::Index(_)) => *element,
+                    (
+                        Type::Array { element, .. } | Type::Multiset { element, .. },
+                        Step::Index(_),
+                    ) => *element,
                     (Type::Record(fields), Step::Field(name)) => {
                         fields.iter().find(|f| f.0 == *name).map_or(ty, |f| f.1)
                     }
@@ -42,12 +45,39 @@ impl Model {
             })
     }
 
+    /// A place as people write it.
+    pub(crate) fn spell(&self, place: &Place) -> String {
+        let mut text = self.variable(place.variable).name.clone();
+        for step in &place.path {
+            match step {
+                Step::Field(name) => text = format!("{text}.{name}"),
+                Step::Index(e) => text = format!("{text}[{}]", self.spell_index(e)),
+            }
+        }
+        text
+    }
+
+    fn spell_index(&self, e: &Expr) -> String {
+        match e {
+            Expr::Int(n) => n.to_string(),
+            Expr::Bool(b) => b.to_string(),
+            Expr::Label(ty, n) => self.show(*ty, *n as i32),
+            Expr::Read(place) | Expr::Peek(place) => self.spell(place),
+            Expr::Line(_, e) | Expr::Convert(_, e) => self.spell_index(e),
+            _ => "...".into(),
+        }
+    }
+
     /// The type of an expression, as far as it decides how a value is shown; `None` for computed numbers.
     pub fn type_of(&self, e: &Expr) -> Option<TypeId> {
         match e {
             Expr::Int(_) | Expr::Negate(_) => None,
             Expr::Label(ty, _) => Some(*ty),
-            Expr::Read(place) => Some(self.type_of_place(place)),
+            Expr::Read(place) | Expr::Peek(place) => Some(self.type_of_place(place)),
+            Expr::Undefined(ty) | Expr::Convert(ty, _) => Some(*ty),
+            Expr::Call(id, _) => self.functions[id.index()].result,
+            Expr::Alias(_, _, e) | Expr::Let(_, _, e) | Expr::Line(_, e) => self.type_of(e),
+            Expr::Count(..) => None,
             Expr::Table(id, _) => Some(self.tables[id.index()].result),
             Expr::If(_, a, b) => self.type_of(a).or_else(|| self.type_of(b)),
             Expr::Binary(op, ..) if op.arithmetic() => None,
@@ -61,6 +91,8 @@ pub(crate) fn validate(model: &Model) -> Vec<ModelError> {
         model,
         place: String::new(),
         scope: Vec::new(),
+        callable: 0,
+        result: None,
         errors: Vec::new(),
     };
     v.types();
@@ -80,6 +112,10 @@ struct Validator<'a> {
     place: String,
     /// Bound and local variables that are alive here.
     scope: Vec<VariableId>,
+    /// How many functions may be called.
+    callable: usize,
+    /// In a function, the type of what it returns.
+    result: Option<Option<TypeId>>,
     errors: Vec<ModelError>,
 }
 
@@ -124,6 +160,8 @@ impl Validator<'_> {
                 Type::Range { lo, hi } => {
                     if lo > hi {
                         self.error(format!("the range {lo}..{hi} is empty"));
+                    } else if named.ty == Type::ANY_NUMBER {
+                        // Local variables may have it.
                     } else if hi.checked_sub(*lo).is_none_or(|width| width == i32::MAX) {
                         self.error(format!(
                             "the range {lo}..{hi} has more than 2^31 - 1 values"
@@ -136,7 +174,8 @@ impl Validator<'_> {
                         self.error("an array may refer only to earlier types");
                         1
                     } else if let Some((lo, hi)) = model.bounds(*index) {
-                        (hi as i64 - lo as i64 + 1).max(1) as u64 * slots[element.index()]
+                        ((hi as i64 - lo as i64 + 1).max(1) as u64)
+                            .saturating_mul(slots[element.index()])
                     } else {
                         self.error("an array's index must be a simple type");
                         1
@@ -159,6 +198,40 @@ impl Validator<'_> {
                         self.error("a record needs at least one field");
                     }
                     size
+                }
+                Type::Scalarset(count) => {
+                    if !(1..=i32::MAX as u32).contains(count) {
+                        self.error("a scalarset has 1 to 2^31 - 1 values");
+                    }
+                    1
+                }
+                Type::Union(members) => {
+                    let simple = |ty: &Type| matches!(ty, Type::Enum(_) | Type::Scalarset(_));
+                    if !members.iter().all(|&m| earlier(m) && simple(model.ty(m))) {
+                        self.error("a union is of earlier enumerations and scalarsets");
+                    } else if members.is_empty() {
+                        self.error("a union needs a member");
+                    } else {
+                        let count = |&m: &TypeId| model.bounds(m).map_or(0, |b| b.1 as u64 + 1);
+                        if members.iter().map(count).sum::<u64>() > i32::MAX as u64 {
+                            self.error("a union has more than 2^31 - 1 values");
+                        }
+                        if (1..members.len()).any(|i| members[..i].contains(&members[i])) {
+                            self.error("a union has a member twice");
+                        }
+                    }
+                    1
+                }
+                Type::Multiset { capacity, element } => {
+                    if *capacity == 0 {
+                        self.error("a multiset needs room for an element");
+                    }
+                    if !earlier(*element) {
+                        self.error("a multiset may refer only to an earlier type");
+                        1
+                    } else {
+                        (*capacity as u64).saturating_mul(1 + slots[element.index()])
+                    }
                 }
             };
             if size > MAX_SLOTS {
@@ -188,9 +261,24 @@ impl Validator<'_> {
             } else if variable.role == Role::Bound && self.model.bounds(variable.ty).is_none() {
                 self.error("a bound variable needs a simple type");
             }
+            if variable.role == Role::State && self.wide(variable.ty) {
+                self.error("a state variable holds no range as wide as this");
+            }
             if variable.role == Role::State && !seen.insert(&variable.name) {
                 self.error("another state variable has this name");
             }
+        }
+    }
+
+    /// Whether a type holds [`Type::ANY_NUMBER`].
+    fn wide(&self, ty: TypeId) -> bool {
+        match self.model.types.get(ty.index()).map(|named| &named.ty) {
+            Some(Type::Array { element, .. } | Type::Multiset { element, .. }) => {
+                self.wide(*element)
+            }
+            Some(Type::Record(fields)) => fields.iter().any(|f| self.wide(f.1)),
+            Some(ty) => *ty == Type::ANY_NUMBER,
+            None => false,
         }
     }
 
@@ -227,6 +315,22 @@ impl Validator<'_> {
             self.place = format!("model `{}`", model.name);
             self.error("it has no start state");
         }
+        for (f, function) in model.functions.iter().enumerate() {
+            self.place = format!("function `{}`", function.name);
+            self.callable = f + 1;
+            self.result = Some(function.result);
+            self.scoped(|v| {
+                for &p in &function.parameters {
+                    match v.model.variables.get(p.index()).map(|p| p.role) {
+                        Some(role @ (Role::Local | Role::Alias)) => v.bring(p, role),
+                        _ => v.error("a parameter is a local variable or an alias"),
+                    }
+                }
+                v.block(&function.body);
+            });
+        }
+        self.result = None;
+        self.callable = model.functions.len();
         for start in &model.starts {
             self.place = format!("start `{}`", start.name);
             self.scoped(|v| {
@@ -245,6 +349,16 @@ impl Validator<'_> {
         for invariant in &model.invariants {
             self.place = format!("invariant `{}`", invariant.name);
             self.expect(&invariant.holds, Kind::Bool, "the invariant");
+        }
+        for cover in &model.covers {
+            self.place = format!("cover `{}`", cover.name);
+            if let Some(e) = &cover.holds {
+                self.expect(e, Kind::Bool, "the cover");
+            }
+        }
+        for claim in model.liveness.iter().chain(&model.assumptions) {
+            self.place = format!("claim `{}`", claim.name);
+            self.expect(&claim.holds, Kind::Bool, "the claim");
         }
         self.place = "quiescent".into();
         match &model.quiescent {
@@ -284,10 +398,10 @@ impl Validator<'_> {
         match self.model.variables.get(id.index()) {
             None => self.error(format!("there is no variable {}", id.0)),
             Some(v) if v.role != role => {
-                let wanted = if role == Role::Bound {
-                    "bound"
-                } else {
-                    "local"
+                let wanted = match role {
+                    Role::Bound => "bound",
+                    Role::Alias => "alias",
+                    Role::State | Role::Local => "local",
                 };
                 self.error(format!("`{}` must be a {wanted} variable here", v.name));
             }
@@ -316,6 +430,80 @@ impl Validator<'_> {
             }
             Stmt::Clear(place) => {
                 self.target(place);
+            }
+            Stmt::Undefine(place) => {
+                self.undefinable();
+                self.target(place);
+            }
+            Stmt::Line(_) => {}
+            Stmt::Alias(id, place, body) => self.scoped(|v| {
+                v.aliased(*id, place);
+                v.block(body);
+            }),
+            Stmt::ForSteps(id, steps, body) => self.scoped(|v| {
+                v.steps(*id, steps);
+                v.block(body);
+            }),
+            Stmt::While(condition, body, most) => {
+                self.expect(condition, Kind::Bool, "a condition");
+                if i32::try_from(*most).is_err() {
+                    self.error("a loop's limit is below 2^31");
+                }
+                self.block(body);
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                let kind = self.expr(subject);
+                for (values, body) in cases {
+                    for value in values {
+                        if let Some(kind) = kind {
+                            self.expect(value, kind, "a case");
+                        }
+                    }
+                    self.block(body);
+                }
+                self.block(otherwise);
+            }
+            Stmt::Return(value) => {
+                let kind = value.as_ref().map(|e| self.expr(e));
+                let wanted = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
+                match (kind, wanted) {
+                    (Some(Some(kind)), Some(wanted)) if kind != wanted => {
+                        let text =
+                            format!("{} is returned, not {}", self.name(kind), self.name(wanted));
+                        self.error(text);
+                    }
+                    (Some(_), None) => {
+                        self.error("a value is returned from where there is no result")
+                    }
+                    (None, Some(_)) => self.error("a function returns without a value"),
+                    _ => {}
+                }
+            }
+            Stmt::Call(id, arguments) => self.call(*id, arguments),
+            Stmt::Assume(claim) => self.expect(claim, Kind::Bool, "an assumption"),
+            Stmt::Cover(id) => match self.model.covers.get(id.index()) {
+                Some(Cover { holds: None, .. }) => {}
+                Some(cover) => self.error(format!("the cover `{}` is met by a state", cover.name)),
+                None => self.error(format!("there is no cover {}", id.0)),
+            },
+            Stmt::Insert(place, element) => {
+                self.target(place);
+                if let Some(ty) = self.multiset(place) {
+                    self.expect(element, self.model.kind_of_type(ty), "an element");
+                }
+            }
+            Stmt::Remove(place, index) => {
+                self.target(place);
+                self.multiset(place);
+                self.expect(index, Kind::Int, "a slot");
+            }
+            Stmt::RemoveWhere(id, place, claim) => {
+                self.target(place);
+                self.multiset(place);
+                self.scoped(|v| {
+                    v.bring(*id, Role::Bound);
+                    v.expect(claim, Kind::Bool, "a claim");
+                });
             }
             Stmt::Let(id, value) => {
                 // The value is judged first: it cannot speak of the variable it begins.
@@ -346,6 +534,89 @@ impl Validator<'_> {
             Stmt::Error(_) => {}
             Stmt::Assert(_, claim) => self.expect(claim, Kind::Bool, "an assertion"),
             Stmt::Note(note) => self.note(note),
+        }
+    }
+
+    fn undefinable(&mut self) {
+        if !self.model.undefined {
+            self.error("every variable of this model always has a value");
+        }
+    }
+
+    fn aliased(&mut self, id: VariableId, place: &Place) {
+        let kind = self.place(place);
+        self.bring(id, Role::Alias);
+        let alias = self.model.variables.get(id.index());
+        if let (Some(kind), Some(alias)) = (kind, alias) {
+            if self.model.kind_of_type(alias.ty) != kind {
+                self.error(format!("the alias `{}` is of another type", alias.name));
+            }
+        }
+    }
+
+    fn steps(&mut self, id: VariableId, steps: &Steps) {
+        for e in [&steps.from, &steps.to, &steps.by] {
+            self.expect(e, Kind::Int, "a loop's bound");
+        }
+        self.bring(id, Role::Bound);
+        let bound = self.model.variables.get(id.index());
+        if bound.is_some_and(|v| self.model.kind_of_type(v.ty) != Kind::Int) {
+            self.error("steps are for numbers");
+        }
+    }
+
+    /// The type of the elements of a multiset.
+    fn multiset(&mut self, place: &Place) -> Option<TypeId> {
+        self.place(place)?;
+        match self.model.ty(self.model.type_of_place(place)) {
+            Type::Multiset { element, .. } => Some(*element),
+            _ => {
+                let text = format!("`{}` is no multiset", self.model.spell(place));
+                self.error(text);
+                None
+            }
+        }
+    }
+
+    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+        let model = self.model;
+        let Some(function) = model.functions.get(id.index()) else {
+            return self.error(format!("there is no function {}", id.0));
+        };
+        if id.index() >= self.callable {
+            self.error(format!(
+                "`{}` is called before it is declared",
+                function.name
+            ));
+        }
+        if function.parameters.len() != arguments.len() {
+            self.error(format!(
+                "`{}` has {} parameters but is given {} arguments",
+                function.name,
+                function.parameters.len(),
+                arguments.len()
+            ));
+        }
+        for (&p, argument) in function.parameters.iter().zip(arguments) {
+            let Some(parameter) = model.variables.get(p.index()) else {
+                continue;
+            };
+            let wanted = model.kind_of_type(parameter.ty);
+            match (argument, parameter.role) {
+                (Argument::Value(e), Role::Local) => self.expect(e, wanted, "an argument"),
+                (Argument::Place(place), Role::Alias) => {
+                    if self.target(place).is_some_and(|kind| kind != wanted) {
+                        self.error(format!(
+                            "`{}` is given a place of another type",
+                            parameter.name
+                        ));
+                    }
+                }
+                _ => self.error(format!(
+                    "`{}` is given a place for a value, or the reverse",
+                    parameter.name
+                )),
+            }
         }
     }
 
@@ -424,6 +695,10 @@ impl Validator<'_> {
                         return None;
                     }
                 },
+                (Type::Multiset { element, .. }, Step::Index(e)) => {
+                    self.expect(e, Kind::Int, "a slot");
+                    *element
+                }
                 (_, Step::Index(_)) => {
                     self.error(format!(
                         "a part of `{}` is indexed but is no array",
@@ -486,7 +761,82 @@ impl Validator<'_> {
                     None
                 }
             },
-            Expr::Read(place) => self.place(place),
+            Expr::Read(place) | Expr::Peek(place) => self.place(place),
+            Expr::Undefined(ty) => {
+                self.undefinable();
+                Some(model.kind_of_type(*ty))
+            }
+            Expr::IsUndefined(place) => {
+                if let Some(Kind::Aggregate(_)) = self.place(place) {
+                    self.error("only simple parts are undefined or not");
+                }
+                Some(Kind::Bool)
+            }
+            Expr::ForallSteps(id, steps, body) | Expr::ExistsSteps(id, steps, body) => {
+                self.scoped(|v| {
+                    v.steps(*id, steps);
+                    v.expect(body, Kind::Bool, "a quantified claim");
+                });
+                Some(Kind::Bool)
+            }
+            Expr::Call(id, arguments) => {
+                self.call(*id, arguments);
+                let result = model.functions.get(id.index())?.result;
+                if result.is_none() {
+                    self.error("a procedure is called where a value is needed");
+                }
+                result.map(|ty| model.kind_of_type(ty))
+            }
+            Expr::Alias(id, place, e) => {
+                let mut kind = None;
+                self.scoped(|v| {
+                    v.aliased(*id, place);
+                    kind = v.expr(e);
+                });
+                kind
+            }
+            Expr::Let(id, value, e) => {
+                let mut kind = None;
+                let wanted = self.expr(value);
+                self.scoped(|v| {
+                    v.bring(*id, Role::Local);
+                    if let (Some(wanted), Some(local)) = (wanted, model.variables.get(id.index())) {
+                        if model.kind_of_type(local.ty) != wanted {
+                            v.error(format!("`{}` is given a value of another kind", local.name));
+                        }
+                    }
+                    kind = v.expr(e);
+                });
+                kind
+            }
+            Expr::Convert(to, inner) | Expr::IsMember(inner, to) => {
+                self.expr(inner)?;
+                let from = model.type_of(inner)?;
+                let related = from == *to
+                    || model.offset_in_union(from, *to).is_some()
+                    || model.offset_in_union(*to, from).is_some();
+                if !related {
+                    self.error("a value is taken for one of a type that shares none with its own");
+                }
+                Some(match e {
+                    Expr::Convert(..) => model.kind_of_type(*to),
+                    _ => Kind::Bool,
+                })
+            }
+            Expr::Present(place, index) => {
+                self.multiset(place);
+                self.expect(index, Kind::Int, "a slot");
+                Some(Kind::Bool)
+            }
+            Expr::Count(id, place, claim) => {
+                self.multiset(place);
+                self.scoped(|v| {
+                    v.bring(*id, Role::Bound);
+                    v.expect(claim, Kind::Bool, "a claim");
+                });
+                Some(Kind::Int)
+            }
+            Expr::Line(_, e) => self.expr(e),
             Expr::Table(id, index) => {
                 let Some(table) = model.tables.get(id.index()) else {
                     self.error(format!("there is no table {}", id.0));
@@ -529,7 +879,7 @@ impl Validator<'_> {
     fn binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {
-            Add | Subtract | Multiply | Divide | Remainder => {
+            _ if op.arithmetic() => {
                 self.expect(a, Kind::Int, "an operand");
                 self.expect(b, Kind::Int, "an operand");
                 Some(Kind::Int)
@@ -544,14 +894,12 @@ impl Validator<'_> {
                 self.expect(b, Kind::Bool, "an operand");
                 Some(Kind::Bool)
             }
-            Equal | NotEqual => {
+            _ => {
                 let (a, b) = (self.expr(a), self.expr(b));
                 if let (Some(a), Some(b)) = (a, b) {
                     if a != b {
                         let text = format!("{} is compared with {}", self.name(a), self.name(b));
                         self.error(text);
-                    } else if let Kind::Aggregate(_) = a {
-                        self.error("only simple values can be compared");
                     }
                 }
                 Some(Kind::Bool)

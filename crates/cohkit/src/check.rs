@@ -174,7 +174,9 @@ impl Listener for Telling<'_, '_, '_, '_> {
         };
         files::make_folder(folder)?;
         let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
-        files::write(&file, &murphi::print(model, murphi::Style::Plain))
+        let text = murphi::print(model, murphi::Style::Plain)
+            .map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
+        files::write(&file, &text)
     }
 
     fn progress(&self, source: &Source, system: &System) -> Box<dyn Fn(&Progress) + Sync> {

@@ -249,12 +249,17 @@ fn kind(property: &Property) -> &'static str {
         Property::WellDefined => "well_defined",
         Property::NoDeadlock => "no_deadlock",
         Property::Drain => "drain",
+        Property::Cover(_) => "cover",
+        Property::Liveness(_) => "liveness",
     }
 }
 
 fn name(property: &Property) -> String {
     match property {
-        Property::Invariant(name) | Property::Assertion(name) => name.clone(),
+        Property::Invariant(name)
+        | Property::Assertion(name)
+        | Property::Cover(name)
+        | Property::Liveness(name) => name.clone(),
         Property::Drain => "every request can still complete".into(),
         Property::WellDefined | Property::NoDeadlock => property.to_string(),
     }

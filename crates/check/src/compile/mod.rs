@@ -1,6 +1,9 @@
 //! From a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled,
 //! places become cells.
 
+mod calls;
+mod cost;
+mod multisets;
 mod statements;
 
 use crate::model::Violation;
@@ -8,10 +11,14 @@ use crate::model::*;
 use crate::program::*;
 use rustc_hash::FxHashMap;
 
+use cost::{cost, stmt_cost};
 pub(crate) use statements::values;
 
 /// Loops whose unrolled bodies would have more nodes than this stay loops.
 const UNROLL: usize = 4096;
+
+/// Code beyond this many instructions is cut off, and not run.
+pub(crate) const MOST_CODE: usize = 1 << 24;
 
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
@@ -19,6 +26,7 @@ const CONSTANT: Cell = 1 << 31;
 /// Resolves a valid model. `notes` says whether [`Stmt::Note`] is told or left out.
 pub(crate) fn compile(model: &Model, notes: bool) -> Program {
     let mut c = Compiler::new(model, notes);
+    c.call_costs();
     for (source, start) in model.starts.iter().enumerate() {
         c.instances(&start.parameters, |c, arguments| {
             let body = c.body(&start.body);
@@ -29,6 +37,7 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
                 guard,
                 body,
                 spontaneous: false,
+                priority: 0,
             });
         });
     }
@@ -36,7 +45,7 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
         c.instances(&rule.parameters, |c, arguments| {
             let possible = c.known(&rule.guard) != Some(0);
             let (guard, body) = match possible {
-                true => (Some(c.claim(&rule.guard)), c.body(&rule.body)),
+                true => (Some(c.claim(&rule.guard, false)), c.body(&rule.body)),
                 false => (None, 0),
             };
             let spontaneous = rule.spontaneous;
@@ -46,12 +55,13 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
                 guard,
                 body,
                 spontaneous,
+                priority: rule.priority,
             });
         });
     }
     for (i, invariant) in model.invariants.iter().enumerate() {
         let mut entries = Vec::new();
-        c.conjuncts(&invariant.holds, &mut |c, e| entries.push(c.claim(e)));
+        c.conjuncts(&invariant.holds, &mut |c, e| entries.push(c.claim(e, true)));
         c.program
             .invariants
             .extend(entries.iter().map(|&entry| Claim {
@@ -61,9 +71,26 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
     }
     if let Some(quiescent) = &model.quiescent {
         let mut entries = Vec::new();
-        c.conjuncts(quiescent, &mut |c, e| entries.push(c.claim(e)));
+        c.conjuncts(quiescent, &mut |c, e| entries.push(c.claim(e, true)));
         c.program.quiescent = Some(entries);
     }
+    for cover in &model.covers {
+        let entry = cover.holds.as_ref().map(|e| c.claim(e, false));
+        c.program.covers.push(entry);
+    }
+    for property in &model.liveness {
+        let mut entries = Vec::new();
+        c.conjuncts(&property.holds, &mut |c, e| entries.push(c.claim(e, true)));
+        c.program.liveness.push(entries);
+    }
+    for assumption in &model.assumptions {
+        let mut entries = Vec::new();
+        c.conjuncts(&assumption.holds, &mut |c, e| {
+            entries.push(c.claim(e, true))
+        });
+        c.program.assumptions.extend(entries);
+    }
+    c.recursive_functions();
     c.finish()
 }
 
@@ -86,6 +113,16 @@ struct Compiler<'a> {
     most_temporaries: Cell,
     /// Where each label of the piece of code at hand ended up.
     labels: Vec<u32>,
+    /// Where the places of aliases lie.
+    aliases: Vec<Option<Location>>,
+    /// What is known of each function.
+    functions: Vec<calls::Known>,
+    /// Where [`Stmt::Return`] goes.
+    returns: Option<calls::Returns>,
+    /// What code returns whose assumption does not hold.
+    without_assumption: bool,
+    /// The line of the text that code is made for.
+    line: u32,
 }
 
 /// A cell and what is known of its value.
@@ -122,21 +159,36 @@ impl<'a> Compiler<'a> {
                     (hi - lo + 1) as u32 * sizes[element.index()]
                 }
                 Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
+                Type::Multiset { capacity, element } => capacity * (1 + sizes[element.index()]),
                 _ => 1,
             });
         }
-        let mut slots = Vec::new();
+        let mut parts = Vec::new();
+        let mut bags = Vec::new();
         let mut cells = vec![0; model.variables.len()];
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
             if variable.role == Role::State {
-                *cell = slots.len() as Cell;
-                leaves(model, variable.ty, variable.name.clone(), &mut slots);
+                *cell = parts.len() as Cell;
+                multisets::bags(model, &sizes, variable.ty, *cell, &mut bags);
+                leaves(model, variable.ty, variable.name.clone(), false, &mut parts);
             }
         }
-        let mut next = slots.len() as Cell;
-        let mut frame: Vec<i32> = slots.iter().map(|s| s.lo).collect();
+        let mut next = parts.len() as Cell;
+        let mut frame: Vec<i32> = parts.iter().map(|p| p.beginning(model)).collect();
+        let slots = parts.into_iter().map(|part| Slot {
+            undefined: part.beginning(model) == UNDEFINED,
+            name: part.name,
+            ty: part.ty,
+            lo: part.lo,
+            hi: part.hi,
+        });
+        let slots = slots.collect();
+        let functions = calls::Known::all(model, &sizes, &mut next);
+        let saved = next;
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
-            if variable.role != Role::State {
+            if matches!(variable.role, Role::Local | Role::Bound)
+                || (variable.role == Role::Alias && functions.iter().any(|f| f.recursive))
+            {
                 *cell = next;
                 next += sizes[variable.ty.index()];
             }
@@ -160,6 +212,11 @@ impl<'a> Compiler<'a> {
             rules: Vec::new(),
             invariants: Vec::new(),
             quiescent: None,
+            covers: Vec::new(),
+            liveness: Vec::new(),
+            assumptions: Vec::new(),
+            bags,
+            saved: saved..saved,
             names: Vec::new(),
             sites: FxHashMap::default(),
             notes: Vec::new(),
@@ -178,12 +235,21 @@ impl<'a> Compiler<'a> {
             temporary: next,
             most_temporaries: next,
             labels: Vec::new(),
+            aliases: vec![None; model.variables.len()],
+            functions,
+            returns: None,
+            without_assumption: false,
+            line: 0,
         }
     }
 
     /// Puts constants behind the temporaries.
     fn finish(mut self) -> Program {
         let first = self.most_temporaries;
+        match self.functions.iter().any(|f| f.recursive) {
+            true => self.program.saved.end = first,
+            false => self.program.saved = 0..0,
+        }
         for op in &mut self.program.code {
             op.operands(|cell| {
                 if *cell & CONSTANT != 0 {
@@ -254,8 +320,9 @@ impl<'a> Compiler<'a> {
         count.saturating_mul(cost) <= UNROLL
     }
 
-    /// Code that returns whether a claim holds; gives where it begins.
-    fn claim(&mut self, e: &Expr) -> u32 {
+    /// Code that returns whether a claim holds, or what is given where an assumption does not; gives where it begins.
+    fn claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
+        self.without_assumption = without_assumption;
         self.piece(|c| {
             let no = c.label();
             c.jump(e, false, no);
@@ -267,6 +334,7 @@ impl<'a> Compiler<'a> {
 
     /// Code that runs statements; gives where it begins.
     fn body(&mut self, body: &[Stmt]) -> u32 {
+        self.without_assumption = false;
         self.piece(|c| {
             c.block(body);
             c.emit(Op::Return { verdict: true });
@@ -276,6 +344,7 @@ impl<'a> Compiler<'a> {
     fn piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
         let start = self.program.code.len();
         self.labels.clear();
+        self.line = 0;
         f(self);
         for op in &mut self.program.code[start..] {
             if let Op::Jump { to } | Op::JumpIf { to, .. } = op {
@@ -287,15 +356,49 @@ impl<'a> Compiler<'a> {
     }
 
     fn emit(&mut self, op: Op) {
-        self.program.code.push(op);
+        if self.program.code.len() <= MOST_CODE {
+            self.program.code.push(op);
+        }
     }
 
     /// Emits an instruction that may fault while working on what `site` says.
     fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
+        self.emit_showing(op, None, site);
+    }
+
+    /// The same, where the value it meets is of a type.
+    fn emit_showing(&mut self, op: Op, ty: Option<TypeId>, site: impl FnOnce(&Model) -> String) {
+        let site = Site {
+            what: site(self.model),
+            ty,
+            line: self.line,
+        };
         self.program
             .sites
-            .insert(self.program.code.len() as u32, site(self.model));
+            .insert(self.program.code.len() as u32, site);
         self.emit(op);
+    }
+
+    /// Emits a violation.
+    fn fail(&mut self, violation: &Violation) {
+        let name = self.name(violation);
+        self.emit_at(Op::Fail { name }, |_| String::new());
+    }
+
+    /// Emits a violation of what models may do at all, unless a cell is what it should be.
+    fn fail_unless(&mut self, a: Cell, wanted: i32, why: impl FnOnce(&Model) -> String) {
+        let fine = self.label();
+        let b = self.constant(wanted).cell;
+        let op = Comparison::Equal;
+        self.emit(Op::JumpIf {
+            op,
+            a,
+            b,
+            to: fine.0,
+        });
+        let why = why(self.model);
+        self.fail(&Violation::ill_defined(why));
+        self.place(fine);
     }
 
     fn label(&mut self) -> Label {
@@ -353,7 +456,31 @@ impl<'a> Compiler<'a> {
             Expr::Bool(b) => Some(*b as i32),
             Expr::Label(_, n) => Some(*n as i32),
             Expr::Read(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
-            Expr::Read(_) | Expr::Forall(..) | Expr::Exists(..) => None,
+            Expr::Peek(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
+            Expr::Line(_, e) => self.known(e),
+            Expr::Convert(to, e) => {
+                let value = self.known(e)?;
+                let (shift, lo, hi) = self.conversion(*to, e)?;
+                (lo..=hi).contains(&value).then(|| value + shift)
+            }
+            Expr::IsMember(e, ty) => {
+                let value = self.known(e)?;
+                let (_, lo, hi) = self.conversion(*ty, e)?;
+                Some((lo..=hi).contains(&value) as i32)
+            }
+            Expr::Read(_)
+            | Expr::Peek(_)
+            | Expr::Undefined(_)
+            | Expr::IsUndefined(_)
+            | Expr::Forall(..)
+            | Expr::Exists(..)
+            | Expr::ForallSteps(..)
+            | Expr::ExistsSteps(..)
+            | Expr::Call(..)
+            | Expr::Alias(..)
+            | Expr::Let(..)
+            | Expr::Present(..)
+            | Expr::Count(..) => None,
             Expr::Table(id, index) => {
                 let table = &self.program.tables[id.index()];
                 table
@@ -385,6 +512,11 @@ impl<'a> Compiler<'a> {
                     LessOrEqual => (a <= b) as i32,
                     Greater => (a > b) as i32,
                     GreaterOrEqual => (a >= b) as i32,
+                    BitAnd => a & b,
+                    BitOr => a | b,
+                    BitXor => a ^ b,
+                    ShiftLeft => crate::interpret::shift(a, b as i64)?,
+                    ShiftRight => crate::interpret::shift(a, -(b as i64))?,
                     And | Or | Implies => b,
                 })
             }
@@ -404,9 +536,27 @@ impl<'a> Compiler<'a> {
             Expr::Binary(Operator::And, a, b) => self.both(a, true, b, true, when, to),
             Expr::Binary(Operator::Or, a, b) => self.both(a, false, b, false, !when, to),
             Expr::Binary(Operator::Implies, a, b) => self.both(a, true, b, false, !when, to),
+            Expr::Line(line, e) => {
+                self.line = *line;
+                self.jump(e, when, to);
+            }
+            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.jump(e, when, to)),
+            Expr::Let(id, value, e) => {
+                let mark = self.temporary;
+                self.assign(&(*id).into(), value);
+                self.temporary = mark;
+                self.jump(e, when, to);
+            }
+            Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
+                if self.is_aggregate(a) =>
+            {
+                let mark = self.temporary;
+                self.aggregates(a, b, when == (*op == Operator::Equal), to);
+                self.temporary = mark;
+            }
             Expr::Binary(op, a, b) => {
                 let mark = self.temporary;
-                let (a, b) = (self.value(a), self.value(b));
+                let (a, b) = self.two_values(a, b);
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
                 // The negation of `a < b` is `b <= a`.
                 let (op, a, b) = match (when, op) {
@@ -421,6 +571,51 @@ impl<'a> Compiler<'a> {
             }
             Expr::Forall(id, body) => self.quantified(*id, body, true, when, to),
             Expr::Exists(id, body) => self.quantified(*id, body, false, !when, to),
+            Expr::ForallSteps(id, steps, body) => {
+                self.quantified_steps(*id, steps, body, true, when, to)
+            }
+            Expr::ExistsSteps(id, steps, body) => {
+                self.quantified_steps(*id, steps, body, false, !when, to)
+            }
+            Expr::IsUndefined(place) => {
+                let mark = self.temporary;
+                let (location, _) = self.locate(place);
+                let a = self.load(location);
+                let b = self.constant(UNDEFINED).cell;
+                self.temporary = mark;
+                let op = match when {
+                    true => Comparison::Equal,
+                    false => Comparison::NotEqual,
+                };
+                self.emit(Op::JumpIf { op, a, b, to: to.0 });
+            }
+            Expr::IsMember(e, ty) => {
+                let mark = self.temporary;
+                let conversion = self.conversion(*ty, e);
+                let value = self.value(e);
+                let (_, lo, hi) = conversion.unwrap_or((0, 0, -1));
+                let end = self.label();
+                let outside = if when { end } else { to };
+                let (lo, hi) = (self.constant(lo).cell, self.constant(hi).cell);
+                let op = Comparison::Less;
+                self.emit(Op::JumpIf {
+                    op,
+                    a: value.cell,
+                    b: lo,
+                    to: outside.0,
+                });
+                self.emit(Op::JumpIf {
+                    op,
+                    a: hi,
+                    b: value.cell,
+                    to: outside.0,
+                });
+                if when {
+                    self.emit(Op::Jump { to: to.0 });
+                }
+                self.place(end);
+                self.temporary = mark;
+            }
             _ => {
                 let mark = self.temporary;
                 let value = self.value(e);
@@ -462,6 +657,121 @@ impl<'a> Compiler<'a> {
         if when {
             self.emit(Op::Jump { to: to.0 });
         }
+        self.place(end);
+    }
+
+    /// The same for numbers in steps.
+    fn quantified_steps(
+        &mut self,
+        id: VariableId,
+        steps: &Steps,
+        body: &Expr,
+        x: bool,
+        when: bool,
+        to: Label,
+    ) {
+        let mark = self.temporary;
+        let end = self.label();
+        let broken = if when { end } else { to };
+        self.repeat_steps(id, steps, cost(self, body), |c| c.jump(body, !x, broken));
+        if when {
+            self.emit(Op::Jump { to: to.0 });
+        }
+        self.place(end);
+        self.temporary = mark;
+    }
+
+    /// Emits `f` for numbers in steps, unrolled or as a loop.
+    fn repeat_steps(
+        &mut self,
+        id: VariableId,
+        steps: &Steps,
+        cost: usize,
+        mut f: impl FnMut(&mut Self),
+    ) {
+        let by = self.known(&steps.by);
+        if let (Some(from), Some(to), Some(by)) =
+            (self.known(&steps.from), self.known(&steps.to), by)
+        {
+            let (from, to, by) = (from as i64, to as i64, by as i64);
+            let count = if by == 0 {
+                i64::MAX
+            } else {
+                ((to - from) / by + 1).max(0)
+            };
+            if by != 0 && (to - from) * by.signum() < 0 {
+                return;
+            }
+            if count.saturating_mul(cost.max(1) as i64) <= UNROLL as i64 {
+                for i in 0..count {
+                    self.known[id.index()] = Some((from + i * by) as i32);
+                    f(self);
+                }
+                self.known[id.index()] = None;
+                return;
+            }
+        }
+        let cell = self.cells[id.index()];
+        let kept = |c: &mut Self, e: &Expr| {
+            let value = c.value(e);
+            let dst = c.temporary();
+            c.emit(Op::Copy { dst, a: value.cell });
+            dst
+        };
+        let from = kept(self, &steps.from);
+        let last = kept(self, &steps.to);
+        let step = kept(self, &steps.by);
+        let zero = self.constant(0).cell;
+        self.emit(Op::Copy { dst: cell, a: from });
+        if by.is_none_or(|by| by == 0) {
+            let fine = self.label();
+            let op = Comparison::NotEqual;
+            self.emit(Op::JumpIf {
+                op,
+                a: step,
+                b: zero,
+                to: fine.0,
+            });
+            self.fail(&Violation::ill_defined("a loop has steps of 0"));
+            self.place(fine);
+        }
+        let (top, down, body, end) = (self.label(), self.label(), self.label(), self.label());
+        let op = Comparison::Less;
+        self.place(top);
+        self.emit(Op::JumpIf {
+            op,
+            a: step,
+            b: zero,
+            to: down.0,
+        });
+        self.emit(Op::JumpIf {
+            op,
+            a: last,
+            b: cell,
+            to: end.0,
+        });
+        self.emit(Op::Jump { to: body.0 });
+        self.place(down);
+        self.emit(Op::JumpIf {
+            op,
+            a: cell,
+            b: last,
+            to: end.0,
+        });
+        self.place(body);
+        f(self);
+        let next = self.temporary();
+        self.emit_at(
+            Op::Arithmetic {
+                op: Arithmetic::Add,
+                dst: next,
+                a: cell,
+                b: step,
+            },
+            |_| String::new(),
+        );
+        self.emit(Op::Copy { dst: cell, a: next });
+        self.emit(Op::Jump { to: top.0 });
         self.place(end);
     }
 
@@ -511,9 +821,22 @@ impl<'a> Compiler<'a> {
             return self.constant(value);
         }
         match e {
-            Expr::Read(place) => {
+            Expr::Read(place) | Expr::Peek(place) => {
                 let (location, ty) = self.locate(place);
                 let cell = self.load(location);
+                let can_lack =
+                    self.model.undefined && self.model.variable(place.variable).role != Role::Bound;
+                if can_lack && matches!(e, Expr::Peek(_)) {
+                    let hi = self.model.bounds(ty).map_or(ANY.1, |b| b.1 as i64);
+                    return Value {
+                        cell,
+                        lo: UNDEFINED as i64,
+                        hi,
+                    };
+                }
+                if can_lack {
+                    self.emit_at(Op::Defined { a: cell }, |m| m.spell(place));
+                }
                 let (lo, hi) = self
                     .model
                     .bounds(ty)
@@ -541,13 +864,49 @@ impl<'a> Compiler<'a> {
                 let a = self.value(a);
                 self.arithmetic(Arithmetic::Subtract, zero, a)
             }
+            Expr::Line(line, e) => {
+                self.line = *line;
+                self.value(e)
+            }
+            Expr::Undefined(_) => self.constant(UNDEFINED),
+            Expr::Call(id, arguments) => {
+                let at = self.call(*id, arguments);
+                let ty = self.model.functions[id.index()].result;
+                let (lo, hi) = ty.and_then(|ty| self.model.bounds(ty)).unwrap_or((0, 0));
+                Value {
+                    cell: at.base,
+                    lo: if self.model.undefined {
+                        UNDEFINED as i64
+                    } else {
+                        lo as i64
+                    },
+                    hi: hi as i64,
+                }
+            }
+            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.value(e)),
+            Expr::Let(id, value, e) => {
+                self.assign(&(*id).into(), value);
+                self.value(e)
+            }
+            Expr::Convert(to, e) => self.convert(*to, e),
+            Expr::Present(place, index) => {
+                let at = self.slot(place, index);
+                let cell = self.load(at);
+                Value { cell, lo: 0, hi: 1 }
+            }
+            Expr::Count(id, place, claim) => self.count(*id, place, claim),
             Expr::Binary(op, a, b) if op.arithmetic() => {
-                let (a, b) = (self.value(a), self.value(b));
+                let (a, b) = self.two_values(a, b);
                 let op = match op {
                     Operator::Add => Arithmetic::Add,
                     Operator::Subtract => Arithmetic::Subtract,
                     Operator::Multiply => Arithmetic::Multiply,
                     Operator::Divide => Arithmetic::Divide,
+                    Operator::BitAnd => Arithmetic::BitAnd,
+                    Operator::BitOr => Arithmetic::BitOr,
+                    Operator::BitXor => Arithmetic::BitXor,
+                    Operator::ShiftLeft => Arithmetic::ShiftLeft,
+                    Operator::ShiftRight => Arithmetic::ShiftRight,
                     _ => Arithmetic::Remainder,
                 };
                 self.arithmetic(op, a, b)
@@ -574,9 +933,10 @@ impl<'a> Compiler<'a> {
             }
             // What remains are truth values.
             Expr::Binary(op, a, b)
-                if !matches!(op, Operator::And | Operator::Or | Operator::Implies) =>
+                if !matches!(op, Operator::And | Operator::Or | Operator::Implies)
+                    && !self.is_aggregate(a) =>
             {
-                let (a, b) = (self.value(a), self.value(b));
+                let (a, b) = self.two_values(a, b);
                 let dst = self.temporary();
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
                 self.emit(Op::Compare { op, dst, a, b });
@@ -626,13 +986,37 @@ impl<'a> Compiler<'a> {
     fn locate(&mut self, place: &Place) -> (Location, TypeId) {
         let model = self.model;
         let mut ty = model.variable(place.variable).ty;
-        let mut at = Location {
+        let mut at = self.aliases[place.variable.index()].unwrap_or(Location {
             base: self.cells[place.variable.index()],
             offset: None,
             len: self.sizes[ty.index()],
-        };
-        for step in &place.path {
+        });
+        for (depth, step) in place.path.iter().enumerate() {
             let part = match (model.ty(ty), step) {
+                (Type::Multiset { element, .. }, Step::Index(e)) => {
+                    let bag = Place {
+                        variable: place.variable,
+                        path: place.path[..depth].to_vec(),
+                    };
+                    let slot = self.slot_at(at, ty, e, &bag);
+                    let mark = self.temporary;
+                    let present = self.load(slot);
+                    self.temporary = mark;
+                    self.fail_unless(present, 1, |m| {
+                        format!(
+                            "there is no element in a slot of `{}` that is used",
+                            m.spell(&bag)
+                        )
+                    });
+                    at = slot.part(1);
+                    at.len = if at.offset.is_some() {
+                        at.len
+                    } else {
+                        self.sizes[element.index()]
+                    };
+                    ty = *element;
+                    continue;
+                }
                 (Type::Array { index, element }, Step::Index(e)) => {
                     let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
                     let stride = self.sizes[element.index()];
@@ -647,7 +1031,13 @@ impl<'a> Compiler<'a> {
                             stride,
                         });
                         let dst = self.temporary();
-                        let name = |m: &Model| m.variable(place.variable).name.clone();
+                        let before = &place.path[..depth];
+                        let name = |m: &Model| {
+                            m.spell(&Place {
+                                variable: place.variable,
+                                path: before.to_vec(),
+                            })
+                        };
                         self.emit_at(
                             Op::Index {
                                 dst,
@@ -745,72 +1135,74 @@ fn reach(len: u32) -> u16 {
     len.min(u16::MAX as u32) as u16
 }
 
+/// A simple part of a value.
+struct Part {
+    /// `cells[2].state`.
+    name: String,
+    ty: TypeId,
+    lo: i32,
+    hi: i32,
+    /// Whether it is part of a multiset's slot.
+    in_bag: bool,
+}
+
+impl Part {
+    /// Its value before anything has been assigned.
+    fn beginning(&self, model: &Model) -> i32 {
+        match model.undefined && !self.in_bag {
+            true => UNDEFINED,
+            false => self.lo,
+        }
+    }
+}
+
 /// Appends the simple parts of a type, in the order in which they lie in a frame.
-fn leaves(model: &Model, ty: TypeId, name: String, slots: &mut Vec<Slot>) {
+fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, parts: &mut Vec<Part>) {
     match model.ty(ty) {
         Type::Array { index, element } => {
             let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
             for i in lo..=hi {
-                leaves(
-                    model,
-                    *element,
-                    format!("{name}[{}]", model.show(*index, i)),
-                    slots,
-                );
+                let name = format!("{name}[{}]", model.show(*index, i));
+                leaves(model, *element, name, in_bag, parts);
             }
         }
         Type::Record(fields) => {
             for (field, part) in fields {
-                leaves(model, *part, format!("{name}.{field}"), slots);
+                leaves(model, *part, format!("{name}.{field}"), in_bag, parts);
+            }
+        }
+        Type::Multiset { capacity, element } => {
+            for i in 0..*capacity {
+                parts.push(Part {
+                    name: format!("{name}[{i}] present"),
+                    ty: TypeId::BOOL,
+                    lo: 0,
+                    hi: 1,
+                    in_bag: true,
+                });
+                leaves(model, *element, format!("{name}[{i}]"), true, parts);
             }
         }
         _ => {
             let (lo, hi) = model.bounds(ty).unwrap_or((0, 0));
-            slots.push(Slot { name, ty, lo, hi });
+            parts.push(Part {
+                name,
+                ty,
+                lo,
+                hi,
+                in_bag,
+            });
         }
     }
 }
 
-/// Roughly how many instructions an expression becomes.
-fn cost(c: &Compiler, e: &Expr) -> usize {
-    match e {
-        Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) => 0,
-        Expr::Read(place) => place_cost(c, place),
-        Expr::Table(_, a) | Expr::Not(a) | Expr::Negate(a) => 1 + cost(c, a),
-        Expr::Binary(_, a, b) => 1 + cost(c, a) + cost(c, b),
-        Expr::If(a, b, d) => 3 + cost(c, a) + cost(c, b) + cost(c, d),
-        Expr::Forall(id, body) | Expr::Exists(id, body) => repeated_cost(c, *id, cost(c, body)),
-    }
-}
-
-fn place_cost(c: &Compiler, place: &Place) -> usize {
-    let step = |s: &Step| match s {
-        Step::Index(e) => cost(c, e),
-        Step::Field(_) => 0,
-    };
-    1 + place.path.iter().map(step).sum::<usize>()
-}
-
-fn repeated_cost(c: &Compiler, id: VariableId, body: usize) -> usize {
-    if c.unrolls(id, body) {
-        let domain = c.domain(id);
-        body.max(1) * (*domain.end() as i64 - *domain.start() as i64 + 1) as usize
-    } else {
-        body + 4
-    }
-}
-
-fn stmt_cost(c: &Compiler, s: &Stmt) -> usize {
-    let block = |b: &[Stmt]| b.iter().map(|s| stmt_cost(c, s)).sum::<usize>();
-    let size = |p: &Place| c.sizes[c.model.type_of_place(p).index()] as usize;
-    match s {
-        Stmt::Assign(place, e) => place_cost(c, place) + cost(c, e) + size(place),
-        Stmt::Clear(place) => place_cost(c, place) + size(place),
-        Stmt::Let(id, e) => 1 + e.as_ref().map_or(size(&(*id).into()), |e| cost(c, e)),
-        Stmt::If(e, a, b) => 2 + cost(c, e) + block(a) + block(b),
-        Stmt::For(id, body) => repeated_cost(c, *id, block(body)),
-        Stmt::Error(_) => 1,
-        Stmt::Assert(_, e) => 2 + cost(c, e),
-        Stmt::Note(_) => 0,
+impl Location {
+    /// What lies some cells behind.
+    fn part(self, cells: u32) -> Location {
+        Location {
+            base: self.base + cells,
+            len: self.len.saturating_sub(cells),
+            ..self
+        }
     }
 }

@@ -15,8 +15,68 @@ impl Compiler<'_> {
         match stmt {
             Stmt::Assign(place, value) => self.assign(place, value),
             Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
-            Stmt::Let(id, None) => self.clear(&(*id).into()),
-            Stmt::Clear(place) => self.clear(place),
+            Stmt::Let(id, None) if self.model.undefined => self.fill(&(*id).into(), true),
+            Stmt::Let(id, None) => self.fill(&(*id).into(), false),
+            Stmt::Clear(place) => self.fill(place, false),
+            Stmt::Undefine(place) => self.fill(place, true),
+            Stmt::Line(line) => self.line = *line,
+            Stmt::Alias(id, place, body) => self.aliased(*id, place, |c| c.block(body)),
+            Stmt::ForSteps(id, steps, body) => {
+                let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
+                self.repeat_steps(*id, steps, cost, |c| c.block(body));
+            }
+            Stmt::While(condition, body, most) => {
+                let (top, end) = (self.label(), self.label());
+                let count = self.temporary();
+                let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+                let limit = self.constant(*most as i32).cell;
+                let line = self.line;
+                self.emit(Op::Copy {
+                    dst: count,
+                    a: zero,
+                });
+                self.place(top);
+                self.line = line;
+                self.jump(condition, false, end);
+                let fine = self.label();
+                let op = Comparison::NotEqual;
+                self.emit(Op::JumpIf {
+                    op,
+                    a: count,
+                    b: limit,
+                    to: fine.0,
+                });
+                let why = format!("a loop runs more than {most} times");
+                self.line = line;
+                self.fail(&Violation::ill_defined(why));
+                self.place(fine);
+                self.block(body);
+                let op = Arithmetic::Add;
+                self.emit(Op::Arithmetic {
+                    op,
+                    dst: count,
+                    a: count,
+                    b: one,
+                });
+                self.emit(Op::Jump { to: top.0 });
+                self.place(end);
+            }
+            Stmt::Switch(subject, cases, otherwise) => self.switch(subject, cases, otherwise),
+            Stmt::Return(value) => self.give_back(value.as_ref()),
+            Stmt::Call(id, arguments) => {
+                self.call(*id, arguments);
+            }
+            Stmt::Assume(claim) => {
+                let fine = self.label();
+                self.jump(claim, true, fine);
+                let verdict = self.without_assumption;
+                self.emit(Op::Return { verdict });
+                self.place(fine);
+            }
+            Stmt::Cover(id) => self.emit(Op::Cover { cover: id.0 }),
+            Stmt::Insert(place, element) => self.insert(place, element),
+            Stmt::Remove(place, index) => self.remove(place, index),
+            Stmt::RemoveWhere(id, place, claim) => self.remove_where(*id, place, claim),
             Stmt::If(condition, then, otherwise) => {
                 if let Some(value) = self.known(condition) {
                     return self.block(if value != 0 { then } else { otherwise });
@@ -35,15 +95,13 @@ impl Compiler<'_> {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
                 self.repeat(*id, cost, |c| c.block(body));
             }
-            Stmt::Error(name) => {
-                let name = self.name(name);
-                self.emit(Op::Fail { name });
-            }
+            Stmt::Error(violation) => self.fail(violation),
             Stmt::Assert(name, claim) => {
                 let end = self.label();
+                let line = self.line;
                 self.jump(claim, true, end);
-                let name = self.name(name);
-                self.emit(Op::Fail { name });
+                self.line = line;
+                self.fail(name);
                 self.place(end);
             }
             Stmt::Note(note) if self.notes => self.note(note),
@@ -51,65 +109,136 @@ impl Compiler<'_> {
         }
     }
 
-    fn assign(&mut self, place: &Place, value: &Expr) {
+    pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
         let ty = self.model.type_of_place(place);
-        let Some((lo, hi)) = self.model.bounds(ty) else {
-            // Validation leaves only the copy of one place to another of the same type.
-            if let Expr::Read(from) = value {
-                let (from, _) = self.locate(from);
-                let (to, _) = self.locate(place);
-                for part in 0..self.sizes[ty.index()] {
-                    let mark = self.temporary;
-                    let a = self.load(Location {
-                        base: from.base + part,
-                        len: from.len - part,
-                        ..from
-                    });
-                    self.store(
-                        Location {
-                            base: to.base + part,
-                            len: to.len - part,
-                            ..to
-                        },
-                        a,
-                    );
-                    self.temporary = mark;
-                }
-            }
+        if self.model.bounds(ty).is_none() {
+            let from = self.aggregate(value, ty);
+            let (to, _) = self.locate(place);
+            self.copy(from, to, self.sizes[ty.index()]);
             return;
-        };
+        }
         let value = self.value(value);
         let (at, _) = self.locate(place);
-        if value.lo < lo as i64 || value.hi > hi as i64 {
-            let name = |m: &Model| m.variable(place.variable).name.clone();
-            self.emit_at(
-                Op::Check {
-                    a: value.cell,
-                    lo,
-                    hi,
-                },
-                name,
-            );
-        }
+        self.check(value, ty, |m| m.spell(place));
         self.store(at, value.cell);
     }
 
-    fn clear(&mut self, place: &Place) {
-        let (at, ty) = self.locate(place);
-        let mut parts = Vec::new();
-        leaves(self.model, ty, String::new(), &mut parts);
-        for (part, slot) in parts.iter().enumerate() {
-            let first = self.constant(slot.lo);
-            let part = part as u32;
-            self.store(
-                Location {
-                    base: at.base + part,
-                    len: at.len - part,
-                    ..at
-                },
-                first.cell,
-            );
+    /// Emits a check that a value is one of a simple type, if it need not be.
+    pub(super) fn check(&mut self, value: Value, ty: TypeId, what: impl FnOnce(&Model) -> String) {
+        let (lo, hi) = self.model.bounds(ty).unwrap_or((i32::MIN, i32::MAX));
+        let inside = |least: i64| value.lo >= least && value.hi <= hi as i64;
+        // Having no value is not being outside.
+        if inside(lo as i64) || value.lo == value.hi && value.lo == UNDEFINED as i64 {
+            return;
         }
+        let (a, end) = (value.cell, self.label());
+        if value.lo == UNDEFINED as i64 && self.model.undefined {
+            let b = self.constant(UNDEFINED).cell;
+            let op = Comparison::Equal;
+            self.emit(Op::JumpIf {
+                op,
+                a,
+                b,
+                to: end.0,
+            });
+        }
+        self.emit_showing(Op::Check { a, lo, hi }, Some(ty), what);
+        self.place(end);
+    }
+
+    /// Where the parts of an array, record or multiset lie.
+    pub(super) fn aggregate(&mut self, e: &Expr, ty: TypeId) -> Location {
+        match e {
+            Expr::Read(place) | Expr::Peek(place) => self.locate(place).0,
+            Expr::Line(line, e) => {
+                self.line = *line;
+                self.aggregate(e, ty)
+            }
+            Expr::Call(id, arguments) => self.call(*id, arguments),
+            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.aggregate(e, ty)),
+            Expr::Let(id, value, e) => {
+                self.assign(&(*id).into(), value);
+                self.aggregate(e, ty)
+            }
+            // Validation leaves only a value that is not there.
+            _ => {
+                let at = self.room(self.sizes[ty.index()]);
+                self.fill_at(at, ty, true);
+                at
+            }
+        }
+    }
+
+    /// Temporary cells in a row.
+    pub(super) fn room(&mut self, len: u32) -> Location {
+        let base = self.temporary;
+        self.temporary += len;
+        self.most_temporaries = self.most_temporaries.max(self.temporary);
+        Location {
+            base,
+            offset: None,
+            len,
+        }
+    }
+
+    pub(super) fn copy(&mut self, from: Location, to: Location, parts: u32) {
+        for part in 0..parts {
+            let mark = self.temporary;
+            let a = self.load(from.part(part));
+            self.store(to.part(part), a);
+            self.temporary = mark;
+        }
+    }
+
+    /// Gives every part of a place its first value, or none.
+    fn fill(&mut self, place: &Place, undefined: bool) {
+        let (at, ty) = self.locate(place);
+        self.fill_at(at, ty, undefined);
+    }
+
+    pub(super) fn fill_at(&mut self, at: Location, ty: TypeId, undefined: bool) {
+        let mut parts = Vec::new();
+        leaves(self.model, ty, String::new(), false, &mut parts);
+        for (i, part) in parts.iter().enumerate() {
+            let value = match undefined && !part.in_bag {
+                true => UNDEFINED,
+                false => part.lo,
+            };
+            let value = self.constant(value);
+            self.store(at.part(i as u32), value.cell);
+        }
+    }
+
+    fn switch(&mut self, subject: &Expr, cases: &[(Vec<Expr>, Vec<Stmt>)], otherwise: &[Stmt]) {
+        let subject = self.value(subject);
+        let dst = self.temporary();
+        self.emit(Op::Copy {
+            dst,
+            a: subject.cell,
+        });
+        let end = self.label();
+        for (values, body) in cases {
+            let (here, next) = (self.label(), self.label());
+            for value in values {
+                let mark = self.temporary;
+                let value = self.value(value);
+                self.temporary = mark;
+                let op = Comparison::Equal;
+                self.emit(Op::JumpIf {
+                    op,
+                    a: dst,
+                    b: value.cell,
+                    to: here.0,
+                });
+            }
+            self.emit(Op::Jump { to: next.0 });
+            self.place(here);
+            self.block(body);
+            self.emit(Op::Jump { to: end.0 });
+            self.place(next);
+        }
+        self.block(otherwise);
+        self.place(end);
     }
 
     fn note(&mut self, note: &Note) {

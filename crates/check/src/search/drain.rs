@@ -1,4 +1,5 @@
-//! Drain: whether rules that are not spontaneous can always lead to a quiescent state.
+//! What stays within reach: whether rules can always lead to a state of some kind. For *drain* these are the
+//! quiescent states and rules that are not spontaneous; for liveness all rules count.
 //!
 //! Only when everything that can be reached is known. Moves are found again by firing the rules
 //! a second time, which needs no memory during the search, and then followed backward from the quiescent states.
@@ -8,14 +9,30 @@ use super::*;
 impl Search<'_> {
     /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
     pub(super) fn drain(&mut self) -> Verdict {
-        match &self.view.quiescent {
-            None => return Verdict::Holds,
-            Some(conjuncts) if conjuncts.is_empty() => return Verdict::Holds,
-            Some(_) => {}
+        let view = self.view;
+        match &view.quiescent {
+            Some(conjuncts) if !conjuncts.is_empty() => self.reach(conjuncts, None),
+            _ => Verdict::Holds,
         }
+    }
+
+    /// Looks for states from which rules never lead to one in which a liveness property holds.
+    pub(super) fn liveness(&mut self) -> Verdict {
+        let program = self.program;
+        for (property, conjuncts) in program.liveness.iter().enumerate() {
+            let verdict = self.reach(conjuncts, Some(property as u32));
+            if verdict != Verdict::Holds {
+                return verdict;
+            }
+        }
+        Verdict::Holds
+    }
+
+    /// Looks for states from which no state is reached in which all claims hold.
+    fn reach(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
         let count = self.store.len();
         // Edges backward: `found[first[s]..first[s + 1]]` are the states with a move to `s`.
-        let Some((mut drained, forward)) = self.moves() else {
+        let Some((mut drained, forward)) = self.moves(claims, liveness.is_some()) else {
             return Verdict::Undecided(Reason::Interrupted);
         };
         if let Some((state, fault)) = forward.iter().find_map(|m| m.fault) {
@@ -66,6 +83,10 @@ impl Search<'_> {
             }
         }
         let stuck = drained.iter().filter(|&&drained| !drained).count() as u64;
+        let never = drained.iter().position(|drained| !drained);
+        if let (Some(property), Some(state)) = (liveness, never) {
+            return Verdict::Broken(Broken::OutOfReach(property, stuck), self.path(state));
+        }
         // A dead end has no moves, so it was not drained behind our back.
         if let Some(&state) = dead_ends.first() {
             return Verdict::Broken(Broken::DeadEnd(stuck), self.path(state));
@@ -76,9 +97,9 @@ impl Search<'_> {
         }
     }
 
-    /// For each state whether it is quiescent, and its moves by rules that are not spontaneous;
+    /// For each state whether the claims hold, and its moves, by spontaneous rules only if asked for;
     /// `None` if interrupted.
-    fn moves(&mut self) -> Option<(Vec<bool>, Vec<Moves>)> {
+    fn moves(&mut self, claims: &[u32], spontaneous: bool) -> Option<(Vec<bool>, Vec<Moves>)> {
         let count = self.store.len();
         let threads = if count < WORTH_THREADS {
             1
@@ -97,9 +118,9 @@ impl Search<'_> {
             let this = &*self;
             let parts = std::thread::scope(|scope| {
                 let others: Vec<_> = (1..threads)
-                    .map(|i| scope.spawn(move || this.moves_of(&part(i))))
+                    .map(|i| scope.spawn(move || this.moves_of(&part(i), claims, spontaneous)))
                     .collect();
-                let mut parts = vec![this.moves_of(&part(0))];
+                let mut parts = vec![this.moves_of(&part(0), claims, spontaneous)];
                 parts.extend(others.into_iter().map(joined));
                 parts
             });
@@ -115,18 +136,18 @@ impl Search<'_> {
         Some((quiescent, all))
     }
 
-    fn moves_of(&self, states: &[usize]) -> Moves {
+    fn moves_of(&self, states: &[usize], claims: &[u32], spontaneous: bool) -> Moves {
         let mut worker = Worker::new(self.program, self.view);
         let mut moves = Moves::default();
         for &state in states {
             worker.load(&self.store, state);
-            let quiescent = worker.quiescent().unwrap_or_else(|fault| {
+            let quiescent = worker.holds(claims).unwrap_or_else(|fault| {
                 moves.fault.get_or_insert((state, fault));
                 false
             });
             moves.quiescent.push(quiescent);
             let before = moves.targets.len();
-            let _ = worker.expand(false, |worker, _| {
+            let _ = worker.expand(spontaneous, |worker, _| {
                 moves
                     .targets
                     .extend(self.store.find(hash(&worker.child), &worker.child));

@@ -8,6 +8,7 @@
 //! So counts, verdicts and counterexamples do not depend on the number of threads.
 
 mod drain;
+mod goals;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
@@ -106,7 +107,7 @@ pub enum Reason {
 #[derive(Clone)]
 pub(crate) struct View {
     pub packing: Packing,
-    /// Rule instances that can fire, in order.
+    /// Rule instances that can fire, in order; those of a smaller priority first.
     pub rules: Vec<u32>,
     pub invariants: Vec<Claim>,
     /// Conjuncts of the quiescent condition; `None` if drain is not asked for.
@@ -119,11 +120,14 @@ pub(crate) struct View {
 impl View {
     /// All of a program.
     pub fn whole(program: &Program, deadlock: Deadlock) -> View {
+        let mut rules: Vec<u32> = (0..program.rules.len() as u32)
+            .filter(|&r| program.rules[r as usize].guard.is_some())
+            .collect();
+        // So that those of the smallest priority are tried first.
+        rules.sort_by_key(|&r| program.rules[r as usize].priority);
         View {
             packing: Packing::new(program, 0..program.slots.len() as Cell),
-            rules: (0..program.rules.len() as u32)
-                .filter(|&r| program.rules[r as usize].guard.is_some())
-                .collect(),
+            rules,
             invariants: program.invariants.clone(),
             quiescent: program.quiescent.clone(),
             stop_at_deadlock: true,
@@ -172,6 +176,10 @@ pub(crate) enum Broken {
     DeadEnd(u64),
     /// Rules lead on, but never to a quiescent state; with the same number.
     Livelock(u64),
+    /// The cover with this index is not met.
+    Uncovered(u32),
+    /// From the state, the liveness property with this index is out of reach; and from how many states there are.
+    OutOfReach(u32, u64),
 }
 
 /// What goes wrong when a state is expanded.
@@ -233,7 +241,15 @@ impl<'a> Worker<'a> {
 
     /// Whether the frame's state is quiescent.
     fn quiescent(&mut self) -> Result<bool, Fault> {
-        for &entry in self.view.quiescent.iter().flatten() {
+        match &self.view.quiescent {
+            Some(conjuncts) => self.holds(conjuncts),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether all of these claims hold in the frame's state.
+    fn holds(&mut self, claims: &[u32]) -> Result<bool, Fault> {
+        for &entry in claims {
             if !self.machine.run(entry)? {
                 return Ok(false);
             }
@@ -253,10 +269,14 @@ impl<'a> Worker<'a> {
             moves: false,
         };
         let (program, view) = (self.program, self.view);
+        let mut priority = None;
         for &number in &view.rules {
             let rule = &program.rules[number as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
+            }
+            if priority.is_some_and(|first| rule.priority > first) {
+                break;
             }
             let broken = |what| Event {
                 rule: Some(number),
@@ -269,7 +289,11 @@ impl<'a> Worker<'a> {
             if !self.machine.enabled(rule).map_err(fault)? {
                 continue;
             }
-            self.machine.fire(rule).map_err(fault)?;
+            priority = Some(rule.priority);
+            if !self.machine.fire(rule).map_err(fault)? {
+                self.machine.undo();
+                continue;
+            }
             expansion.transitions += 1;
             self.child.copy_from_slice(&self.parent);
             for &(slot, _) in &self.machine.log {
@@ -278,7 +302,9 @@ impl<'a> Worker<'a> {
             }
             if self.child != self.parent {
                 expansion.moves = true;
-                reach(self, number).map_err(broken)?;
+                if self.machine.assumed().map_err(fault)? {
+                    reach(self, number).map_err(broken)?;
+                }
             }
             self.machine.undo();
         }
@@ -382,7 +408,14 @@ impl Search<'_> {
             }
             self.depth += (self.store.len() > level_end) as u64;
         }
-        self.drain()
+        let covered = self.covered();
+        if covered != Verdict::Holds {
+            return covered;
+        }
+        match self.drain() {
+            Verdict::Holds => self.liveness(),
+            verdict => verdict,
+        }
     }
 
     /// Enters the start states.
@@ -393,8 +426,11 @@ impl Search<'_> {
                 start,
                 rules: Vec::new(),
             };
-            if let Err(fault) = worker.machine.start(start) {
-                return Some(Verdict::Broken(Broken::Fault(fault), path));
+            let begun = worker.machine.start(start);
+            match begun.and_then(|begun| Ok(begun && worker.machine.assumed()?)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(fault) => return Some(Verdict::Broken(Broken::Fault(fault), path)),
             }
             self.view
                 .packing
@@ -719,7 +755,7 @@ impl Search<'_> {
         rules.reverse();
         let mut start = 0;
         for candidate in 0..self.program.starts.len() as u32 {
-            if worker.machine.start(candidate).is_ok() {
+            if worker.machine.start(candidate) == Ok(true) {
                 self.view
                     .packing
                     .pack(&worker.machine.frame, &mut worker.child);

@@ -274,6 +274,7 @@ impl<'p> System<'p> {
                         guard: guard.and(answer.only_if),
                         body,
                         spontaneous: true,
+                        priority: 0,
                     });
                 }
             }
@@ -335,6 +336,7 @@ impl<'p> System<'p> {
                 guard: trigger.present.and(open),
                 body: [trigger.consume, body].concat(),
                 spontaneous: false,
+                priority: 0,
             });
         }
     }

@@ -110,6 +110,7 @@ impl<'p> System<'p> {
             guard: here.and(changes),
             body,
             spontaneous: true,
+            priority: 0,
         });
     }
 
@@ -345,6 +346,7 @@ impl<'p> System<'p> {
                 guard: is(from),
                 body: [vec![note], body].concat(),
                 spontaneous: false,
+                priority: 0,
             });
         }
         let alternatives = self
@@ -408,6 +410,7 @@ impl<'p> System<'p> {
                 guard: idle.clone(),
                 body: vec![note, asked.clone().set(code)],
                 spontaneous: true,
+                priority: 0,
             });
             let takes = format!("takes {}", local.name);
             let consume = vec![
@@ -484,6 +487,7 @@ impl<'p> System<'p> {
                 guard: is(lock::WRITE).and(changes),
                 body,
                 spontaneous: true,
+                priority: 0,
             });
         }
         Ok(())

@@ -28,7 +28,8 @@ pub fn rumur_is_there() -> bool {
 /// What Rumur finds: whether all is well, its states, and what it printed.
 pub fn rumur(model: &Model, style: Style, folder: &Path) -> (bool, u64, String) {
     let (text, c, checker) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
-    std::fs::write(&text, print(model, style)).unwrap();
+    let printed = print(model, style).unwrap();
+    std::fs::write(&text, &printed).unwrap();
     let run = |command: &mut Command| {
         let output = command.output().unwrap();
         (
@@ -43,7 +44,7 @@ pub fn rumur(model: &Model, style: Style, folder: &Path) -> (bool, u64, String) 
         .args(["--threads", "1", "--output"])
         .arg(&c)
         .arg(&text));
-    assert!(fine, "{said}\n{}", print(model, style));
+    assert!(fine, "{said}\n{printed}");
     let (fine, said) = run(Command::new("cc")
         .args(["-O1", "-w", "-o"])
         .arg(&checker)

@@ -1,12 +1,14 @@
 //! A model printed as Murphi, for an independent checker to confirm.
 //!
-//! The text is in the dialect of Rumur. It has no undefined values: start states clear all
+//! The text is in the dialect of Rumur. Where every variable always has a value, start states clear all
 //! variables first. Without symmetry reduction Rumur reaches exactly the states of the model.
+//! Unions and what they are made of become ranges; multisets and priorities are refused.
 //! [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
 //! spontaneous rules; [`Style::Drain`] asks for the whole property instead.
-//! Notes and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
+//! Limits of loops, notes, and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
 
 use crate::model::*;
+use crate::visit::{self, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
@@ -31,15 +33,45 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
 }
 
 /// Prints a valid model.
-pub fn print(model: &Model, style: Style) -> String {
+///
+/// # Errors
+/// What of the model Rumur has no words for.
+pub fn print(model: &Model, style: Style) -> Result<String, String> {
+    for named in &model.types {
+        if let Type::Multiset { .. } = named.ty {
+            return Err(format!(
+                "Rumur has no multisets, as `{}` is one",
+                named.name
+            ));
+        }
+    }
+    if let Some(rule) = model
+        .rules
+        .iter()
+        .find(|rule| rule.priority != model.rules[0].priority)
+    {
+        return Err(format!(
+            "Rumur has no priorities, as `{}` has one",
+            rule.name
+        ));
+    }
+    let mut numeric = vec![false; model.types.len()];
+    for (t, named) in model.types.iter().enumerate() {
+        if let Type::Union(members) = &named.ty {
+            numeric[t] = true;
+            members.iter().for_each(|m| numeric[m.index()] = true);
+        }
+    }
     let mut p = Printer {
         model,
         text: String::new(),
         indent: 0,
         names: Names::new(model),
+        numeric,
+        meaning: vec![None; model.variables.len()],
     };
     p.model(style);
-    p.text
+    Ok(p.text)
 }
 
 /// Words that one Murphi checker or the other keeps for itself.
@@ -52,10 +84,12 @@ const KEYWORDS: &str = "alias array assert assume begin boolean by case choose c
     ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
 /// An identifier for everything that Murphi names, each different from all others.
+#[derive(Clone)]
 struct Names {
     types: Vec<String>,
     variables: Vec<String>,
     tables: Vec<String>,
+    functions: Vec<String>,
     labels: FxHashMap<(u32, u32), String>,
     draining: String,
 }
@@ -116,6 +150,11 @@ impl Names {
             .iter()
             .map(|t| identifier(&t.name, &mut taken))
             .collect();
+        let functions = model
+            .functions
+            .iter()
+            .map(|f| identifier(&f.name, &mut taken))
+            .collect();
         for (variable, name) in model.variables.iter().zip(&mut variables) {
             if variable.role != Role::State {
                 *name = identifier(&variable.name, &mut taken);
@@ -126,6 +165,7 @@ impl Names {
             types,
             variables,
             tables,
+            functions,
             labels,
             draining,
         }
@@ -160,9 +200,10 @@ mod binds {
     pub const AND: u8 = 4;
     pub const NOT: u8 = 5;
     pub const COMPARE: u8 = 6;
-    pub const SUM: u8 = 7;
-    pub const PRODUCT: u8 = 8;
-    pub const ATOM: u8 = 9;
+    pub const BITS: u8 = 7;
+    pub const SUM: u8 = 8;
+    pub const PRODUCT: u8 = 9;
+    pub const ATOM: u8 = 10;
 }
 
 struct Printer<'a> {
@@ -170,6 +211,10 @@ struct Printer<'a> {
     text: String,
     indent: usize,
     names: Names,
+    /// Whether a type's values are written as numbers.
+    numeric: Vec<bool>,
+    /// What a name stands for, where Rumur cannot give it one: in expressions.
+    meaning: Vec<Option<String>>,
 }
 
 impl Printer<'_> {
@@ -197,7 +242,10 @@ impl Printer<'_> {
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
         self.line(format!("-- {name}"));
-        self.line("-- Printed by Cohkit for Rumur; every variable always has a value.");
+        self.line(match model.undefined {
+            true => "-- Printed by Cohkit for Rumur.",
+            false => "-- Printed by Cohkit for Rumur; every variable always has a value.",
+        });
         self.line(format!(
             "-- Check with: rumur {}",
             rumur_options(model, style).join(" ")
@@ -207,15 +255,18 @@ impl Printer<'_> {
         for (t, table) in model.tables.iter().enumerate() {
             self.table(t, table);
         }
+        for (f, function) in model.functions.iter().enumerate() {
+            self.function(f, function);
+        }
         let draining = self.names.draining.clone();
         for start in &model.starts {
             self.ruleset(&start.parameters, |p| {
                 p.line(format!("startstate {}", quoted(&start.name)));
-                p.locals(&start.body);
+                p.locals(&start.body, &[]);
                 p.nested(|p| {
                     for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
                     {
-                        if variable.role == Role::State {
+                        if variable.role == Role::State && !p.model.undefined {
                             p.line(format!("clear {name};"));
                         }
                     }
@@ -247,17 +298,24 @@ impl Printer<'_> {
                     false => p.expr(&rule.guard, 0),
                 };
                 p.line(format!("  {guard} ==>"));
-                p.locals(&rule.body);
+                p.locals(&rule.body, &[]);
                 p.nested(|p| p.block(&rule.body));
                 p.line("end;");
             });
         }
-        for invariant in &model.invariants {
-            let claim = self.expr(&invariant.holds, 0);
-            self.line(format!(
-                "invariant {}\n  {claim};\n",
-                quoted(&invariant.name)
-            ));
+        let invariants = model.invariants.iter().map(|i| ("invariant", i));
+        let liveness = model.liveness.iter().map(|i| ("liveness", i));
+        let assumptions = model.assumptions.iter().map(|i| ("assume", i));
+        for (word, claim) in invariants.chain(liveness).chain(assumptions) {
+            let name = quoted(&claim.name);
+            let claim = self.expr(&claim.holds, 0);
+            self.line(format!("{word} {name}\n  {claim};\n"));
+        }
+        for cover in &model.covers {
+            if let Some(e) = &cover.holds {
+                let claim = self.expr(e, 0);
+                self.line(format!("cover {}\n  {claim};\n", quoted(&cover.name)));
+            }
         }
         if let Some(quiescent) = &model.quiescent {
             let claim = self.expr(quiescent, 0);
@@ -304,7 +362,12 @@ impl Printer<'_> {
     }
 
     fn simple_type(&self, t: usize, ty: &Type) -> String {
+        if self.numeric[t] {
+            let (lo, hi) = self.model.bounds(TypeId(t as u32)).unwrap_or((0, 0));
+            return format!("{lo} .. {hi}");
+        }
         match ty {
+            Type::Scalarset(size) => format!("scalarset({size})"),
             Type::Enum(labels) => {
                 let label = |i: usize| self.names.labels[&(t as u32, i as u32)].as_str();
                 format!(
@@ -317,7 +380,10 @@ impl Printer<'_> {
                 let name = |id: &TypeId| &self.names.types[id.index()];
                 format!("array [{}] of {}", name(index), name(element))
             }
-            Type::Bool | Type::Record(_) => "boolean".into(),
+            // Unions are numeric, and multisets refused.
+            Type::Bool | Type::Record(_) | Type::Union(_) | Type::Multiset { .. } => {
+                "boolean".into()
+            }
         }
     }
 
@@ -335,6 +401,9 @@ impl Printer<'_> {
 
     /// A value of a simple type.
     fn constant(&self, ty: TypeId, value: i32) -> String {
+        if self.numeric[ty.index()] {
+            return value.to_string();
+        }
         match self.names.labels.get(&(ty.0, value as u32)) {
             Some(label) => label.clone(),
             None => self.model.show(ty, value),
@@ -363,6 +432,32 @@ impl Printer<'_> {
         self.line("");
     }
 
+    fn function(&mut self, f: usize, function: &Function) {
+        let parameters = function.parameters.iter().map(|&p| {
+            let variable = self.model.variable(p);
+            let word = if variable.role == Role::Alias {
+                "var "
+            } else {
+                ""
+            };
+            let ty = &self.names.types[variable.ty.index()];
+            format!("{word}{}: {ty}", self.names.variables[p.index()])
+        });
+        let parameters = parameters.collect::<Vec<_>>().join("; ");
+        let name = self.names.functions[f].clone();
+        match function.result {
+            Some(ty) => {
+                let ty = &self.names.types[ty.index()];
+                self.line(format!("function {name}({parameters}): {ty};"));
+            }
+            None => self.line(format!("procedure {name}({parameters});")),
+        }
+        self.locals(&function.body, &function.parameters);
+        self.nested(|p| p.block(&function.body));
+        self.line("end;");
+        self.line("");
+    }
+
     fn ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
         let quantifier = |p: &VariableId| {
             let ty = self.model.variable(*p).ty;
@@ -384,9 +479,15 @@ impl Printer<'_> {
     }
 
     /// Declares the locals of a body, and begins it.
-    fn locals(&mut self, body: &[Stmt]) {
+    fn locals(&mut self, body: &[Stmt], parameters: &[VariableId]) {
         let mut locals = Vec::new();
-        collect_locals(body, &mut locals);
+        visit::block(body, &mut |node| {
+            if let Node::Stmt(Stmt::Let(id, _)) = node {
+                if !locals.contains(id) && !parameters.contains(id) {
+                    locals.push(*id);
+                }
+            }
+        });
         if !locals.is_empty() {
             self.line("var");
         }
@@ -407,17 +508,70 @@ impl Printer<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign(place, value) => {
-                let (place, value) = (self.place(place), self.expr(value, 0));
-                self.line(format!("{place} := {value};"));
-            }
-            Stmt::Let(id, Some(value)) => {
-                let value = self.expr(value, 0);
-                self.line(format!("{} := {value};", self.names.variables[id.index()]));
-            }
+            Stmt::Assign(place, value) => self.assign(place, value),
+            Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
             Stmt::Let(id, None) => {
-                self.line(format!("clear {};", self.names.variables[id.index()]))
+                let word = if self.model.undefined {
+                    "undefine"
+                } else {
+                    "clear"
+                };
+                self.line(format!("{word} {};", self.names.variables[id.index()]))
             }
+            Stmt::Undefine(place) => {
+                let place = self.place(place);
+                self.line(format!("undefine {place};"));
+            }
+            Stmt::Line(_) => {}
+            Stmt::Alias(id, place, body) => {
+                let place = self.place(place);
+                self.line(format!(
+                    "alias {}: {place} do",
+                    self.names.variables[id.index()]
+                ));
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::ForSteps(id, steps, body) => self.for_steps(*id, steps, body),
+            Stmt::While(condition, body, _) => {
+                let condition = self.expr(condition, 0);
+                self.line(format!("while {condition} do"));
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                let subject = self.expr(subject, 0);
+                self.line(format!("switch {subject}"));
+                for (values, body) in cases {
+                    let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
+                    self.line(format!("case {}:", values.join(", ")));
+                    self.nested(|p| p.block(body));
+                }
+                if !otherwise.is_empty() {
+                    self.line("else");
+                    self.nested(|p| p.block(otherwise));
+                }
+                self.line("end;");
+            }
+            Stmt::Return(None) => self.line("return;"),
+            Stmt::Return(Some(e)) => {
+                let e = self.expr(e, 0);
+                self.line(format!("return {e};"));
+            }
+            Stmt::Call(id, arguments) => {
+                let call = self.call(*id, arguments);
+                self.line(format!("{call};"));
+            }
+            Stmt::Assume(e) => {
+                let e = self.expr(e, 0);
+                self.line(format!("assume {e};"));
+            }
+            Stmt::Cover(id) => {
+                let name = quoted(&self.model.covers[id.index()].name);
+                self.line(format!("cover {name} true;"));
+            }
+            // Multisets have been refused.
+            Stmt::Insert(..) | Stmt::Remove(..) | Stmt::RemoveWhere(..) => {}
             Stmt::Clear(place) => {
                 let place = self.place(place);
                 self.line(format!("clear {place};"));
@@ -452,8 +606,82 @@ impl Printer<'_> {
         }
     }
 
+    /// Stores a value that may be missing.
+    fn assign(&mut self, place: &Place, value: &Expr) {
+        let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
+        let to = self.place(place);
+        let text = self.expr(value, 0);
+        match value.without_line() {
+            Expr::Undefined(_) => self.line(format!("undefine {to};")),
+            Expr::Peek(from) if simple && self.can_lack(from) => {
+                let from = self.place(from);
+                self.line(format!(
+                    "if isundefined({from}) then undefine {to}; else {to} := {text}; end;"
+                ));
+            }
+            _ => self.line(format!("{to} := {text};")),
+        }
+    }
+
+    fn can_lack(&self, place: &Place) -> bool {
+        self.model.undefined && self.model.variable(place.variable).role != Role::Bound
+    }
+
+    fn for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
+        let name = self.names.variables[id.index()].clone();
+        let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
+        // Rumur counts the other way, or complains, where there is nothing to count.
+        let sense = match by.starts_with('-') {
+            true => format!(
+                "{} >= {}",
+                self.expr(&steps.from, binds::SUM),
+                self.expr(&steps.to, binds::SUM)
+            ),
+            false => format!(
+                "{} <= {}",
+                self.expr(&steps.from, binds::SUM),
+                self.expr(&steps.to, binds::SUM)
+            ),
+        };
+        let constant = |e: &Expr| match e.without_line() {
+            Expr::Int(n) => Some(*n as i64),
+            _ => None,
+        };
+        let known = (
+            constant(&steps.from),
+            constant(&steps.to),
+            constant(&steps.by),
+        );
+        if let (Some(from), Some(to), Some(by)) = known {
+            if (to - from) * by.signum() < 0 {
+                return;
+            }
+        } else {
+            self.line(format!("if {sense} then"));
+        }
+        self.line(format!("for {name} := {from} to {to} by {by} do"));
+        self.nested(|p| p.block(body));
+        self.line("end;");
+        if !matches!(known, (Some(_), Some(_), Some(_))) {
+            self.line("end;");
+        }
+    }
+
+    fn call(&self, id: FunctionId, arguments: &[Argument]) -> String {
+        let argument = |a: &Argument| match a {
+            Argument::Value(e) => self.expr(e, 0),
+            Argument::Place(place) => self.place(place),
+        };
+        let arguments: Vec<_> = arguments.iter().map(argument).collect();
+        let name = &self.names.functions[id.index()];
+        format!("{name}({})", arguments.join(", "))
+    }
+
     fn place(&self, place: &Place) -> String {
-        let mut text = self.names.variables[place.variable.index()].clone();
+        let mut text = match &self.meaning[place.variable.index()] {
+            Some(meaning) => meaning.clone(),
+            None => self.names.variables[place.variable.index()].clone(),
+        };
         let mut ty = self.model.variable(place.variable).ty;
         for step in &place.path {
             match (self.model.ty(ty), step) {
@@ -488,7 +716,39 @@ impl Printer<'_> {
             Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
             Expr::Bool(b) => (b.to_string(), ATOM),
             Expr::Label(ty, n) => (self.constant(*ty, *n as i32), ATOM),
-            Expr::Read(place) => (self.place(place), ATOM),
+            Expr::Read(place) | Expr::Peek(place) => (self.place(place), ATOM),
+            Expr::IsUndefined(place) => (format!("isundefined({})", self.place(place)), ATOM),
+            Expr::Line(_, e) => self.bare(e),
+            Expr::Call(id, arguments) => (self.call(*id, arguments), ATOM),
+            Expr::Alias(id, place, e) => self.meaning(*id, self.place(place)).bare(e),
+            Expr::Let(id, value, e) => self.meaning(*id, self.expr(value, ATOM)).bare(e),
+            Expr::Convert(to, e) => self.convert(*to, e),
+            Expr::IsMember(e, ty) => self.is_member(e, *ty),
+            // Only stored and passed; multisets have been refused.
+            Expr::Undefined(_) | Expr::Present(..) | Expr::Count(..) => ("undefined".into(), ATOM),
+            Expr::ForallSteps(id, steps, body) => {
+                (self.quantified_steps("forall", *id, steps, body), ATOM)
+            }
+            Expr::ExistsSteps(id, steps, body) => {
+                (self.quantified_steps("exists", *id, steps, body), ATOM)
+            }
+            Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
+                if self.lacking(a).is_some() || self.lacking(b).is_some() =>
+            {
+                let (x, y) = (self.expr(a, SUM), self.expr(b, SUM));
+                let equal = format!("{x} = {y}");
+                let both = match (self.lacking(a), self.lacking(b)) {
+                    (Some(a), Some(b)) => format!(
+                        "isundefined({a}) ? isundefined({b}) : (!isundefined({b}) & ({equal}))"
+                    ),
+                    (Some(a), None) | (None, Some(a)) => format!("!isundefined({a}) & ({equal})"),
+                    (None, None) => equal,
+                };
+                match op {
+                    Operator::Equal => (format!("({both})"), ATOM),
+                    _ => (format!("!({both})"), NOT),
+                }
+            }
             Expr::Table(id, index) => (
                 format!("{}({})", self.names.tables[id.index()], self.expr(index, 0)),
                 ATOM,
@@ -518,11 +778,17 @@ impl Printer<'_> {
                     Operator::Multiply => ("*", PRODUCT, PRODUCT, ATOM),
                     Operator::Divide => ("/", PRODUCT, PRODUCT, ATOM),
                     Operator::Remainder => ("%", PRODUCT, PRODUCT, ATOM),
+                    Operator::BitAnd => ("&", BITS, ATOM, ATOM),
+                    Operator::BitOr => ("|", BITS, ATOM, ATOM),
+                    Operator::BitXor => ("^", BITS, ATOM, ATOM),
+                    Operator::ShiftLeft => ("<<", BITS, ATOM, ATOM),
+                    Operator::ShiftRight => (">>", BITS, ATOM, ATOM),
                 };
-                (
-                    format!("{} {sign} {}", self.expr(a, left), self.expr(b, right)),
-                    own,
-                )
+                let text = format!("{} {sign} {}", self.expr(a, left), self.expr(b, right));
+                match own == BITS {
+                    true => (format!("({text})"), ATOM),
+                    false => (text, own),
+                }
             }
         }
     }
@@ -532,19 +798,68 @@ impl Printer<'_> {
         let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
         format!("{word} {name}: {ty} do {} end", self.expr(body, 0))
     }
-}
 
-/// The locals that a block begins, each once, in order.
-fn collect_locals(block: &[Stmt], locals: &mut Vec<VariableId>) {
-    for stmt in block {
-        match stmt {
-            Stmt::Let(id, _) if !locals.contains(id) => locals.push(*id),
-            Stmt::If(_, a, b) => {
-                collect_locals(a, locals);
-                collect_locals(b, locals);
-            }
-            Stmt::For(_, body) => collect_locals(body, locals),
-            _ => {}
+    fn quantified_steps(&self, word: &str, id: VariableId, steps: &Steps, body: &Expr) -> String {
+        let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
+        let name = &self.names.variables[id.index()];
+        let body = self.expr(body, 0);
+        format!("{word} {name} := {from} to {to} by {by} do {body} end")
+    }
+
+    /// A printer for which a name stands for something.
+    fn meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
+        let mut all = self.meaning.clone();
+        all[id.index()] = Some(meaning);
+        Printer {
+            model: self.model,
+            text: String::new(),
+            indent: 0,
+            names: self.names.clone(),
+            numeric: self.numeric.clone(),
+            meaning: all,
         }
+    }
+
+    /// The place that an operand of a comparison is, if it may have no value.
+    fn lacking(&self, e: &Expr) -> Option<String> {
+        match e.without_line() {
+            Expr::Peek(place) if self.can_lack(place) => Some(self.place(place)),
+            Expr::Convert(_, e) => self.lacking(e),
+            _ => None,
+        }
+    }
+
+    fn convert(&self, to: TypeId, e: &Expr) -> (String, u8) {
+        let from = self.model.type_of(e).unwrap_or(to);
+        let up = self.model.offset_in_union(to, from);
+        let down = self.model.offset_in_union(from, to);
+        let shift = up.or(down.map(|offset| -offset)).unwrap_or(0);
+        match shift {
+            0 => self.bare(e),
+            1.. => (
+                format!("{} + {shift}", self.expr(e, binds::SUM)),
+                binds::SUM,
+            ),
+            _ => (
+                format!("{} - {}", self.expr(e, binds::SUM), -shift),
+                binds::SUM,
+            ),
+        }
+    }
+
+    fn is_member(&self, e: &Expr, ty: TypeId) -> (String, u8) {
+        let from = self.model.type_of(e).unwrap_or(ty);
+        let lo = self.model.offset_in_union(from, ty).unwrap_or(0);
+        let hi = lo + self.model.bounds(ty).map_or(0, |b| b.1);
+        let defined = match self.lacking(e) {
+            Some(place) => format!("!isundefined({place})"),
+            None => "true".into(),
+        };
+        if from == ty || !self.numeric[from.index()] {
+            return (defined, binds::NOT);
+        }
+        let value = self.expr(e, binds::SUM);
+        let inside = format!("{value} >= {lo} & {value} <= {hi}");
+        (format!("({defined} & {inside})"), binds::ATOM)
     }
 }

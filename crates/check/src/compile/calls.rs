@@ -1,0 +1,402 @@
+//! Calls, and places that have other names.
+//!
+//! A function becomes code wherever it is called: parameters that are constants there are constants in its code.
+//! Only functions that call themselves have code of their own, which is called. Then all cells that are not part of
+//! the state are kept during the call, and what is passed and returned stands in cells apart;
+//! places are copied in and out.
+
+use super::*;
+use crate::visit::{self, Node};
+
+/// What is known of a function.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    pub recursive: bool,
+    /// Where a recursive function's arguments stand, followed by its result.
+    passing: Cell,
+    /// Where its code begins.
+    entry: u32,
+    /// Parameters that it may assign.
+    assigned: Vec<VariableId>,
+    /// What its code costs, calls included; known once all earlier functions are.
+    cost: usize,
+}
+
+/// Where a function's result goes, and what goes on behind it.
+#[derive(Clone, Copy)]
+pub(super) struct Returns {
+    to: Location,
+    end: Label,
+}
+
+impl Known {
+    /// Looks at all functions. Recursive ones get cells from `next` on.
+    pub fn all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
+        let functions = model.functions.iter().enumerate();
+        let all = functions.map(|(f, function)| {
+            let mut known = Known {
+                passing: *next,
+                ..Known::default()
+            };
+            visit::block(&function.body, &mut |node| match node {
+                Node::Target(place) => known.assigned.push(place.variable),
+                Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
+                    // Functions call only themselves and earlier ones.
+                    known.recursive |= id.index() == f;
+                }
+                _ => {}
+            });
+            if known.recursive {
+                let passed = function.parameters.iter().map(|&p| model.variable(p).ty);
+                *next += passed
+                    .chain(function.result)
+                    .map(|ty| sizes[ty.index()])
+                    .sum::<u32>();
+            }
+            known
+        });
+        all.collect()
+    }
+}
+
+/// An argument that has been evaluated.
+enum Passed {
+    Value(Value),
+    Parts(Location),
+    Place(Location),
+}
+
+impl Compiler<'_> {
+    /// Makes the code in which a name stands for a place.
+    pub(super) fn aliased<R>(
+        &mut self,
+        id: VariableId,
+        place: &Place,
+        f: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let (at, _) = self.locate(place);
+        let before = self.aliases[id.index()].replace(at);
+        let result = f(self);
+        self.aliases[id.index()] = before;
+        result
+    }
+
+    /// Two values, the first as it was before the second was computed.
+    pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
+        let mut a = self.value(a);
+        if visit::calls(b) {
+            let dst = self.temporary();
+            self.emit(Op::Copy { dst, a: a.cell });
+            a.cell = dst;
+        }
+        (a, self.value(b))
+    }
+
+    pub(super) fn is_aggregate(&self, e: &Expr) -> bool {
+        let ty = self.model.type_of(e);
+        ty.is_some_and(|ty| self.model.bounds(ty).is_none())
+    }
+
+    /// Goes to `to` if "two arrays or records are equal in all parts" is `when`.
+    pub(super) fn aggregates(&mut self, a: &Expr, b: &Expr, when: bool, to: Label) {
+        let Some(ty) = self.model.type_of(a) else {
+            return;
+        };
+        let (a, b) = (self.aggregate(a, ty), self.aggregate(b, ty));
+        let end = self.label();
+        let different = if when { end } else { to };
+        for part in 0..self.sizes[ty.index()] {
+            let mark = self.temporary;
+            let (a, b) = (self.load(a.part(part)), self.load(b.part(part)));
+            self.temporary = mark;
+            let op = Comparison::NotEqual;
+            self.emit(Op::JumpIf {
+                op,
+                a,
+                b,
+                to: different.0,
+            });
+        }
+        if when {
+            self.emit(Op::Jump { to: to.0 });
+        }
+        self.place(end);
+    }
+
+    /// Makes the code of a call; gives where the result stands.
+    pub(super) fn call(&mut self, id: FunctionId, arguments: &[Argument]) -> Location {
+        let model = self.model;
+        let function = &model.functions[id.index()];
+        let line = self.line;
+        let mut passed = Vec::new();
+        for (i, (&parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
+            let ty = model.variable(parameter).ty;
+            passed.push(match argument {
+                Argument::Place(place) => Passed::Place(self.locate(place).0),
+                Argument::Value(e) if model.bounds(ty).is_none() => {
+                    Passed::Parts(self.aggregate(e, ty))
+                }
+                Argument::Value(e) => {
+                    let mut value = self.value(e);
+                    self.check(value, ty, |m| m.variable(parameter).name.clone());
+                    // Later arguments may call what uses the cell.
+                    let later = arguments[i + 1..]
+                        .iter()
+                        .any(|a| matches!(a, Argument::Value(e) if visit::calls(e)));
+                    if later {
+                        let dst = self.temporary();
+                        self.emit(Op::Copy { dst, a: value.cell });
+                        value.cell = dst;
+                    }
+                    Passed::Value(value)
+                }
+            });
+        }
+        let result = function.result.map_or(0, |ty| self.sizes[ty.index()]);
+        let result = self.room(result);
+        match self.functions[id.index()].recursive {
+            true => self.call_recursive(id, &passed, result),
+            false => self.inline(id, &passed, result),
+        }
+        self.line = line;
+        result
+    }
+
+    fn inline(&mut self, id: FunctionId, passed: &[Passed], result: Location) {
+        let model = self.model;
+        let function = &model.functions[id.index()];
+        let mark = self.temporary;
+        let mut known = Vec::new();
+        for (&parameter, passed) in function.parameters.iter().zip(passed) {
+            let p = parameter.index();
+            let own = Location {
+                base: self.cells[p],
+                offset: None,
+                len: self.sizes[model.variable(parameter).ty.index()],
+            };
+            let assigned = self.functions[id.index()].assigned.contains(&parameter);
+            match *passed {
+                Passed::Place(at) => self.aliases[p] = Some(at),
+                Passed::Parts(at) => self.copy(at, own, own.len),
+                Passed::Value(value) => {
+                    if value.lo == value.hi && value.lo != UNDEFINED as i64 && !assigned {
+                        known.push((p, value.lo as i32));
+                    } else {
+                        self.emit(Op::Copy {
+                            dst: own.base,
+                            a: value.cell,
+                        });
+                    }
+                }
+            }
+        }
+        for &(p, value) in &known {
+            self.known[p] = Some(value);
+        }
+        let end = self.label();
+        let before = self.returns.replace(Returns { to: result, end });
+        self.block(&function.body);
+        self.missing_return(function);
+        self.place(end);
+        self.returns = before;
+        for (p, _) in known {
+            self.known[p] = None;
+        }
+        self.temporary = mark;
+    }
+
+    fn missing_return(&mut self, function: &Function) {
+        if function.result.is_some() && !always_returns(&function.body) {
+            let why = format!("`{}` ends without a value", function.name);
+            self.fail(&Violation::ill_defined(why));
+        }
+    }
+
+    fn call_recursive(&mut self, id: FunctionId, passed: &[Passed], result: Location) {
+        let mut next = self.passing(id);
+        let function = &self.model.functions[id.index()];
+        for (passed, &parameter) in passed.iter().zip(&function.parameters) {
+            let len = self.sizes[self.model.variable(parameter).ty.index()];
+            match *passed {
+                Passed::Value(value) => self.emit(Op::Copy {
+                    dst: next.base,
+                    a: value.cell,
+                }),
+                Passed::Place(at) | Passed::Parts(at) => self.copy(at, next, len),
+            }
+            next = next.part(len);
+        }
+        let name = function.name.clone();
+        self.emit_at(Op::Call { to: id.0 }, |_| name);
+        let mut next = self.passing(id);
+        for (passed, &parameter) in passed.iter().zip(&function.parameters) {
+            let len = self.sizes[self.model.variable(parameter).ty.index()];
+            if let Passed::Place(at) = *passed {
+                self.copy(next, at, len);
+            }
+            next = next.part(len);
+        }
+        self.copy(next, result, result.len);
+    }
+
+    fn passing(&self, id: FunctionId) -> Location {
+        Location {
+            base: self.functions[id.index()].passing,
+            offset: None,
+            len: u32::MAX,
+        }
+    }
+
+    pub(super) fn call_cost(&self, id: FunctionId) -> usize {
+        self.functions[id.index()].cost
+    }
+
+    /// Finds out what calls cost.
+    pub(super) fn call_costs(&mut self) {
+        for f in 0..self.functions.len() {
+            let body = &self.model.functions[f].body;
+            let cost = body.iter().map(|s| stmt_cost(self, s));
+            self.functions[f].cost = cost.fold(1, usize::saturating_add);
+        }
+    }
+
+    /// Makes the code of functions that call themselves, and points calls to it.
+    pub(super) fn recursive_functions(&mut self) {
+        let model = self.model;
+        for (f, function) in model.functions.iter().enumerate() {
+            if !self.functions[f].recursive {
+                continue;
+            }
+            let id = FunctionId(f as u32);
+            let own = |c: &Self, p: VariableId| Location {
+                base: c.cells[p.index()],
+                offset: None,
+                len: c.sizes[model.variable(p).ty.index()],
+            };
+            self.without_assumption = false;
+            self.functions[f].entry = self.piece(|c| {
+                let mut next = c.passing(id);
+                for &parameter in &function.parameters {
+                    let own = own(c, parameter);
+                    c.copy(next, own, own.len);
+                    next = next.part(own.len);
+                }
+                let len = function.result.map_or(0, |ty| c.sizes[ty.index()]);
+                let to = Location { len, ..next };
+                let end = c.label();
+                c.returns = Some(Returns { to, end });
+                c.block(&function.body);
+                c.missing_return(function);
+                c.place(end);
+                c.returns = None;
+                let mut next = c.passing(id);
+                for &parameter in &function.parameters {
+                    let own = own(c, parameter);
+                    if model.variable(parameter).role == Role::Alias {
+                        c.copy(own, next, own.len);
+                    }
+                    next = next.part(own.len);
+                }
+                c.emit(Op::Back);
+            });
+        }
+        for op in &mut self.program.code {
+            if let Op::Call { to } = op {
+                *to = self.functions[*to as usize].entry;
+            }
+        }
+    }
+
+    /// Leaves a function with a value, or the whole code.
+    pub(super) fn give_back(&mut self, value: Option<&Expr>) {
+        let Some(Returns { to, end }) = self.returns else {
+            self.emit(Op::Return { verdict: true });
+            return;
+        };
+        if let Some(e) = value {
+            match self.is_aggregate(e) {
+                true => {
+                    let ty = self.model.type_of(e).unwrap_or(TypeId::BOOL);
+                    let from = self.aggregate(e, ty);
+                    self.copy(from, to, to.len);
+                }
+                false => {
+                    let value = self.value(e);
+                    self.store(to, value.cell);
+                }
+            }
+        }
+        self.emit(Op::Jump { to: end.0 });
+    }
+
+    /// How a value of a union becomes one of a member, or the reverse: what is added to it,
+    /// and the least and the greatest value that has a counterpart.
+    pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<(i32, i32, i32)> {
+        let from = self.model.type_of(e)?;
+        if from == to {
+            let (lo, hi) = self.model.bounds(to)?;
+            return Some((0, lo, hi));
+        }
+        if let Some(offset) = self.model.offset_in_union(to, from) {
+            let (lo, hi) = self.model.bounds(from)?;
+            return Some((offset, lo, hi));
+        }
+        let offset = self.model.offset_in_union(from, to)?;
+        let (_, hi) = self.model.bounds(to)?;
+        Some((-offset, offset, offset + hi))
+    }
+
+    pub(super) fn convert(&mut self, to: TypeId, e: &Expr) -> Value {
+        let conversion = self.conversion(to, e);
+        let from = self.model.type_of(e);
+        let value = self.value(e);
+        let (shift, lo, hi) = conversion.unwrap_or((0, i32::MIN, i32::MAX));
+        let dst = self.temporary();
+        self.emit(Op::Copy { dst, a: value.cell });
+        let end = self.label();
+        if value.lo == UNDEFINED as i64 {
+            let b = self.constant(UNDEFINED).cell;
+            let op = Comparison::Equal;
+            self.emit(Op::JumpIf {
+                op,
+                a: dst,
+                b,
+                to: end.0,
+            });
+        }
+        let inside = value.lo.max(UNDEFINED as i64 + 1) >= lo as i64 && value.hi <= hi as i64;
+        if !inside || value.lo == UNDEFINED as i64 && lo > 0 {
+            let name = self.model.types[to.index()].name.clone();
+            self.emit_showing(Op::Check { a: dst, lo, hi }, from, |_| name);
+        }
+        if shift != 0 {
+            let b = self.constant(shift).cell;
+            let op = Arithmetic::Add;
+            self.emit(Op::Arithmetic { op, dst, a: dst, b });
+        }
+        self.place(end);
+        let lacks = value.lo == UNDEFINED as i64;
+        Value {
+            cell: dst,
+            lo: if lacks {
+                value.lo
+            } else {
+                lo as i64 + shift as i64
+            },
+            hi: hi as i64 + shift as i64,
+        }
+    }
+}
+
+/// Whether statements never run to their end.
+fn always_returns(block: &[Stmt]) -> bool {
+    block.iter().any(|stmt| match stmt {
+        Stmt::Return(_) | Stmt::Error(_) => true,
+        Stmt::If(_, a, b) => always_returns(a) && always_returns(b),
+        Stmt::Alias(_, _, body) => always_returns(body),
+        Stmt::Switch(_, cases, otherwise) => {
+            cases.iter().all(|c| always_returns(&c.1)) && always_returns(otherwise)
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,212 @@
+//! Multisets as slots, each a cell that says whether there is an element, followed by the element's parts.
+
+use super::*;
+
+/// Appends the multisets in a value of a type that lies at a cell, those inside others first.
+pub(super) fn bags(model: &Model, sizes: &[u32], ty: TypeId, at: Cell, all: &mut Vec<Bag>) {
+    match model.ty(ty) {
+        Type::Array { index, element } => {
+            let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
+            for i in 0..(hi - lo + 1) as u32 {
+                bags(model, sizes, *element, at + i * sizes[element.index()], all);
+            }
+        }
+        Type::Record(fields) => {
+            let mut at = at;
+            for &(_, part) in fields {
+                bags(model, sizes, part, at, all);
+                at += sizes[part.index()];
+            }
+        }
+        Type::Multiset { capacity, element } => {
+            let stride = 1 + sizes[element.index()];
+            for i in 0..*capacity {
+                bags(model, sizes, *element, at + i * stride + 1, all);
+            }
+            all.push(Bag {
+                first: at,
+                capacity: *capacity,
+                stride,
+            });
+        }
+        _ => {}
+    }
+}
+
+impl Compiler<'_> {
+    /// The capacity and the element type of a multiset.
+    fn bag(&self, ty: TypeId) -> (u32, TypeId) {
+        match self.model.ty(ty) {
+            Type::Multiset { capacity, element } => (*capacity, *element),
+            _ => (0, ty),
+        }
+    }
+
+    /// Where a slot of a multiset lies.
+    pub(super) fn slot(&mut self, place: &Place, index: &Expr) -> Location {
+        let (at, ty) = self.locate(place);
+        self.slot_at(at, ty, index, place)
+    }
+
+    pub(super) fn slot_at(
+        &mut self,
+        at: Location,
+        ty: TypeId,
+        index: &Expr,
+        bag: &Place,
+    ) -> Location {
+        let (capacity, element) = self.bag(ty);
+        let stride = 1 + self.sizes[element.index()];
+        let index = self.value(index);
+        if index.lo == index.hi && (0..capacity as i64).contains(&index.lo) {
+            let mut slot = at.part(index.lo as u32 * stride);
+            if at.offset.is_none() {
+                slot.len = stride;
+            }
+            return slot;
+        }
+        let shape = self.shape(Shape {
+            lo: 0,
+            count: capacity,
+            stride,
+        });
+        let dst = self.temporary();
+        let op = Op::Index {
+            dst,
+            a: index.cell,
+            shape,
+        };
+        self.emit_at(op, |m| m.spell(bag));
+        if let Some(sum) = at.offset {
+            let op = Arithmetic::Add;
+            self.emit(Op::Arithmetic {
+                op,
+                dst,
+                a: sum,
+                b: dst,
+            });
+        }
+        Location {
+            offset: Some(dst),
+            ..at
+        }
+    }
+
+    /// Goes to `to` if there is an element in a slot, or if there is none.
+    fn jump_if_present(&mut self, slot: Location, present: bool, to: Label) {
+        let mark = self.temporary;
+        let a = self.load(slot);
+        self.temporary = mark;
+        let b = self.constant(present as i32).cell;
+        let op = Comparison::Equal;
+        self.emit(Op::JumpIf { op, a, b, to: to.0 });
+    }
+
+    /// Emits `f` for each slot, with its number as the bound variable's value.
+    fn slots(
+        &mut self,
+        id: VariableId,
+        place: &Place,
+        mut f: impl FnMut(&mut Self, Location, TypeId, Label),
+    ) {
+        let (at, ty) = self.locate(place);
+        let (capacity, element) = self.bag(ty);
+        let stride = 1 + self.sizes[element.index()];
+        for i in 0..capacity {
+            let mut slot = at.part(i * stride);
+            if at.offset.is_none() {
+                slot.len = stride;
+            }
+            let next = self.label();
+            self.known[id.index()] = Some(i as i32);
+            f(self, slot, element, next);
+            self.known[id.index()] = None;
+            self.place(next);
+        }
+    }
+
+    pub(super) fn count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
+        let dst = self.temporary();
+        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+        self.emit(Op::Copy { dst, a: zero });
+        let mut most = 0;
+        self.slots(id, place, |c, slot, _, next| {
+            most += 1;
+            c.jump_if_present(slot, false, next);
+            c.jump(claim, false, next);
+            c.emit(Op::Arithmetic {
+                op: Arithmetic::Add,
+                dst,
+                a: dst,
+                b: one,
+            });
+        });
+        Value {
+            cell: dst,
+            lo: 0,
+            hi: most,
+        }
+    }
+
+    pub(super) fn insert(&mut self, place: &Place, element: &Expr) {
+        let (at, ty) = self.locate(place);
+        let (capacity, element_type) = self.bag(ty);
+        let size = self.sizes[element_type.index()];
+        let from = match self.model.bounds(element_type) {
+            None => self.aggregate(element, element_type),
+            Some(_) => {
+                let value = self.value(element);
+                self.check(value, element_type, |m| m.spell(place));
+                Location {
+                    base: value.cell,
+                    offset: None,
+                    len: 1,
+                }
+            }
+        };
+        let end = self.label();
+        let one = self.constant(1).cell;
+        for i in 0..capacity {
+            let slot = at.part(i * (1 + size));
+            let next = self.label();
+            self.jump_if_present(slot, true, next);
+            self.store(slot, one);
+            self.copy(from, slot.part(1), size);
+            self.emit(Op::Jump { to: end.0 });
+            self.place(next);
+        }
+        let name = self.model.spell(place);
+        let why = format!("an element is added to `{name}`, which has room for {capacity}");
+        self.fail(&Violation::ill_defined(why));
+        self.place(end);
+    }
+
+    pub(super) fn remove(&mut self, place: &Place, index: &Expr) {
+        let (at, ty) = self.locate(place);
+        let slot = self.slot_at(at, ty, index, place);
+        let mark = self.temporary;
+        let present = self.load(slot);
+        self.temporary = mark;
+        self.fail_unless(present, 1, |m| {
+            let name = m.spell(place);
+            format!("an element is removed from a slot of `{name}` that has none")
+        });
+        let (_, element) = self.bag(ty);
+        self.empty(slot, element);
+    }
+
+    /// Takes the element from a slot.
+    fn empty(&mut self, slot: Location, element: TypeId) {
+        let zero = self.constant(0).cell;
+        self.store(slot, zero);
+        self.fill_at(slot.part(1), element, false);
+    }
+
+    pub(super) fn remove_where(&mut self, id: VariableId, place: &Place, claim: &Expr) {
+        self.slots(id, place, |c, slot, element, next| {
+            c.jump_if_present(slot, false, next);
+            c.jump(claim, false, next);
+            c.empty(slot, element);
+        });
+    }
+}

@@ -1,0 +1,45 @@
+//! Covers: what must be met at least once. Judged only when everything that can be reached is known;
+//! as every rule is fired again for them, they cost nothing before.
+
+use super::*;
+
+impl Search<'_> {
+    /// The first cover that nothing meets.
+    pub(super) fn covered(&mut self) -> Verdict {
+        let covers = &self.program.covers;
+        if covers.is_empty() {
+            return Verdict::Holds;
+        }
+        let mut worker = Worker::new(self.program, self.view);
+        for start in 0..self.program.starts.len() as u32 {
+            let _ = worker.machine.start(start);
+        }
+        let statements = covers.iter().any(Option::is_none);
+        for state in 0..self.store.len() {
+            if worker.machine.covered.iter().all(|&met| met) {
+                return Verdict::Holds;
+            }
+            if state % 256 == 0 && self.cancelled() {
+                return Verdict::Undecided(Reason::Interrupted);
+            }
+            worker.load(&self.store, state);
+            for (cover, entry) in covers.iter().enumerate() {
+                if let (Some(entry), false) = (*entry, worker.machine.covered[cover]) {
+                    match worker.machine.run(entry) {
+                        Ok(met) => worker.machine.covered[cover] = met,
+                        Err(fault) => {
+                            return Verdict::Broken(Broken::Fault(fault), self.path(state))
+                        }
+                    }
+                }
+            }
+            if statements {
+                let _ = worker.expand(true, |_, _| Ok(()));
+            }
+        }
+        match worker.machine.covered.iter().position(|met| !met) {
+            Some(cover) => Verdict::Broken(Broken::Uncovered(cover as u32), Path::default()),
+            None => Verdict::Holds,
+        }
+    }
+}
