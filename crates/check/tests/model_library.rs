@@ -1,0 +1,200 @@
+//! The library of Murphi models under `models/`: its first lines say what they must, and its README lists it.
+//!
+//! `UPDATE_EXPECT=1` writes the list anew from the models.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What a model says of itself.
+struct Card {
+    file: String,
+    keys: BTreeMap<String, String>,
+    /// The comment after the keys, as one line.
+    story: String,
+}
+
+const KEYS: [&str; 9] = [
+    "verdict",
+    "property",
+    "deadlock",
+    "states",
+    "orbits",
+    "steps",
+    "dialect",
+    "counted by",
+    "slow",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
+}
+
+fn cards() -> Vec<Card> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "m"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| card(path)).collect()
+}
+
+/// Fails the test where the first lines are not as `models/README.md` says.
+fn card(path: &Path) -> Card {
+    let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().peekable();
+    let mut order = Vec::new();
+    let mut keys = BTreeMap::new();
+    while let Some((key, value)) = lines
+        .peek()
+        .and_then(|line| line.strip_prefix("-- "))
+        .and_then(|line| line.split_once(": "))
+    {
+        let place = KEYS.iter().position(|known| *known == key);
+        order.push(place.unwrap_or_else(|| panic!("{file}: the keys are {KEYS:?}, not `{key}`")));
+        keys.insert(key.to_owned(), value.to_owned());
+        lines.next();
+    }
+    assert!(
+        order.windows(2).all(|w| w[0] < w[1]),
+        "{file}: keys in the order {KEYS:?}"
+    );
+    assert_eq!(
+        lines.next(),
+        Some("--"),
+        "{file}: an empty comment line after the keys"
+    );
+    let story: Vec<&str> = lines.map_while(|line| line.strip_prefix("-- ")).collect();
+    assert!(!story.is_empty(), "{file}: a story after the keys");
+    Card {
+        file,
+        keys,
+        story: story.join(" "),
+    }
+}
+
+impl Card {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).map(String::as_str)
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.get(key).map(|value| {
+            value
+                .parse()
+                .unwrap_or_else(|_| panic!("{}: `{key}` is a number", self.file))
+        })
+    }
+
+    /// The story's first sentence without what stands in parentheses.
+    fn title(&self) -> String {
+        let mut title = String::new();
+        let mut depth = 0;
+        let mut rest = self.story.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '(' => {
+                    depth += 1;
+                    title.truncate(title.trim_end().len());
+                }
+                ')' => depth -= 1,
+                '.' | ':' if depth == 0 && rest.peek().is_none_or(|next| *next == ' ') => break,
+                _ if depth == 0 => title.push(c),
+                _ => {}
+            }
+        }
+        title
+    }
+}
+
+fn listing(cards: &[Card]) -> String {
+    let mut list = String::from(
+        "| Model | What it is | Dialect | Verdict | States | Orbits |\n|---|---|---|---|---:|---:|\n",
+    );
+    for card in cards {
+        let verdict = match (card.get("property"), card.number("steps")) {
+            (Some(property), Some(steps)) => format!("violated after {steps}: {property}"),
+            _ => card.get("verdict").unwrap().to_owned(),
+        };
+        writeln!(
+            list,
+            "| [`{0}`]({0}) | {1} | {2} | {3} | {4} | {5} |",
+            card.file,
+            card.title(),
+            card.get("dialect").unwrap(),
+            verdict,
+            card.get("states").unwrap_or(""),
+            card.get("orbits").unwrap_or(""),
+        )
+        .unwrap();
+    }
+    list
+}
+
+#[test]
+fn every_model_says_what_is_expected_of_it() {
+    for card in cards() {
+        let file = &card.file;
+        let (states, orbits, steps) = (
+            card.number("states"),
+            card.number("orbits"),
+            card.number("steps"),
+        );
+        match card.get("verdict") {
+            Some("verified") => {
+                assert!(states.is_some(), "{file}: how many states");
+                assert!(
+                    steps.is_none() && card.get("property").is_none(),
+                    "{file}: nothing fails"
+                );
+                assert!(orbits <= states, "{file}: not more orbits than states");
+            }
+            Some("violated") => {
+                assert!(
+                    card.get("property").is_some() && steps.is_some(),
+                    "{file}: what fails, and when"
+                );
+                assert!(
+                    states.is_none() && orbits.is_none(),
+                    "{file}: the search ends at the failure"
+                );
+            }
+            other => panic!("{file}: the verdict is verified or violated, not {other:?}"),
+        }
+        assert!(
+            matches!(card.get("dialect"), Some("both" | "rumur" | "cmurphi")),
+            "{file}: dialect"
+        );
+        assert!(
+            matches!(card.get("counted by"), Some("rumur" | "enumerate.py")),
+            "{file}: counted by"
+        );
+        assert!(
+            matches!(card.get("deadlock"), None | Some("off" | "stuck")),
+            "{file}: deadlock"
+        );
+        assert!(
+            matches!(card.get("slow"), None | Some("yes")),
+            "{file}: slow"
+        );
+    }
+}
+
+#[test]
+fn the_readme_lists_every_model() {
+    let path = folder().join("README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let start = text.find("| Model |").expect("a table of models");
+    let kept = &text[..start];
+    let expected = format!("{kept}{}", listing(&cards()));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, expected).unwrap();
+        return;
+    }
+    assert!(
+        text == expected,
+        "models/README.md is not what the models say; UPDATE_EXPECT=1 writes it anew"
+    );
+}

@@ -1,0 +1,344 @@
+-- verdict: verified
+-- states: 46020
+-- orbits: 8172
+-- dialect: both
+-- counted by: rumur
+--
+-- MSI with a directory that blocks, three caches, one line, two values (after the textbook form of D. Lenoski and others, "The
+-- directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards to the owner, who answers
+-- the requester directly; sharers that are told to drop their copy acknowledge to the requester, who counts. The home serves
+-- the next request when the requester says that it is done. Shared copies are dropped silently; a modified line is written
+-- back, and this races with forwards. Channels hold one message per receiver and class.
+
+const
+  caches: 3;
+
+type
+  cache: scalarset(caches);
+  value: 0..1;
+  count: 0..caches;
+  -- i_s, i_m, s_m: waits for a copy, to write, to upgrade. m_i: waits for its write-back to be acknowledged; s_i, i_i: the
+  -- same after its copy was shared or taken in between.
+  state: enum { invalid, shared, modified, i_s, i_m, s_m, m_i, s_i, i_i };
+  request: enum { no_request, get_s, get_m, put_m };
+  forward: enum { no_forward, forward_s, forward_m, drop };
+  answer: enum { no_answer, data, put_done };
+  home_state: enum { h_invalid, h_shared, h_modified };
+
+var
+  line: array [cache] of record
+    state: state;
+    data: value;
+    has_data: boolean; -- in i_m and s_m: the data is there, acknowledgements may be missing
+    needed: count; -- acknowledgements announced with the data
+    got: count; -- and those that came
+  end;
+  requests: array [cache] of record
+    kind: request;
+    data: value;
+  end;
+  forwards: array [cache] of record
+    kind: forward;
+    requester: cache;
+  end;
+  answers: array [cache] of record
+    kind: answer;
+    data: value;
+    acks: count;
+  end;
+  home: record
+    state: home_state;
+    busy: boolean;
+    served: cache;
+    owner: cache;
+    sharers: array [cache] of boolean;
+    awaits_back: boolean; -- the data of a shared owner
+  end;
+  back: record
+    there: boolean;
+    data: value;
+  end;
+  done: boolean;
+  memory: value;
+  latest: value; -- what was written last, for the invariant only
+
+procedure ask(c: cache; r: request; s: state);
+begin
+  requests[c].kind := r;
+  line[c].state := s;
+end;
+
+procedure answer_data(c: cache; v: value; n: count);
+begin
+  assert answers[c].kind = no_answer "one answer at a time";
+  answers[c].kind := data;
+  answers[c].data := v;
+  answers[c].acks := n;
+end;
+
+procedure lose(c: cache);
+begin
+  undefine line[c].data;
+  line[c].has_data := false;
+end;
+
+procedure send_forward(c: cache; f: forward; r: cache);
+begin
+  assert forwards[c].kind = no_forward "one forward at a time";
+  forwards[c].kind := f;
+  forwards[c].requester := r;
+end;
+
+ruleset c: cache do
+  rule "load miss"
+    line[c].state = invalid & requests[c].kind = no_request
+  ==>
+  begin
+    ask(c, get_s, i_s);
+  end;
+
+  rule "store miss"
+    line[c].state = invalid & requests[c].kind = no_request
+  ==>
+  begin
+    ask(c, get_m, i_m);
+  end;
+
+  rule "upgrade"
+    line[c].state = shared & requests[c].kind = no_request
+  ==>
+  begin
+    ask(c, get_m, s_m);
+  end;
+
+  rule "drop a shared copy"
+    line[c].state = shared
+  ==>
+  begin
+    line[c].state := invalid;
+    lose(c);
+  end;
+
+  rule "write back"
+    line[c].state = modified & requests[c].kind = no_request
+  ==>
+  begin
+    requests[c].data := line[c].data;
+    ask(c, put_m, m_i);
+  end;
+
+  rule "told to drop"
+    forwards[c].kind = drop
+  ==>
+  begin
+    switch line[c].state
+    case shared:
+      line[c].state := invalid;
+      lose(c);
+    case s_m:
+      line[c].state := i_m;
+      lose(c);
+    case invalid, i_s, i_m, s_i:
+      -- It had dropped its copy silently.
+    else
+      error "told to drop in a state that cannot be";
+    end;
+    line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
+    forwards[c].kind := no_forward;
+    undefine forwards[c].requester;
+  end;
+
+  rule "told to share"
+    forwards[c].kind = forward_s & !back.there
+  ==>
+  begin
+    assert line[c].state = modified | line[c].state = m_i "only an owner is told to share";
+    answer_data(forwards[c].requester, line[c].data, 0);
+    back.there := true;
+    back.data := line[c].data;
+    if line[c].state = modified then
+      line[c].state := shared;
+    else
+      line[c].state := s_i;
+      lose(c);
+    end;
+    forwards[c].kind := no_forward;
+    undefine forwards[c].requester;
+  end;
+
+  rule "told to hand over"
+    forwards[c].kind = forward_m
+  ==>
+  begin
+    assert line[c].state = modified | line[c].state = m_i "only an owner is told to hand over";
+    answer_data(forwards[c].requester, line[c].data, 0);
+    if line[c].state = modified then line[c].state := invalid; else line[c].state := i_i; end;
+    lose(c);
+    forwards[c].kind := no_forward;
+    undefine forwards[c].requester;
+  end;
+
+  rule "data for a load"
+    answers[c].kind = data & line[c].state = i_s
+  ==>
+  begin
+    line[c].state := shared;
+    line[c].data := answers[c].data;
+    clear answers[c];
+    done := true;
+  end;
+
+  rule "data for a store"
+    answers[c].kind = data & (line[c].state = i_m | line[c].state = s_m)
+  ==>
+  begin
+    line[c].data := answers[c].data;
+    line[c].has_data := true;
+    line[c].needed := answers[c].acks;
+    clear answers[c];
+  end;
+
+  rule "all acknowledgements are there"
+    (line[c].state = i_m | line[c].state = s_m) & line[c].has_data & line[c].got = line[c].needed
+  ==>
+  begin
+    line[c].state := modified;
+    line[c].has_data := false;
+    line[c].needed := 0;
+    line[c].got := 0;
+    done := true;
+  end;
+
+  rule "write-back is acknowledged"
+    answers[c].kind = put_done
+  ==>
+  begin
+    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only who wrote back is told so";
+    line[c].state := invalid;
+    lose(c);
+    clear answers[c];
+  end;
+
+  rule "home serves a load"
+    requests[c].kind = get_s & !home.busy
+  ==>
+  begin
+    home.busy := true;
+    home.served := c;
+    if home.state = h_modified then
+      send_forward(home.owner, forward_s, c);
+      home.awaits_back := true;
+      home.sharers[home.owner] := true;
+      undefine home.owner;
+    else
+      answer_data(c, memory, 0);
+    end;
+    home.sharers[c] := true;
+    home.state := h_shared;
+    requests[c].kind := no_request;
+  end;
+
+  rule "home serves a store"
+    requests[c].kind = get_m & !home.busy
+  ==>
+  var others: count;
+  begin
+    home.busy := true;
+    home.served := c;
+    if home.state = h_modified then
+      send_forward(home.owner, forward_m, c);
+    else
+      others := 0;
+      for o: cache do
+        if o != c & home.sharers[o] then
+          send_forward(o, drop, c);
+          others := others + 1;
+        end;
+        home.sharers[o] := false;
+      end;
+      answer_data(c, memory, others);
+    end;
+    home.state := h_modified;
+    home.owner := c;
+    requests[c].kind := no_request;
+  end;
+
+  rule "home takes a write-back"
+    requests[c].kind = put_m & !home.busy & answers[c].kind = no_answer
+  ==>
+  begin
+    if home.state = h_modified & home.owner = c then
+      memory := requests[c].data;
+      home.state := h_invalid;
+      undefine home.owner;
+    else
+      home.sharers[c] := false;
+    end;
+    answers[c].kind := put_done;
+    requests[c].kind := no_request;
+    undefine requests[c].data;
+  end;
+end;
+
+rule "home takes the data of a shared owner"
+  back.there
+==>
+begin
+  memory := back.data;
+  back.there := false;
+  undefine back.data;
+  home.awaits_back := false;
+end;
+
+rule "home is done"
+  done & !home.awaits_back
+==>
+begin
+  done := false;
+  home.busy := false;
+  undefine home.served;
+end;
+
+ruleset c: cache; v: value do
+  rule "store"
+    line[c].state = modified
+  ==>
+  begin
+    line[c].data := v;
+    latest := v;
+  end;
+end;
+
+ruleset v: value do
+  startstate
+  begin
+    for c: cache do
+      line[c].state := invalid;
+      line[c].has_data := false;
+      line[c].needed := 0;
+      line[c].got := 0;
+      requests[c].kind := no_request;
+      forwards[c].kind := no_forward;
+      clear answers[c];
+      home.sharers[c] := false;
+    end;
+    home.state := h_invalid;
+    home.busy := false;
+    home.awaits_back := false;
+    back.there := false;
+    done := false;
+    memory := v;
+    latest := v;
+  end;
+end;
+
+invariant "single writer"
+  forall c: cache do
+    line[c].state = modified ->
+    forall o: cache do o != c -> line[o].state != modified & line[o].state != shared & line[o].state != s_m end
+  end;
+
+invariant "data value"
+  forall c: cache do
+    line[c].state = modified | line[c].state = shared | line[c].state = s_m -> line[c].data = latest
+  end;

@@ -1,0 +1,160 @@
+-- verdict: verified
+-- states: 2053342
+-- dialect: both
+-- counted by: rumur
+-- slow: yes
+--
+-- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
+-- multiprocessors", 1991) for machines that can only exchange. A process that leaves takes the tail away and puts it back
+-- when somebody had queued behind it; whoever came in between (the usurpers) is then linked in front of those who waited.
+-- So it is not first come first served, but still mutual exclusion. Five processes.
+-- An undefined `proc` is the null pointer.
+
+const
+  processes: 5;
+
+type
+  proc: scalarset(processes);
+  place: enum {
+    idle, exchanging, testing_before, locking, linking, spinning, critical, reading_next, taking_tail, returning_tail, awaiting_next,
+    testing_usurper, handing_over, unlocking
+  };
+
+var
+  at: array [proc] of place;
+  locked: array [proc] of boolean;
+  next: array [proc] of proc;
+  before: array [proc] of proc;
+  usurper: array [proc] of proc;
+  tail: proc;
+
+ruleset p: proc do
+  rule "clear one's node"
+    at[p] = idle
+  ==>
+  begin
+    undefine next[p];
+    at[p] := exchanging;
+  end;
+
+  rule "exchange the tail"
+    at[p] = exchanging
+  ==>
+  begin
+    if !isundefined(tail) then before[p] := tail; end;
+    tail := p;
+    at[p] := testing_before;
+  end;
+
+  rule "test whether somebody is before"
+    at[p] = testing_before
+  ==>
+  begin
+    if isundefined(before[p]) then at[p] := critical; else at[p] := locking; end;
+  end;
+
+  rule "lock one's node"
+    at[p] = locking
+  ==>
+  begin
+    locked[p] := true;
+    at[p] := linking;
+  end;
+
+  rule "link behind the one before"
+    at[p] = linking
+  ==>
+  begin
+    next[before[p]] := p;
+    undefine before[p];
+    at[p] := spinning;
+  end;
+
+  rule "spin"
+    at[p] = spinning & !locked[p]
+  ==>
+  begin
+    at[p] := critical;
+  end;
+
+  rule "leave"
+    at[p] = critical
+  ==>
+  begin
+    at[p] := reading_next;
+  end;
+
+  rule "read who is next"
+    at[p] = reading_next
+  ==>
+  begin
+    if isundefined(next[p]) then at[p] := taking_tail; else at[p] := unlocking; end;
+  end;
+
+  rule "take the tail away"
+    at[p] = taking_tail
+  ==>
+  begin
+    if tail = p then
+      at[p] := idle;
+    else
+      before[p] := tail;
+      at[p] := returning_tail;
+    end;
+    undefine tail;
+  end;
+
+  rule "put the tail back"
+    at[p] = returning_tail
+  ==>
+  begin
+    if !isundefined(tail) then usurper[p] := tail; end;
+    tail := before[p];
+    undefine before[p];
+    at[p] := awaiting_next;
+  end;
+
+  rule "wait for the next to link itself"
+    at[p] = awaiting_next & !isundefined(next[p])
+  ==>
+  begin
+    at[p] := testing_usurper;
+  end;
+
+  rule "test whether there is a usurper"
+    at[p] = testing_usurper
+  ==>
+  begin
+    if isundefined(usurper[p]) then at[p] := unlocking; else at[p] := handing_over; end;
+  end;
+
+  rule "hand the queue over to the usurper"
+    at[p] = handing_over
+  ==>
+  begin
+    next[usurper[p]] := next[p];
+    undefine usurper[p];
+    at[p] := idle;
+  end;
+
+  rule "unlock the next"
+    at[p] = unlocking
+  ==>
+  begin
+    locked[next[p]] := false;
+    at[p] := idle;
+  end;
+end;
+
+startstate
+begin
+  for p: proc do
+    at[p] := idle;
+    locked[p] := false;
+  end;
+end;
+
+invariant "mutual exclusion"
+  forall p: proc do forall q: proc do
+    at[p] = critical & at[q] = critical -> p = q
+  end end;
