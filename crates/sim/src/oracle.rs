@@ -6,6 +6,10 @@
 //! being kept, they must be current when the message is sent.
 //! At [`Level::Bytes`] each word read is also compared with a second record of all words written.
 //!
+//! *Write buffers*: a store counts when it is performed, which is after its core has put it into its write buffer.
+//! Until then a load of the same core must find it there. At [`Level::Bytes`] a second record of all words in buffers
+//! says what it has to find.
+//!
 //! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
 
 use cohkit_protocol::protocol::Right;
@@ -31,6 +35,8 @@ pub struct Oracle {
     pub level: Level,
     latest: Paged<u32>,
     words: FxHashMap<(Line, u16), u64>,
+    /// The last store of a core to a word, until it is performed.
+    buffered: FxHashMap<(u16, Line, u16), u64>,
 }
 
 impl Oracle {
@@ -40,6 +46,7 @@ impl Oracle {
             level,
             latest: Paged::new(0),
             words: FxHashMap::default(),
+            buffered: FxHashMap::default(),
         }
     }
 
@@ -59,6 +66,26 @@ impl Oracle {
             }
         }
         version
+    }
+
+    /// A core has stored a word into its write buffer.
+    pub fn buffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
+        if self.level == Level::Bytes {
+            self.buffered.insert((core, line, word), value);
+        }
+    }
+
+    /// A store from a core's write buffer has been performed.
+    pub fn unbuffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
+        let key = (core, line, word);
+        if self.buffered.get(&key) == Some(&value) {
+            self.buffered.remove(&key);
+        }
+    }
+
+    /// Whether a load that found this in its core's write buffer should have found it.
+    pub fn buffered(&self, core: u16, line: Line, word: u16, found: Option<u64>) -> bool {
+        self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == found
     }
 
     /// Number of the last write of a line; 0 before any.

@@ -5,6 +5,7 @@ use cohkit_protocol::controller::{Access, Controller, Effect, Event as Cause, St
 use cohkit_protocol::protocol::{Carries, Class, Home, MessageId, Protocol};
 use cohkit_protocol::sequence::Action;
 
+use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
@@ -140,8 +141,12 @@ const ASKED_AFTER: u64 = (1 << 16) - 1;
 /// What the kernel delivers. Numbers index pools and lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
+    /// A core makes an access, where something lies between it and its cache.
+    Core(u32),
     /// An access reaches its cache.
     Access(u32),
+    /// A core hears that a line of its write buffer has been performed.
+    Drained(u16, u16),
     /// A message reaches its receiver.
     Deliver(u32),
     /// A unit of the home may take its next input.
@@ -170,8 +175,18 @@ pub(crate) struct Pending {
     pub core: u16,
     pub cache: u8,
     pub kind: Access,
-    /// Whether it is only a hint: no core waits for it, and it ends when the right is there.
-    pub hint: bool,
+    pub purpose: Purpose,
+}
+
+/// Who waits for an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// A core.
+    Core,
+    /// Nobody: it is only a hint, and ends when the right is there.
+    Hint,
+    /// A write buffer: it stands for all stores to the line that the core's buffer has sent.
+    Drain,
 }
 
 /// What the simulator needs to know of a message kind.
@@ -201,6 +216,7 @@ pub struct Simulation {
     pub(crate) accesses: Pool<Pending>,
     pub(crate) remote: Program,
     pub(crate) home: Program,
+    pub(crate) cores: Cores,
     pub(crate) caches: Vec<Cache>,
     pub(crate) units: Vec<Unit>,
     /// Bits of a line's number that choose its slice, and those above that choose its unit.
@@ -227,7 +243,7 @@ pub struct Simulation {
     /// Whether each core has a sequence of lines of its own.
     streams: bool,
     outstanding: u32,
-    cores: u32,
+    used: u32,
     flights: u32,
 }
 
@@ -258,6 +274,12 @@ impl Simulation {
             accesses: Pool::default(),
             remote: Program::new(protocol, &protocol.remote, remotes, false)?,
             home: Program::new(protocol, &setup.home, remotes, true)?,
+            cores: Cores::new(
+                &platform.cores,
+                setup.workload.cores,
+                setup.workload.has(Access::Store),
+                protocol.line_bytes,
+            ),
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
             unit_bits: (
                 platform.home.slices.value.trailing_zeros(),
@@ -288,7 +310,7 @@ impl Simulation {
             prefetch: setup.workload.prefetch,
             streams: setup.workload.pattern != Pattern::Sequential,
             outstanding: setup.workload.outstanding,
-            cores: setup.workload.cores,
+            used: setup.workload.cores,
             flights: 0,
         })
     }
@@ -307,7 +329,7 @@ impl Simulation {
     /// As for [`Simulation::run`].
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
         for round in 0..self.outstanding {
-            for core in 0..self.cores {
+            for core in 0..self.used {
                 let core = core as u16;
                 if round == 0 && (core == 0 || self.streams) {
                     self.hint_ahead(core);
@@ -324,6 +346,8 @@ impl Simulation {
             self.counters.events += 1;
             match event {
                 Event::Access(access) => self.access(access),
+                Event::Core(access) => self.core(access),
+                Event::Drained(core, place) => self.drained_at_core(core, place),
                 Event::Deliver(message) => match self.messages[message].to {
                     HOME => self.arrive_home(message),
                     _ => self.arrive_remote(message),
@@ -357,6 +381,8 @@ impl Simulation {
         let totals = Totals {
             line_bytes: self.line_bytes,
             units: self.units.len(),
+            buffers: u64::from(self.used)
+                * (self.platform.cores.write_buffer.value / u64::from(self.line_bytes)),
             links: self.platform.link.links.value.max(1) * u64::from(self.platform.remotes),
             bytes_up: sum(&self.up, |d| d.bytes),
             bytes_down: sum(&self.down, |d| d.bytes),
@@ -387,16 +413,29 @@ impl Simulation {
             return;
         };
         self.in_flight += 1;
-        self.start(next.line, next.access, next.word, core, at, false);
+        self.start(next.line, next.access, next.word, core, at, Purpose::Core);
         if self.prefetch > 0 {
             self.hint(core, self.prefetch - 1, at);
         }
         if let Some(line) = self.traffic.write_hint() {
-            self.start(line, Access::Store, 0, core, at, true);
+            self.start(line, Access::Store, 0, core, at, Purpose::Hint);
         }
     }
 
-    fn start(&mut self, line: Line, kind: Access, word: u16, core: u16, at: Time, hint: bool) {
+    /// The cache that serves a core.
+    pub(crate) fn cache_of(&self, core: u16) -> u8 {
+        (core % u16::from(self.platform.remotes)) as u8
+    }
+
+    fn start(
+        &mut self,
+        line: Line,
+        kind: Access,
+        word: u16,
+        core: u16,
+        at: Time,
+        purpose: Purpose,
+    ) {
         let access = self.accesses.insert(Pending {
             line,
             next: u32::MAX,
@@ -404,10 +443,13 @@ impl Simulation {
             issued: at,
             word: word % self.data.words(),
             core,
-            cache: (core % u16::from(self.platform.remotes)) as u8,
+            cache: self.cache_of(core),
             kind,
-            hint,
+            purpose,
         });
+        if purpose == Purpose::Core && self.private() {
+            return self.queue.push(at, Event::Core(access));
+        }
         let reaches = at + self.platform.cache.request.value;
         self.queue.push(reaches, Event::Access(access));
     }
@@ -415,7 +457,7 @@ impl Simulation {
     /// A hint to read the line that a core is given so many accesses after its next one.
     fn hint(&mut self, core: u16, ahead: u32, at: Time) {
         if let Some(line) = self.traffic.ahead(core, ahead) {
-            self.start(line, Access::Load, 0, core, at, true);
+            self.start(line, Access::Load, 0, core, at, Purpose::Hint);
         }
     }
 
@@ -430,20 +472,23 @@ impl Simulation {
     #[inline]
     pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
-        if access.hint {
+        if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
             return;
         }
         let cache = &self.platform.cache;
         let back = if hit { &cache.hit } else { &cache.fill };
         let done = self.now + back.value;
+        if access.purpose == Purpose::Drain {
+            return self.drained(&access, hit, performed, done);
+        }
         self.in_flight -= 1;
         self.progress = self.now;
         if performed {
             self.counters.performed += 1;
             self.counters.hits += u64::from(hit);
             self.counters.latency.record(done - access.issued);
-            self.counters.end = done;
+            self.counters.end = self.counters.end.max(done);
         } else {
             self.counters.skipped += 1;
         }
@@ -580,7 +625,11 @@ impl Simulation {
         }
         let mut waits = Vec::new();
         let mut culprit: Option<(Time, Line)> = None;
-        for (_, access) in self.accesses.iter().filter(|(_, access)| !access.hint) {
+        for (_, access) in self
+            .accesses
+            .iter()
+            .filter(|(_, access)| access.purpose != Purpose::Hint)
+        {
             if culprit.is_none_or(|oldest| (access.issued, access.line) < oldest) {
                 culprit = Some((access.issued, access.line));
             }
@@ -602,7 +651,7 @@ impl Simulation {
             let words = self.remote.words(configuration);
             let agent = self.agent_name(remote);
             let accesses = self.accesses.iter().filter(|(_, access)| {
-                !access.hint && access.line == line && access.cache == remote
+                access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
             let mut sentence = format!("{agent} is in {words}");
@@ -735,8 +784,9 @@ fn check(setup: &Setup) -> Result<(), String> {
         platform.lines.into(),
     )?;
     within("cores", workload.cores.into(), 1, 4096)?;
+    platform.cores.check(setup.protocol.line_bytes)?;
     within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
-    if workload.mix.iter().all(|&(_, weight)| weight == 0) {
+    if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
         return Err("a workload needs at least one access with a weight".into());
     }
     Ok(())

@@ -97,6 +97,8 @@ pub enum Stall {
     WaitingFull,
     /// A message found no room at its receiver for one more of its circuit.
     NoCredit,
+    /// A store found its core's write buffer full.
+    WriteBuffer,
 }
 
 /// What is counted during a run.
@@ -108,6 +110,18 @@ pub struct Counters {
     pub performed: u64,
     /// Of these, how many were performed when they reached the cache.
     pub hits: u64,
+    /// Loads performed in the L1 of their core, and loads that did not find their line there.
+    pub l1_hits: u64,
+    /// See [`Counters::l1_hits`].
+    pub l1_misses: u64,
+    /// Loads that found their word in the write buffer of their core.
+    pub forwarded: u64,
+    /// Stores that joined others in a write buffer.
+    pub coalesced: u64,
+    /// Time that stores waited for a write buffer, summed.
+    pub buffer_waited: Time,
+    /// Time that lines were in write buffers, summed.
+    pub buffered: Time,
     /// Accesses that the protocol has no row for.
     pub skipped: u64,
     /// Lines brought by prefetch hints.
@@ -115,7 +129,7 @@ pub struct Counters {
     /// Messages sent, by kind.
     pub messages: Vec<u64>,
     /// Occasions of waiting, by [`Stall`].
-    pub stalls: [u64; 5],
+    pub stalls: [u64; 6],
     /// Time that units were occupied, summed.
     pub occupied: Time,
     /// Local operations acknowledged and refused.
@@ -163,6 +177,8 @@ impl Statistics {
 pub(crate) struct Totals {
     pub line_bytes: u32,
     pub units: usize,
+    /// Lines that the write buffers of all cores hold.
+    pub buffers: u64,
     pub links: u64,
     pub bytes_up: u64,
     pub bytes_down: u64,
@@ -208,12 +224,53 @@ impl Counters {
             "accesses performed at the moment they reached the cache",
             self.hits as f64,
         );
+        let before = self.l1_hits + self.forwarded;
+        put(
+            "hit_ratio",
+            "share of the accesses performed in the cache that were performed at the moment they reached it",
+            share(self.hits as f64, (self.performed - before) as f64),
+        );
+        put(
+            "l1_hits",
+            "loads performed in the L1 of their core; 0 without L1",
+            self.l1_hits as f64,
+        );
+        put(
+            "l1_hit_ratio",
+            "share of the loads that reached the L1 of their core that were performed there",
+            share(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
+        );
+        put(
+            "loads_forwarded",
+            "loads performed with what the write buffer of their core held",
+            self.forwarded as f64,
+        );
+        put(
+            "stores_coalesced",
+            "stores that joined others to the same line in the write buffer of their core",
+            self.coalesced as f64,
+        );
+        put(
+            "write_buffer_occupancy",
+            "share of the simulated time that a line of a write buffer was in use, mean over lines and cores in use",
+            share(self.buffered as f64, totals.buffers as f64 * self.end as f64),
+        );
+        put(
+            "write_buffer_wait_ns",
+            "time that stores waited for room in the write buffer of their core, summed over stores",
+            nanoseconds(self.buffer_waited),
+        );
+        put(
+            "stalls_write_buffer",
+            "times a store found the write buffer of its core full",
+            self.stalls[Stall::WriteBuffer as usize] as f64,
+        );
         put(
             "prefetches",
             "lines brought by prefetch hints",
             self.prefetched as f64,
         );
-        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when performed in the cache; prefetch hints not counted", self.latency.mean() / 1000.0);
+        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", self.latency.mean() / 1000.0);
         put(
             "latency_p50_ns",
             "the time that half of all accesses do not exceed, to 1.6 %",

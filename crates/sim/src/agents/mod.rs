@@ -1,5 +1,6 @@
 //! Caches and homes: agents that execute controllers.
 
+pub(crate) mod core;
 pub mod device;
 pub mod home;
 pub mod program;

@@ -11,7 +11,7 @@ use crate::explain::FailureKind;
 use crate::message::{Line, Message, HOME};
 use crate::oracle::compatible;
 use crate::platform;
-use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
 const NONE: u32 = u32::MAX;
@@ -208,7 +208,7 @@ impl Simulation {
             Access::Store | Access::WriteLine | Access::WritePartial => Right::Write,
             Access::Evict | Access::Demote | Access::Clean => Right::None,
         };
-        if access.hint && before.right >= enough {
+        if access.purpose == Purpose::Hint && before.right >= enough {
             return Attempt::Performed;
         }
         let input = Self::local_input(&self.remote, Event::Access(access.kind), cache);
@@ -255,7 +255,10 @@ impl Simulation {
         let access = self.accesses[index];
         match access.kind {
             Access::Load | Access::ReadOnce => {
-                self.check_load(access.cache, line, entry.copy, access.word)
+                self.check_load(access.cache, line, entry.copy, access.word);
+                if access.kind == Access::Load && self.private() {
+                    self.fill_l1(&access, entry.copy);
+                }
             }
             Access::WriteLine => {
                 let version = self.oracle.write(line, 0..self.data.words(), access.value);
@@ -263,19 +266,30 @@ impl Simulation {
                 self.data.stamp(copy, version);
                 self.data.release(entry.copy);
                 entry.copy = copy;
+                self.leave_l1s(access.cache, line, Some((access.core, copy)));
             }
-            _ => entry.copy = self.write_word(line, entry.copy, access.word, access.value),
+            _ => {
+                entry.copy = self.write(&access, entry.copy);
+                self.leave_l1s(access.cache, line, Some((access.core, entry.copy)));
+            }
         }
     }
 
-    fn write_word(&mut self, line: Line, copy: Copy, word: u16, value: u64) -> Copy {
+    /// Performs a store, or all that the access stands for, in a copy of the line.
+    fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
+        if access.purpose == Purpose::Drain {
+            return self.write_buffered(access, copy);
+        }
+        let Pending {
+            line, word, value, ..
+        } = *access;
         let version = self.oracle.write(line, word..word + 1, value);
         self.data.write_word(line, copy, word, value, version)
     }
 
     /// A load is performed with these bytes now.
     #[inline]
-    fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
+    pub(crate) fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
         if !self.oracle.current(line, version) || !self.oracle.word(line, word, value()) {
@@ -503,6 +517,10 @@ impl Simulation {
         if after.right > before.right {
             self.check_rights(cache, line, after.right);
         }
+        // What an L1 has is what the cache may read: not beyond its right, nor across new bytes.
+        if self.private() && (after.right == Right::None || carries) {
+            self.leave_l1s(cache, line, None);
+        }
         if self.traced(line) {
             let state = self.remote.words(entry.configuration);
             self.note(cache as usize, false, Action::Becomes { state });
@@ -520,7 +538,7 @@ impl Simulation {
             // That these bytes are the last written was checked when they were sent.
             (Access::Load | Access::ReadOnce, Some(_)) => {}
             (Access::Store, Some(copy)) => {
-                *brought = Some(self.write_word(line, copy, access.word, access.value));
+                *brought = Some(self.write(&access, copy));
             }
             (Access::WriteLine | Access::WritePartial, _) => {}
             _ => self.meaningless(cache, line, entry.configuration, "`done` without bytes"),

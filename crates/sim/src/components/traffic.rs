@@ -40,6 +40,12 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Whether accesses of this kind are among those to choose from.
+    pub fn has(&self, access: Access) -> bool {
+        let mut mix = self.mix.iter();
+        mix.any(|&(kind, weight)| kind == access && weight > 0)
+    }
+
     /// One access to every line of a region.
     pub fn pass(
         pattern: Pattern,

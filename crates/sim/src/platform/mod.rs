@@ -36,6 +36,9 @@ impl Limit {
             "cores.used" | "cores.outstanding" => (1, 4096, false),
             "cores.chunked" => (0, 1, false),
             "cores.prefetch" => (0, 4096, false),
+            "cores.write_buffer" => (0, 1 << 20, false),
+            "cores.l1" => (0, 1 << 24, false),
+            "cores.l1_ways" => (1, 16, false),
             "cache.sets" => (1, 1 << 24, true),
             "cache.ways" => (1, 16, false),
             "cache.hashed" => (0, 1, false),
@@ -130,6 +133,42 @@ pub struct Cores {
     pub prefetch: Quantity,
     /// From an access's being done at its core to the issue of the next, picoseconds.
     pub work: Quantity,
+    /// Lines that a core's write buffer holds, in bytes; 0 for none, so that a core waits for its stores.
+    pub write_buffer: Quantity,
+    /// Size of a core's own write-through cache; 0 for none.
+    pub l1: Quantity,
+    /// Its ways, 1 to 16.
+    pub l1_ways: Quantity,
+    /// From a core's load to its data in the L1 or the write buffer, picoseconds.
+    pub l1_hit: Quantity,
+}
+
+impl Cores {
+    /// Sets of a core's L1 for lines of this size; 0 without one.
+    pub(crate) fn l1_sets(&self, line_bytes: u32) -> u64 {
+        self.l1.value / (self.l1_ways.value.max(1) * u64::from(line_bytes))
+    }
+
+    /// Refuses sizes that fit no lines of this size.
+    pub(crate) fn check(&self, line_bytes: u32) -> Result<(), String> {
+        let line = u64::from(line_bytes);
+        let size = |value| units::show(value, Unit::Bytes);
+        if self.write_buffer.value % line != 0 {
+            let (line, value) = (size(line), size(self.write_buffer.value));
+            return Err(format!(
+                "cores.write_buffer must be whole lines of {line}, not {value}"
+            ));
+        }
+        let sets = self.l1_sets(line_bytes);
+        let whole = sets * self.l1_ways.value * line == self.l1.value;
+        if self.l1.value > 0 && !(whole && sets.is_power_of_two()) {
+            let (set, value) = (size(self.l1_ways.value * line), size(self.l1.value));
+            return Err(format!(
+                "cores.l1 must be 0B or a power of two times {set}, not {value}"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// A shared cache and the way between it and its cores.
@@ -353,6 +392,10 @@ impl Platform {
             ("cores.outstanding", Count, &mut self.cores.outstanding),
             ("cores.prefetch", Count, &mut self.cores.prefetch),
             ("cores.work", Picoseconds, &mut self.cores.work),
+            ("cores.write_buffer", Bytes, &mut self.cores.write_buffer),
+            ("cores.l1", Bytes, &mut self.cores.l1),
+            ("cores.l1_ways", Count, &mut self.cores.l1_ways),
+            ("cores.l1_hit", Picoseconds, &mut self.cores.l1_hit),
             ("cache.sets", Count, &mut self.cache.sets),
             ("cache.ways", Count, &mut self.cache.ways),
             ("cache.hashed", Count, &mut self.cache.hashed),
@@ -406,6 +449,10 @@ impl Platform {
                 outstanding: test(3),
                 prefetch: test(0),
                 work: test(0),
+                write_buffer: test(0),
+                l1: test(0),
+                l1_ways: test(2),
+                l1_hit: test(NANOSECOND),
             },
             cache: Cache {
                 sets: test(2),

@@ -319,7 +319,7 @@ mod tests {
         let text = TEXT
             .replace("remotes = 1", "remotes = 0")
             .replace("\"3.1ns\"", "\"3.1\"")
-            .replace("ways =", "wasy =");
+            .replace("\nways =", "\nwasy =");
         let messages: Vec<String> = read(&text)
             .unwrap_err()
             .into_iter()

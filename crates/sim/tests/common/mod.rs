@@ -82,10 +82,17 @@ pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, Stri
         pause: 300 * NANOSECOND,
         seed,
     };
+    let mut platform = Platform::torture(remotes);
+    // Every second group of three seeds has something between the cores and their caches.
+    let line = u64::from(protocol.line_bytes);
+    if seed / 3 % 2 == 1 {
+        platform.cores.write_buffer.value = 2 * line;
+        platform.cores.l1.value = 4 * line;
+    }
     Ok(Setup {
         device,
         seed,
         oracle: Level::Bytes,
-        ..Setup::new(protocol, Platform::torture(remotes), workload)?
+        ..Setup::new(protocol, platform, workload)?
     })
 }

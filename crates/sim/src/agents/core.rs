@@ -1,0 +1,389 @@
+//! What lies between a core and its shared cache: a write buffer, and a small write-through cache (L1).
+//!
+//! Neither executes a controller: to the protocol, the shared cache is the caching agent.
+//! A store is done for its core when the write buffer has it, and is performed, in coherence order, when the
+//! shared cache performs it. Stores to a line that the buffer has not yet sent to the shared cache join;
+//! a line that is on its way there makes later stores to it wait, so that they are performed in order.
+//! A load finds its own core's latest store in the buffer. The L1 holds copies of lines that the shared cache
+//! may read; it loses them, at once, when the shared cache loses that right or another core's store is performed.
+
+use cohkit_protocol::controller::Access;
+use rustc_hash::FxHashMap;
+
+use crate::components::tags::{Slot, Tags};
+use crate::data::Copy;
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::message::Line;
+use crate::platform;
+use crate::simulation::{Event, Pending, Purpose, Simulation};
+use crate::statistics::Stall;
+
+/// A core's write buffer and L1.
+pub(crate) struct Core {
+    buffer: Vec<Buffered>,
+    /// Accesses that wait for the write buffer, in order of arrival.
+    waiting: Vec<u32>,
+    l1: Option<L1>,
+}
+
+/// A line in a write buffer.
+#[derive(Clone, Default)]
+struct Buffered {
+    stage: Stage,
+    line: Line,
+    /// The latest value of each word stored.
+    words: Vec<(u16, u64)>,
+    /// Stores that it stands for.
+    stores: u64,
+    /// When it was taken into use.
+    since: Time,
+}
+
+/// How far a line in a write buffer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    /// There is none.
+    #[default]
+    Free,
+    /// It waits for an earlier one of the same line.
+    Held,
+    /// It is on its way to the shared cache.
+    Sent,
+    /// It has been performed, which the core has not heard yet.
+    Performed,
+}
+
+impl Stage {
+    /// Whether its stores are still to be performed.
+    fn pending(self) -> bool {
+        matches!(self, Stage::Held | Stage::Sent)
+    }
+}
+
+/// A private cache that stores write through.
+struct L1 {
+    tags: Tags,
+    copies: Vec<Copy>,
+}
+
+/// All cores of a machine, where they have something between them and their caches.
+#[derive(Default)]
+pub(crate) struct Cores {
+    pub cores: Vec<Core>,
+    /// How many L1s before a cache have a line.
+    holders: FxHashMap<(u8, Line), u32>,
+}
+
+impl Cores {
+    /// Idle cores; none if nothing lies between them and their caches, or the workload never needs it.
+    pub fn new(cores: &platform::Cores, used: u32, stores: bool, line_bytes: u32) -> Cores {
+        let entries = (cores.write_buffer.value / u64::from(line_bytes)) as usize;
+        let sets = cores.l1_sets(line_bytes);
+        if sets == 0 && !(stores && entries > 0) {
+            return Cores::default();
+        }
+        let core = |_| Core {
+            buffer: vec![Buffered::default(); entries],
+            waiting: Vec::new(),
+            l1: (sets > 0).then(|| {
+                let tags = Tags::new(sets as u32, cores.l1_ways.value as u32, false);
+                L1 {
+                    copies: vec![Copy::UNTOUCHED; tags.slots()],
+                    tags,
+                }
+            }),
+        };
+        Cores {
+            cores: (0..used).map(core).collect(),
+            holders: FxHashMap::default(),
+        }
+    }
+}
+
+impl Core {
+    /// The latest value of a word that is still to be performed.
+    fn stored(&self, line: Line, word: u16) -> Option<u64> {
+        // A held line is later than a sent one.
+        let value = |stage: Stage| {
+            let mut lines = self.buffer.iter();
+            let found = lines.find(|entry| entry.stage == stage && entry.line == line)?;
+            let (_, value) = found.words.iter().find(|&&(stored, _)| stored == word)?;
+            Some(*value)
+        };
+        value(Stage::Held).or_else(|| value(Stage::Sent))
+    }
+
+    /// Whether stores to a line are still to be performed.
+    fn buffers(&self, line: Line) -> bool {
+        let mut lines = self.buffer.iter();
+        lines.any(|entry| entry.stage.pending() && entry.line == line)
+    }
+
+    fn find(&self, line: Line, stage: Stage) -> Option<usize> {
+        let mut lines = self.buffer.iter();
+        lines.position(|entry| entry.stage == stage && entry.line == line)
+    }
+}
+
+impl Simulation {
+    /// Whether loads and stores meet something before their cache.
+    #[inline]
+    pub(crate) fn private(&self) -> bool {
+        !self.cores.cores.is_empty()
+    }
+
+    /// A core makes an access.
+    pub(crate) fn core(&mut self, index: u32) {
+        let access = self.accesses[index];
+        let core = &self.cores.cores[usize::from(access.core)];
+        match access.kind {
+            Access::Load => self.load(index, &access),
+            Access::Store if !core.buffer.is_empty() => self.store_into_buffer(index, &access),
+            // The order of a core's accesses to one line is kept.
+            _ if core.buffers(access.line) => {
+                let core = &mut self.cores.cores[usize::from(access.core)];
+                core.waiting.push(index);
+            }
+            _ => self.reach(index),
+        }
+    }
+
+    /// An access goes on to its cache.
+    fn reach(&mut self, index: u32) {
+        let reaches = self.now + self.platform.cache.request.value;
+        self.queue.push(reaches, Event::Access(index));
+    }
+
+    fn load(&mut self, index: u32, access: &Pending) {
+        let Pending { line, word, .. } = *access;
+        let number = usize::from(access.core);
+        let stored = self.cores.cores[number].stored(line, word);
+        if !self.oracle.buffered(access.core, line, word, stored) {
+            let text = format!("core {} does not see its own last store", access.core);
+            self.fail(FailureKind::DataValue, line, text);
+        }
+        if stored.is_some() {
+            self.counters.forwarded += 1;
+            return self.done_at_core(index);
+        }
+        let Some(l1) = &mut self.cores.cores[number].l1 else {
+            return self.reach(index);
+        };
+        let Some(slot) = l1.tags.find(line) else {
+            self.counters.l1_misses += 1;
+            return self.reach(index);
+        };
+        l1.tags.touch(slot);
+        let copy = l1.copies[slot as usize];
+        self.counters.l1_hits += 1;
+        self.check_load(access.cache, line, copy, word);
+        self.done_at_core(index);
+    }
+
+    /// A load is performed before its cache.
+    fn done_at_core(&mut self, index: u32) {
+        let access = self.accesses.remove(index);
+        let done = self.now + self.platform.cores.l1_hit.value;
+        self.in_flight -= 1;
+        self.counters.performed += 1;
+        self.counters.end = self.counters.end.max(done);
+        self.goes_on(&access, done);
+    }
+
+    /// An access is done for its core at a time not before now.
+    fn goes_on(&mut self, access: &Pending, done: Time) {
+        self.progress = self.now;
+        self.counters.latency.record(done - access.issued);
+        self.issue(access.core, done + self.platform.cores.work.value);
+    }
+
+    fn store_into_buffer(&mut self, index: u32, access: &Pending) {
+        let Pending { line, word, .. } = *access;
+        let number = usize::from(access.core);
+        let core = &mut self.cores.cores[number];
+        let place = match core.find(line, Stage::Held) {
+            Some(place) => {
+                self.counters.coalesced += 1;
+                place
+            }
+            None => {
+                let free = |entry: &Buffered| entry.stage == Stage::Free;
+                let Some(place) = core.buffer.iter().position(free) else {
+                    self.counters.stall(Stall::WriteBuffer);
+                    core.waiting.push(index);
+                    return;
+                };
+                let stage = match core.find(line, Stage::Sent) {
+                    Some(_) => Stage::Held,
+                    None => Stage::Sent,
+                };
+                let entry = &mut core.buffer[place];
+                entry.words.clear();
+                (entry.stage, entry.line) = (stage, line);
+                (entry.stores, entry.since) = (0, self.now);
+                if stage == Stage::Sent {
+                    self.drain(access.core, access.cache, line);
+                }
+                place
+            }
+        };
+        let entry = &mut self.cores.cores[number].buffer[place];
+        entry.stores += 1;
+        match entry.words.iter_mut().find(|(stored, _)| *stored == word) {
+            Some((_, value)) => *value = access.value,
+            None => entry.words.push((word, access.value)),
+        }
+        self.oracle.buffer(access.core, line, word, access.value);
+        self.counters.buffer_waited += self.now - access.issued;
+        let access = self.accesses.remove(index);
+        self.goes_on(&access, self.now);
+    }
+
+    /// Sends the stores to a line to the shared cache.
+    fn drain(&mut self, core: u16, cache: u8, line: Line) {
+        let index = self.accesses.insert(Pending {
+            line,
+            next: u32::MAX,
+            value: 0,
+            issued: self.now,
+            word: 0,
+            core,
+            cache,
+            kind: Access::Store,
+            purpose: Purpose::Drain,
+        });
+        self.reach(index);
+    }
+
+    /// Performs buffered stores to a line in a copy of it.
+    pub(crate) fn write_buffered(&mut self, access: &Pending, mut copy: Copy) -> Copy {
+        let core = &mut self.cores.cores[usize::from(access.core)];
+        let Some(place) = core.find(access.line, Stage::Sent) else {
+            return copy;
+        };
+        let words = std::mem::take(&mut core.buffer[place].words);
+        for &(word, value) in &words {
+            let version = self.oracle.write(access.line, word..word + 1, value);
+            copy = self
+                .data
+                .write_word(access.line, copy, word, value, version);
+            self.oracle.unbuffer(access.core, access.line, word, value);
+        }
+        self.cores.cores[usize::from(access.core)].buffer[place].words = words;
+        copy
+    }
+
+    /// A shared cache is done with buffered stores; their core hears of it at a time not before now.
+    pub(crate) fn drained(&mut self, access: &Pending, hit: bool, performed: bool, done: Time) {
+        let core = &mut self.cores.cores[usize::from(access.core)];
+        let Some(place) = core.find(access.line, Stage::Sent) else {
+            return;
+        };
+        let entry = &mut core.buffer[place];
+        entry.stage = Stage::Performed;
+        let stores = entry.stores;
+        self.in_flight -= stores;
+        self.progress = self.now;
+        if performed {
+            self.counters.performed += stores;
+            self.counters.hits += if hit { stores } else { 0 };
+            self.counters.end = self.counters.end.max(done);
+        } else {
+            self.counters.skipped += stores;
+        }
+        self.queue
+            .push(done, Event::Drained(access.core, place as u16));
+    }
+
+    /// A core hears that buffered stores have been performed.
+    pub(crate) fn drained_at_core(&mut self, number: u16, place: u16) {
+        let cache = self.cache_of(number);
+        let core = &mut self.cores.cores[usize::from(number)];
+        let entry = &mut core.buffer[usize::from(place)];
+        let line = entry.line;
+        self.counters.buffered += self.now - entry.since;
+        entry.stage = Stage::Free;
+        if let (Some(held), None) = (core.find(line, Stage::Held), core.find(line, Stage::Sent)) {
+            core.buffer[held].stage = Stage::Sent;
+            self.drain(number, cache, line);
+        }
+        let core = &mut self.cores.cores[usize::from(number)];
+        for index in std::mem::take(&mut core.waiting) {
+            self.core(index);
+        }
+    }
+
+    /// A core's load has been performed in its shared cache: its L1 gets the line.
+    pub(crate) fn fill_l1(&mut self, access: &Pending, copy: Copy) {
+        let (line, cache) = (access.line, access.cache);
+        let Some(core) = self.cores.cores.get_mut(usize::from(access.core)) else {
+            return;
+        };
+        let Some(l1) = &mut core.l1 else {
+            return;
+        };
+        let slot = match (l1.tags.find(line), l1.tags.vacancy(line)) {
+            // The line may have come with another access meanwhile, and is the same.
+            (Some(_), _) => return,
+            (None, Some(slot)) => slot,
+            (None, None) => {
+                let Some(slot) = l1.tags.candidates(line).next() else {
+                    return;
+                };
+                if let Some(old) = l1.tags.line(slot) {
+                    self.data.release(l1.copies[slot as usize]);
+                    l1.tags.clear(slot);
+                    held_by_one_fewer(&mut self.cores.holders, (cache, old));
+                }
+                slot
+            }
+        };
+        l1.tags.put(slot, line);
+        l1.copies[slot as usize] = self.data.share(copy);
+        *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
+    }
+
+    /// A cache's line has been written, or may not be read any longer: L1s lose it.
+    /// That of the core which wrote gets what it has written.
+    pub(crate) fn leave_l1s(&mut self, cache: u8, line: Line, written: Option<(u16, Copy)>) {
+        let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
+            return;
+        };
+        let remotes = usize::from(self.platform.remotes);
+        let its = (usize::from(cache)..self.cores.cores.len()).step_by(remotes);
+        for number in its {
+            let Some(l1) = &mut self.cores.cores[number].l1 else {
+                continue;
+            };
+            let Some(slot) = l1.tags.find(line) else {
+                continue;
+            };
+            let slot: Slot = slot;
+            self.data.release(l1.copies[slot as usize]);
+            match written {
+                Some((core, copy)) if usize::from(core) == number => {
+                    l1.copies[slot as usize] = self.data.share(copy);
+                    self.cores.holders.insert((cache, line), 1);
+                }
+                _ => {
+                    l1.copies[slot as usize] = Copy::UNTOUCHED;
+                    l1.tags.clear(slot);
+                }
+            }
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+}
+
+fn held_by_one_fewer(holders: &mut FxHashMap<(u8, Line), u32>, key: (u8, Line)) {
+    if let Some(count) = holders.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            holders.remove(&key);
+        }
+    }
+}
