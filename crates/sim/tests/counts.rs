@@ -153,27 +153,6 @@ fn a_changed_row_changes_the_run() {
     assert_eq!(up as u64, u64::from(LINES) * 8 + victims * (8 + 128));
 }
 
-/// The latency of one access at a time is the sum of its components.
-#[test]
-fn the_latency_of_one_access_is_a_sum() {
-    let platform = Platform::shipped("enzian-dc-bram").unwrap();
-    let workload = Workload::pass(Pattern::Sequential, Access::Load, 1000, 1, 1);
-    let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();
-    let statistics = run(&setup).unwrap();
-    let (cache, link, home) = (&platform.cache, &platform.link, &platform.home);
-    let cohkit_sim::platform::Memory::Bram(bram) = &platform.memory else {
-        panic!("it is a BRAM")
-    };
-    let memory = bram.latency.value.max(bram.bandwidth.time_of(128));
-    let sum = cache.request.value
-        + (link.bandwidth.time_of(8) + link.latency.value)
-        + (home.latency.value + home.memory_path.value + memory)
-        + home.latency.value
-        + (link.bandwidth.time_of(8 + 128) + link.latency.value)
-        + cache.fill.value;
-    assert_eq!(statistics.get("latency_mean_ns"), Some(sum as f64 / 1000.0));
-}
-
 #[test]
 fn senseless_setups_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Setup)| {

@@ -1,11 +1,11 @@
-//! Read latencies of one access at a time, beside the published ones. These are calibration:
+//! Read latencies of one access at a time: sums of named parts, beside the published ones. These are calibration:
 //! platform values were chosen so that they come out, and no value serves one figure alone.
 
 mod common;
 
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Platform, Unit};
 use cohkit_sim::simulation::{run, Setup};
 
 /// CCKit, table 2, in nanoseconds: sequential and random.
@@ -32,6 +32,61 @@ fn latencies_are_within_five_percent() {
                 error * 100.0
             );
             assert!(error.abs() < 0.05, "{name}, {pattern:?}: {ours}");
+        }
+    }
+}
+
+fn sum(platform: &Platform) -> u64 {
+    let parts = common::read_latency(platform, 128);
+    parts.iter().map(|part| part.1).sum()
+}
+
+/// Without victims on the way, every access takes exactly as long as the parts together.
+#[test]
+fn latencies_are_the_sums_of_their_parts() {
+    for name in Platform::shipped_names() {
+        let platform = Platform::shipped(name).unwrap();
+        for pattern in [Pattern::Sequential, Pattern::Chunked, Pattern::Random] {
+            let mut workload = Workload::pass(pattern, Access::Load, 1 << 23, 1, 1);
+            workload.accesses = 5_000;
+            let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();
+            let statistics = run(&setup).unwrap();
+            assert_eq!(statistics.get("hits"), Some(0.0), "{name}, {pattern:?}");
+            for latency in ["latency_mean_ns", "latency_max_ns"] {
+                let ours = (statistics.get(latency).unwrap() * 1000.0).round();
+                let parts = sum(&platform);
+                assert_eq!(ours as u64, parts, "{name}, {pattern:?}: {latency}");
+            }
+        }
+    }
+}
+
+/// A change of any part's quantity changes the latency by as much as it changes the sum; no other quantity does.
+#[test]
+fn no_part_is_left_out() {
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 200, 1, 1);
+    let blank = Platform::torture(1);
+    let blank = Setup::new(common::protocol("eci"), blank, workload).unwrap();
+    let latency = |platform: &Platform| {
+        let mut setup = blank.clone();
+        setup.platform = platform.clone();
+        (run(&setup).unwrap().get("latency_mean_ns").unwrap() * 1000.0).round() as u64
+    };
+    for name in Platform::shipped_names() {
+        let shipped = Platform::shipped(name).unwrap();
+        let parts = common::read_latency(&shipped, 128);
+        for (name, unit, _) in shipped.clone().quantities() {
+            let mut platform = shipped.clone();
+            let mut all = platform.quantities();
+            let quantity = all.iter_mut().find(|other| other.0 == name).unwrap();
+            quantity.2.value = match unit {
+                Unit::Picoseconds => quantity.2.value + quantity.2.value / 3,
+                Unit::BytesPerSecond => quantity.2.value / 2,
+                Unit::Bytes | Unit::Count => continue,
+            };
+            let part = parts.iter().any(|part| part.0 == name);
+            assert_eq!(sum(&platform) != sum(&shipped), part, "{name}");
+            assert_eq!(latency(&platform), sum(&platform), "{name}");
         }
     }
 }

@@ -7,9 +7,9 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::kernel::{Time, NANOSECOND};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Memory, Platform};
 use cohkit_sim::simulation::Setup;
 use std::path::PathBuf;
 
@@ -95,4 +95,48 @@ pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, Stri
         oracle: Level::Bytes,
         ..Setup::new(protocol, platform, workload)?
     })
+}
+
+/// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is
+/// open: names of quantities, with the time that each takes, in the order in which they pass.
+pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, Time)> {
+    let Platform {
+        cache, link, home, ..
+    } = platform;
+    let header = link.header_bytes.value as u32;
+    let mut parts = vec![
+        ("cache.request", cache.request.value),
+        ("link.bandwidth", link.bandwidth.time_of(header)),
+        ("link.latency", link.latency.value),
+        ("home.latency", home.latency.value),
+        ("home.memory_path", home.memory_path.value),
+    ];
+    match &platform.memory {
+        Memory::Dram(dram) => parts.extend([
+            ("dram.controller", dram.controller.value),
+            ("dram.activate", dram.activate.value),
+            ("dram.column", dram.column.value),
+            ("dram.bandwidth", dram.bandwidth.time_of(line_bytes)),
+        ]),
+        // The first bytes come while the last are still being read.
+        Memory::Bram(bram) => parts.push(
+            [
+                ("bram.bandwidth", bram.bandwidth.time_of(line_bytes)),
+                ("bram.latency", bram.latency.value),
+            ]
+            .into_iter()
+            .max_by_key(|part| part.1)
+            .unwrap(),
+        ),
+    }
+    parts.extend([
+        ("home.latency", home.latency.value),
+        (
+            "link.bandwidth",
+            link.bandwidth.time_of(header + line_bytes),
+        ),
+        ("link.latency", link.latency.value),
+        ("cache.fill", cache.fill.value),
+    ]);
+    parts
 }

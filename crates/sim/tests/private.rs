@@ -1,0 +1,183 @@
+//! Write buffers and L1s: what they do to time and messages can be worked out on paper.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup};
+use cohkit_sim::statistics::Statistics;
+use common::protocol;
+
+const LINE: u64 = 128;
+
+/// One core of Enzian, which does nothing between two accesses.
+fn one_core(access: Access, lines: u32, accesses: u64) -> Setup {
+    let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    platform.cores.work.value = 0;
+    let mut workload = Workload::pass(Pattern::Chunked, access, lines, 1, 1);
+    workload.accesses = accesses;
+    let mut setup = Setup::new(protocol("eci"), platform, workload).unwrap();
+    setup.oracle = Level::Bytes;
+    setup
+}
+
+fn get(statistics: &Statistics, names: &[&str]) -> Vec<f64> {
+    let values = names.iter().map(|name| statistics.get(name).unwrap());
+    values.collect()
+}
+
+/// 3 KiB are 24 lines: so many stores cost their core nothing, and the next one waits for the first to be performed.
+#[test]
+fn a_core_waits_for_a_full_write_buffer() {
+    let of = |stores| run(&one_core(Access::Store, stores, stores.into())).unwrap();
+    let waits = [
+        "latency_max_ns",
+        "stalls_write_buffer",
+        "write_buffer_wait_ns",
+    ];
+    let fits = of(24);
+    assert_eq!(get(&fits, &waits), [0.0, 0.0, 0.0]);
+    assert_eq!(fits.get("accesses"), Some(24.0));
+    let one_more = of(25);
+    let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    let parts = common::read_latency(&platform, LINE as u32);
+    let miss: u64 = parts.iter().map(|part| part.1).sum();
+    let miss = miss as f64 / 1000.0;
+    assert_eq!(get(&one_more, &waits), [miss, 1.0, miss]);
+    // One line is in use for the time of one miss.
+    let alone = of(1);
+    assert_eq!(
+        get(&alone, &["time_ns", "write_buffer_occupancy"]),
+        [miss, 1.0 / 24.0]
+    );
+}
+
+/// Without a write buffer each store takes as long as a load.
+#[test]
+fn without_a_write_buffer_a_core_waits_for_its_stores() {
+    let of = |access| {
+        let mut setup = one_core(access, 100, 100);
+        setup.platform.cores.write_buffer.value = 0;
+        run(&setup).unwrap().get("time_ns")
+    };
+    assert_eq!(of(Access::Store), of(Access::Load));
+}
+
+/// The first store to a line is sent at once, all later ones while it is on its way join in a second line.
+#[test]
+fn stores_to_a_line_join() {
+    let statistics = run(&one_core(Access::Store, 1, 20)).unwrap();
+    let names = [
+        "accesses",
+        "stores_coalesced",
+        "stalls_write_buffer",
+        "hits",
+    ];
+    // The second line's stores find their right in the cache.
+    assert_eq!(get(&statistics, &names), [20.0, 18.0, 0.0, 19.0]);
+    assert_eq!(statistics.sent("ReadExclusive"), Some(1));
+}
+
+/// A core that loads what it has just stored finds it in its write buffer, before it is performed.
+#[test]
+fn loads_find_their_own_stores() {
+    let mut setup = one_core(Access::Store, 1, 2000);
+    setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 1)];
+    let statistics = run(&setup).unwrap();
+    let found = statistics.get("loads_forwarded").unwrap();
+    assert!(found > 0.0);
+    let mut without = setup.clone();
+    without.platform.cores.write_buffer.value = 0;
+    let without = run(&without).unwrap();
+    assert_eq!(without.get("loads_forwarded"), Some(0.0));
+    assert_eq!(without.get("accesses"), statistics.get("accesses"));
+    assert!(without.get("time_ns") > statistics.get("time_ns"));
+}
+
+/// Ten rounds over as many lines as the L1 has: all but the first are there, and cost its hit latency.
+#[test]
+fn an_l1_serves_what_is_read_again() {
+    let mut setup = one_core(Access::Load, 16, 160);
+    setup.platform.cores.l1.value = 16 * LINE;
+    let statistics = run(&setup).unwrap();
+    let names = ["l1_hits", "l1_hit_ratio", "hits", "accesses"];
+    assert_eq!(get(&statistics, &names), [144.0, 0.9, 0.0, 160.0]);
+    assert_eq!(statistics.sent("ReadShared"), Some(16));
+    let median = |statistics: &Statistics| statistics.get("latency_p50_ns").unwrap();
+    assert!((median(&statistics) / 1.5 - 1.0).abs() < 0.016);
+    // One line more than it has, in order, and each is gone when it is wanted again.
+    let mut setup = one_core(Access::Load, 17, 170);
+    setup.platform.cores.l1.value = 16 * LINE;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(get(&statistics, &names), [0.0, 0.0, 153.0, 170.0]);
+    let hit = setup.platform.cache.request.value + setup.platform.cache.hit.value;
+    assert!((median(&statistics) * 1000.0 / hit as f64 - 1.0).abs() < 0.016);
+}
+
+/// An L1 has nothing that its shared cache has lost: with a shared cache of two lines, no line is read again in time.
+#[test]
+fn an_l1_loses_what_its_cache_loses() {
+    let mut setup = one_core(Access::Load, 8, 80);
+    setup.platform.cores.l1.value = 16 * LINE;
+    setup.platform.cache.sets.value = 1;
+    setup.platform.cache.ways.value = 2;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(statistics.get("l1_hits"), Some(0.0));
+    assert_eq!(statistics.sent("ReadShared"), Some(80));
+}
+
+/// A store takes the line from the L1s of other cores, not from the own; each load sees the last store.
+#[test]
+fn an_l1_loses_what_another_core_stores() {
+    let hits = |cores| {
+        let mut setup = one_core(Access::Load, 1, 4000);
+        setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 3)];
+        setup.workload.cores = cores;
+        setup.platform.cores.l1.value = 16 * LINE;
+        // So that loads do not find their own stores there.
+        setup.platform.cores.write_buffer.value = 0;
+        run(&setup).unwrap().get("l1_hit_ratio").unwrap()
+    };
+    assert!(hits(1) > 0.99, "{}", hits(1));
+    assert!(hits(2) < 0.9, "{}", hits(2));
+    assert!(hits(2) > 0.1, "{}", hits(2));
+}
+
+/// Where no line is read twice, an L1 changes neither messages nor time: shipped platforms have none.
+#[test]
+fn an_l1_is_of_no_use_to_one_pass() {
+    for name in Platform::shipped_names() {
+        let of = |l1| {
+            let mut platform = Platform::shipped(name).unwrap();
+            assert_eq!(platform.cores.l1.value, 0);
+            platform.cores.l1.value = l1;
+            let mut workload = Workload::pass(Pattern::Chunked, Access::Load, 200_000, 48, 1);
+            workload.prefetch = 8;
+            run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap()
+        };
+        let (without, with) = (of(0), of(32 << 10));
+        assert_eq!(with.get("l1_hits"), Some(0.0));
+        assert_eq!(with.messages, without.messages);
+        let time = with.get("time_ns").unwrap() / without.get("time_ns").unwrap();
+        assert!((time - 1.0).abs() < 0.001, "{time}");
+    }
+}
+
+#[test]
+fn sizes_that_fit_no_lines_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut Platform)| {
+        let mut setup = one_core(Access::Load, 1, 1);
+        change(&mut setup.platform);
+        run(&setup).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(&|platform| platform.cores.write_buffer.value = 100),
+        "cores.write_buffer must be whole lines of 128B, not 100B"
+    );
+    assert_eq!(
+        refused(&|platform| platform.cores.l1.value = 3 << 10),
+        "cores.l1 must be 0B or a power of two times 2KiB, not 3KiB"
+    );
+}
