@@ -153,7 +153,7 @@ impl Cores {
     pub(crate) fn check(&self, line_bytes: u32) -> Result<(), String> {
         let line = u64::from(line_bytes);
         let size = |value| units::show(value, Unit::Bytes);
-        if self.write_buffer.value % line != 0 {
+        if !self.write_buffer.value.is_multiple_of(line) {
             let (line, value) = (size(line), size(self.write_buffer.value));
             return Err(format!(
                 "cores.write_buffer must be whole lines of {line}, not {value}"
