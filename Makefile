@@ -18,7 +18,7 @@ setup: .venv/installed ## make .venv with the cohkit command and the Python pack
 	@tools/setup
 	@touch $@
 
-demo: setup ## construct the ECI home, check it, and show a counterexample of a broken variant
+demo: setup ## construct the ECI home, check it, show a counterexample of a broken variant, and run published figures
 	@tools/demo
 
 test: setup ## run every test; this is what continuous integration runs

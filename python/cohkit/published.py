@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tomllib
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from cohkit.errors import InputError
@@ -16,7 +17,7 @@ from cohkit.units import quantity
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cohkit.types import Result
 
@@ -30,12 +31,16 @@ PERCENT = "percent"
 
 
 class Ours(NamedTuple):
-    """A number of ours: its name in the experiment, value and unit, and the `key` of the published one."""
+    """A number of ours: its name in the experiment, value and unit, and the `key` of the published one.
+
+    With `parts` it is their sum.
+    """
 
     name: str
     value: float
     unit: str
     key: str
+    parts: Mapping[str, float] = MappingProxyType({})
 
 
 class Published:
@@ -63,6 +68,7 @@ class Published:
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file}: {error}") from None
         self._leaves = {key: (value, file) for key, value in _leaves(tree, "")}
+        self._asked: set[str] = set()
 
     @classmethod
     def shipped(cls) -> Published:
@@ -112,6 +118,7 @@ class Published:
                 raise InputError(f"{key} is a table, where a number is needed")
             return None
         value, file = self._leaves[key]
+        self._asked.add(file)
         if unit in (COUNT, PERCENT):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"{file}: {key}: {value!r} is no bare number, which a {unit} is")
@@ -121,6 +128,10 @@ class Published:
         except InputError as error:
             message = str(error)
             raise InputError(f"{file}: {message if message.startswith(key) else f'{key}: {message}'}") from None
+
+    def asked_of(self, file: str) -> bool:
+        """Tell whether any number of this file has been asked for."""
+        return file in self._asked
 
     def use(self, key: str) -> Use:
         """Tell what a number is used for: what the nearest table around it says, `prediction` where none does.
@@ -168,7 +179,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
 
     """
     rows: list[Result] = []
-    for name, value, unit, key in ours:
+    for name, value, unit, key, _ in ours:
         theirs = published.value(key, unit=unit)
         # Rounded so that the last bits of a division do not show.
         error = None if not theirs else round((value - theirs) / theirs, 9)

@@ -8,12 +8,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import cohkit
 from cohkit import _cohkit
 from cohkit.experiments import eci_home
+
+if TYPE_CHECKING:
+    from conftest import Command
 
 EXAMPLE_FREE = {"Error", "Protocol", "__version__", "types"}
 
@@ -40,6 +44,21 @@ def test_examples_of_the_guide_print_what_they_show(root: Path) -> None:
     runner.run(example)
     assert runner.failures == 0
     assert runner.tries == guide.count(">>> ")
+
+
+def test_shown_commands_that_are_python_print_what_is_shown(root: Path, cohkit_command: Command) -> None:
+    shown = 0
+    for document in [root / "README.md", *root.glob("docs/*.md")]:
+        blocks = re.findall(r"^```console\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+        for line, expected in re.findall(
+            r"^\$ cohkit (reproduce .*)\n((?:[^$].*\n|\n)*)", "".join(blocks), re.MULTILINE
+        ):
+            shown += 1
+            done = cohkit_command(*line.split())
+            pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.$", expected))
+            assert done.returncode == 0
+            assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{document.name}: {line}:\n{done.stdout}"
+    assert shown
 
 
 def test_the_guide_names_everything_public(root: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
@@ -33,8 +34,9 @@ def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
 
 
 def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
-    one, other = (cohkit_command("reproduce", "all", "--json").stdout for _ in range(2))
-    assert one == other
+    command = ["reproduce", "all", "--json", "--accesses", 3000]
+    one, *others = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 2, 64))
+    assert others == [one, one]
     rows = json.loads(one)
     assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
     for row in rows:
@@ -49,7 +51,7 @@ def test_without_an_experiment_they_are_listed(cohkit_command: Command) -> None:
 
 def test_what_is_not_published_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run = [Ours("speed", 12.345678, "GiB/s", "kept.speed"), Ours("messages", 8388608, COUNT, "kept.messages")]
-    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda: run))
+    monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda _: run))
     assert main(["reproduce", "mine"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
     assert rows == [["speed", "kept", "12.35", "GiB/s", "prediction"], ["messages", "kept", "8388608", "prediction"]]
@@ -84,19 +86,37 @@ def test_what_does_not_exist_is_refused_with_what_does(cohkit_command: Command) 
     assert cohkit_command("reproduce", "--help").returncode == 0
 
 
-def test_a_result_goes_to_a_file_whole_or_not_at_all(tmp_path: Path, cohkit_command: Command) -> None:
-    file = tmp_path / "rows.json"
-    file.write_text("old")
-    done = cohkit_command("reproduce", "eci-home", "--json", "--out", file)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert json.loads(file.read_text())
+def test_rows_and_plots_go_to_a_folder(tmp_path: Path, cohkit_command: Command) -> None:
+    folder = tmp_path / "new" / "out"
+    names = ["eci-home", "cckit-table2", "cckit-fig6"]
+    command = ["reproduce", *names, "--accesses", 500, "--out", folder]
+    done = cohkit_command(*command)
+    assert (done.returncode, done.stderr) == (0, "")
+    plots = ["cckit-fig6.svg", "cckit-table2.svg"]
+    assert sorted(file.name for file in folder.iterdir()) == sorted([f"{name}.json" for name in names] + plots)
+    for plot in plots:
+        assert f"\nplot: {folder / plot}\n" in done.stdout
+    written = {file.name: file.read_bytes() for file in folder.iterdir()}
+    printed = cohkit_command(*command, "--json")
+    assert [json.loads(written[f"{name}.json"]) for name in names] == [
+        [row for row in json.loads(printed.stdout) if row["experiment"] == name] for name in names
+    ]
+    assert f"plot: {folder / 'cckit-fig6.svg'}\n" in printed.stderr
+    assert written == {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert not [name for name in written if name.startswith(".")]
+
+
+def test_a_folder_that_cannot_be_written_is_found_out_before_the_work(tmp_path: Path, cohkit_command: Command) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for folder, says in [(file, "Not a directory"), (file / "below", "Not a directory"), ("/proc/none", "")]:
+        # At full size this would take long.
+        done = cohkit_command("reproduce", "cckit-fig6", "--out", folder)
+        assert (done.returncode, done.stdout) == (4, ""), folder
+        assert done.stderr.startswith("error: ")
+        assert says in done.stderr
+        assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == [file]
-    done = cohkit_command("reproduce", "eci-home", "--out", tmp_path / "none" / "rows.json")
-    assert done.returncode == 4
-    assert "No such file or directory" in done.stderr
-    full = cohkit_command("reproduce", "eci-home", "--out", "/dev/full")
-    assert full.returncode == 4
-    assert "No space left" in full.stderr
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
@@ -107,23 +127,16 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_interrupt_ends_with_its_code(tmp_path: Path) -> None:
-    work = "import time; print('ready', flush=True); time.sleep(60)"
-    script = (
-        "import sys; from cohkit.__main__ import main; from cohkit.experiments import EXPERIMENTS, Experiment\n"
-        f"EXPERIMENTS['long'] = Experiment('Long', lambda: exec({work!r}))\n"
-        "sys.exit(main(['reproduce', 'long', '--out', sys.argv[1]]))"
-    )
-    file = tmp_path / "rows"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+def test_an_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cohkit", "reproduce", "cckit-table2", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert (process.returncode, errors) == (130, "interrupted\n")
-    assert not file.exists()
+    begun = time.monotonic()
+    printed, errors = process.communicate(timeout=20)
+    assert time.monotonic() - begun < 5
+    assert (process.returncode, printed, errors) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_command_without_the_package_says_so(tmp_path: Path) -> None:

@@ -56,3 +56,5 @@ def test_it_works_in_a_bare_environment_without_rust(wheel: Path, tmp_path: Path
     assert alone(python, "-c", script) == "verified\n"
     rows = json.loads(alone(command, "reproduce", "eci-home", "--json"))
     assert rows[0]["published"] == 79
+    rows = json.loads(alone(command, "reproduce", "cckit-table2", "--accesses", 300, "--json"))
+    assert rows[0]["published"] == 268

@@ -5,25 +5,14 @@ An experiment says what is run, and which published number each of ours stands b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from cohkit.experiments import cckit_fig6, cckit_table2, eci_home
+from cohkit.experiments.experiment import Conditions, Experiment, Span
 
-from cohkit.experiments import eci_home
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cohkit.published import Ours
-
-
-class Experiment(NamedTuple):
-    """A published table or figure: what it shows, the work that gives our numbers, and what to know of them."""
-
-    title: str
-    run: Callable[[], list[Ours]]
-    note: str = ""
-
+__all__ = ["EXPERIMENTS", "Conditions", "Experiment", "Span"]
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "eci-home": Experiment(eci_home.TITLE, eci_home.run, eci_home.NOTE),
+    "eci-home": eci_home.EXPERIMENT,
+    "cckit-table2": cckit_table2.EXPERIMENT,
+    "cckit-fig6": cckit_fig6.EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

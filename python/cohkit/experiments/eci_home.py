@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cohkit.experiments.experiment import Experiment
 from cohkit.protocols import construct, parse, shipped, shipped_file
 from cohkit.published import COUNT, Ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cohkit.experiments.experiment import Conditions
     from cohkit.types import Sizes
 
-TITLE = "the home of ECI, constructed from its policy"
 BASE = "tests/construction/base.coh"
 NOTE = f"""\
 The published home has messages where ours has events, which operations of device and memory are too.
@@ -21,7 +22,7 @@ Ours also serves non-caching accesses, and offers each local operation with and 
 """
 
 
-def run() -> list[Ours]:
+def _run(_: Conditions) -> list[Ours]:
     """Construct the home for one CPU, as it is and with the states merged that no future can tell apart; and `base`."""
     home = construct(shipped("eci"))
     base = construct(parse(shipped_file(BASE), file=BASE))
@@ -33,3 +34,6 @@ def _rows(form: str, sizes: Sizes) -> Iterator[Ours]:
     yield Ours(f"states{form}", sizes["states"], COUNT, f"{published}.states")
     yield Ours(f"transitions{form}", sizes["transitions"], COUNT, f"{published}.transitions")
     yield Ours(f"events{form}", sizes["events"], COUNT, f"{published}.messages")
+
+
+EXPERIMENT = Experiment(title="the home of ECI, constructed from its policy", run=_run, note=NOTE)

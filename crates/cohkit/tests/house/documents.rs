@@ -69,6 +69,14 @@ fn shown_commands_print_what_is_shown() {
                     shown.push(line);
                 }
                 commands += 1;
+                if command.starts_with("cohkit reproduce") {
+                    // This is Python, whose tests run it.
+                    let _ = writeln!(rewritten, "{line}");
+                    for line in shown {
+                        let _ = writeln!(rewritten, "{line}");
+                    }
+                    continue;
+                }
                 let (printed, success) = shell(command);
                 // Trailing space would be invisible in the document.
                 let printed: Vec<_> = printed.lines().map(str::trim_end).collect();

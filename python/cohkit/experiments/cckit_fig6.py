@@ -1,0 +1,54 @@
+"""Throughput of reads and writes, as many as the cores can have in flight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, REGION
+from cohkit.experiments.experiment import Experiment, Measured, Point
+
+if TYPE_CHECKING:
+    from cohkit.simulator import Simulation, Workload
+    from cohkit.types import Simulation as Simulated
+
+KEY = "enzian.throughput"
+WORKLOADS: dict[str, Workload] = {
+    "sequential read": "sequential-read",
+    "random read": "random-read",
+    "sequential write": "sequential-write",
+    "random write": "random-write",
+}
+
+NOTE = f"""\
+Nothing was tuned to throughputs. Platforms say how many cores there are and how far ahead these ask for what they read.
+`--published FILE.toml` joins published ones by keys such as {KEY}.dc_ddr.sequential_read.
+"""
+
+
+def _points() -> list[Point]:
+    points = []
+    for name, (key, machine) in CONFIGURATIONS.items():
+        for words, workload in WORKLOADS.items():
+            simulation: Simulation = {
+                "platform": machine,
+                "workload": workload,
+                "region": REGION,
+                "accesses": ACCESSES,
+            }
+            points.append(Point(f"{name}, {words}", f"{KEY}.{key}.{words.replace(' ', '_')}", simulation))
+    return points
+
+
+def _throughput(result: Simulated) -> float:
+    return (result["statistics"] or {})["bandwidth_bytes_per_s"] / 2**30
+
+
+_MEASURED = Measured(_points(), "GiB/s", _throughput)
+EXPERIMENT = Experiment(
+    title="throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
+    run=_MEASURED.run,
+    note=NOTE,
+    axis="throughput (GiB/s)",
+    spans=_MEASURED.spans,
+    rerun_accesses=2**19,
+)

@@ -1,0 +1,91 @@
+"""Latencies of reads, one at a time, each as the sum of what the platform says about its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, LINE_BYTES, REGION
+from cohkit.experiments.experiment import Experiment, Measured, Point
+from cohkit.simulator import platform
+
+if TYPE_CHECKING:
+    from cohkit.simulator import Simulation, Workload
+    from cohkit.types import Simulation as Simulated
+
+KEY = "enzian.read_latency"
+PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
+# One core that waits for each line before it reads the next.
+ALONE = {"cores.used": 1, "cores.outstanding": 1, "cores.prefetch": 0}
+
+NOTE = f"""\
+A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice
+(the request, then the line from memory). No value of a platform is there for one row only.
+The platforms are fitted to {KEY}; nothing else is.
+"""
+
+
+def _points() -> list[Point]:
+    points = []
+    for name, (key, machine) in CONFIGURATIONS.items():
+        for pattern, workload in PATTERNS.items():
+            simulation: Simulation = {
+                "platform": machine,
+                "workload": workload,
+                "region": REGION,
+                "accesses": ACCESSES,
+                "set": ALONE,
+            }
+            points.append(Point(f"{name}, {pattern}", f"{KEY}.{key}.{pattern}", simulation))
+    return points
+
+
+def _latency(result: Simulated) -> float:
+    return (result["statistics"] or {})["latency_mean_ns"]
+
+
+def _parts(result: Simulated) -> dict[str, float]:
+    """Sum up the way of an average read, in ns, by the platform's quantities; what they do not explain is waiting."""
+    statistics = result["statistics"] or {}
+    values = {quantity["name"]: quantity["value"] for quantity in platform(result["platform"])["quantities"]}
+    misses = 1 - statistics["hits"] / statistics["accesses"]
+    opened = statistics["memory_row_misses"] / statistics["accesses"]
+
+    def transfer(name: str, size: int) -> float:
+        return size / values[name] * 1e9
+
+    times = {
+        "cache.request": 1.0,
+        "cache.hit": 1 - misses,
+        "cache.fill": misses,
+        "link.latency": 2 * misses,
+        "home.latency": 2 * misses,
+        "home.memory_path": misses,
+        "dram.controller": misses,
+        "dram.activate": opened,
+        "dram.column": misses,
+    }
+    parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
+    parts["link.bandwidth"] = misses * transfer("link.bandwidth", 2 * values["link.header_bytes"] + LINE_BYTES)
+    if "dram.bandwidth" in values:
+        parts["dram.bandwidth"] = misses * transfer("dram.bandwidth", LINE_BYTES)
+    else:
+        # A line is on its way while the first of its bytes is waited for.
+        name, longer = max(
+            ("bram.bandwidth", transfer("bram.bandwidth", LINE_BYTES)),
+            ("bram.latency", values["bram.latency"] / 1000),
+            key=lambda part: part[1],
+        )
+        parts[name] = misses * longer
+    order = [name for name in values if name in parts]
+    return {name: parts[name] for name in order} | {"waiting": _latency(result) - sum(parts.values())}
+
+
+_MEASURED = Measured(_points(), "ns", _latency, _parts)
+EXPERIMENT = Experiment(
+    title="latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
+    run=_MEASURED.run,
+    note=NOTE,
+    axis="read latency (ns)",
+    spans=_MEASURED.spans,
+    rerun_accesses=2**17,
+)

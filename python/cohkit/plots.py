@@ -1,0 +1,145 @@
+"""Plots of experiments: published numbers beside ours, as SVG that is the same bytes each time."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from typing import TYPE_CHECKING, Any
+
+from cohkit.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from cohkit.experiments.experiment import Span
+    from cohkit.published import Ours
+    from cohkit.types import Result
+
+_STYLE: dict[Any, Any] = {
+    # Names in the file follow from this instead of chance.
+    "svg.hashsalt": "cohkit",
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#dddddd",
+    "hatch.linewidth": 0.6,
+}
+# Told apart by lightness too (after Okabe and Ito).
+_PUBLISHED = "#b0b0b0"
+_OURS = "#0072b2"
+_PARTS = {
+    "cache": "#56b4e9",
+    "link": "#0072b2",
+    "home": "#e69f00",
+    "dram": "#009e73",
+    "bram": "#009e73",
+    "waiting": "#cc79a7",
+}
+_WORDS = {"dram": "memory", "bram": "memory"}
+_WHISKER = "within what is assumed"
+_WIDTH = 0.38
+# Below this share of a sum a part cannot be seen.
+_VISIBLE = 0.002
+
+
+def require() -> None:
+    """See whether there can be plots.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UnavailableError("plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it")
+
+
+def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], spans: Sequence[Span] = ()) -> str:
+    """Draw each of our numbers as a bar, the published one beside it where there is one, as SVG.
+
+    A number's name is `bar, panel`. One of ours that is a sum is drawn as a stack, and a span as a whisker.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+
+    """
+    require()
+    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    panels = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
+    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
+        figure = Figure(figsize=(2 + 3.4 * len(panels), 5.4), layout="constrained")
+        all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        spans_of = {span.name: span for span in spans}
+        for axes, panel in zip(all_axes, panels, strict=True):
+            here = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == panel]
+            _panel(axes, here, spans_of)
+            axes.set_title(panel)
+        all_axes[0].set_ylabel(axis)
+        figure.suptitle(title, fontsize=12)
+        handles: dict[str, Any] = {}
+        for axes in all_axes:
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        order = sorted(handles, key=lambda label: (label != "published", label == _WHISKER))
+        legend = [handles[label] for label in order]
+        figure.legend(legend, order, loc="outside lower center", ncols=min(len(order), 2 * len(panels)), frameon=False)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
+    return drawn.getvalue()
+
+
+def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, Span]) -> None:
+    for place, (ours, row) in enumerate(here):
+        theirs = row["published"]
+        at = place if theirs is None else place + _WIDTH / 2 + 0.02
+        label = f"{_short(ours.value)}"
+        if theirs is not None:
+            left = place - _WIDTH / 2 - 0.02
+            axes.bar(left, theirs, _WIDTH, color=_PUBLISHED, label="published")
+            _write(axes, left, theirs, _short(theirs))
+        if row["error"] is not None:
+            label += f"\n{row['error']:+.1%}"
+        top = ours.value
+        if ours.parts:
+            _stack(axes, at, ours.parts)
+        else:
+            axes.bar(at, ours.value, _WIDTH, color=_OURS, label="ours")
+        if span := spans.get(ours.name):
+            low, high = (end.ours for end in span.ends())
+            axes.plot([at, at], [low, high], color="black", linewidth=1, marker="_", label=_WHISKER)
+            top = max(top, high)
+        _write(axes, at, top, label)
+    axes.set_xticks(range(len(here)), [row["name"].partition(", ")[0] for _, row in here])
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.6, len(here) - 0.4)
+    axes.margins(y=0.12)
+
+
+def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
+    """Draw a sum as a stack of its parts, those of one component as one."""
+    sums: dict[str, float] = {}
+    for name, value in parts.items():
+        component = name.partition(".")[0]
+        sums[component] = sums.get(component, 0) + value
+    bottom = 0.0
+    for component, value in sums.items():
+        if value < _VISIBLE * sum(sums.values()):
+            continue
+        label = f"ours: {_WORDS.get(component, component)}"
+        axes.bar(at, value, _WIDTH, bottom=bottom, color=_PARTS[component], label=label)
+        bottom += value
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _write(axes: Axes, at: float, top: float, text: str) -> None:
+    axes.annotate(text, (at, top), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=9)

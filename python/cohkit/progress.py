@@ -1,0 +1,60 @@
+"""How far long work is, shown on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+_BETWEEN_S = 0.1
+_NAME_AND_NUMBERS = 45
+_SHORTEST, _LONGEST = 5, 40
+
+
+class Bar:
+    """A line on standard error that says how much of some work is done; it goes when the work ends.
+
+    >>> from cohkit.progress import Bar
+    >>> with Bar("counting") as bar:  # shows nothing here, as this is no terminal
+    ...     for number in range(3):
+    ...         bar(number, 3)
+    """
+
+    def __init__(self, name: str, stream: TextIO | None = None) -> None:
+        """Name the work."""
+        self._name = name
+        self._stream = stream or sys.stderr
+        self._shown = self._stream.isatty()
+        self._begun = time.monotonic()
+        self._last = float("-inf")
+
+    def __enter__(self) -> Self:
+        """Begin the work."""
+        return self
+
+    def __call__(self, done: int, of: int) -> None:
+        """Show that so much is done."""
+        now = time.monotonic()
+        if not self._shown or now < self._last + _BETWEEN_S:
+            return
+        self._last = now
+        share = done / max(of, 1)
+        room = shutil.get_terminal_size().columns - _NAME_AND_NUMBERS
+        length = max(_SHORTEST, min(_LONGEST, room))
+        bar = "█" * round(share * length)
+        left = f", {(now - self._begun) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        self._stream.write(f"\r\033[K{self._name} {bar:░<{length}} {share:4.0%}{left}")
+        self._stream.flush()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the line away."""
+        if self._last > float("-inf"):
+            self._stream.write("\r\033[K")
+            self._stream.flush()

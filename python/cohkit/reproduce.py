@@ -1,0 +1,239 @@
+"""`cohkit reproduce`: runs experiments, prints tables, and writes rows and plots."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit import plots
+from cohkit.errors import InputError
+from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.progress import Bar
+from cohkit.published import COUNT, Published, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cohkit.experiments import Experiment, Span
+    from cohkit.published import Ours
+    from cohkit.types import Result
+
+
+class Wanted(NamedTuple):
+    """What is to be done."""
+
+    experiments: Sequence[str]
+    published: str | None = None
+    """A file with further published numbers."""
+    out: str | None = None
+    """The folder that rows and plots are written to."""
+    json: bool = False
+    sensitivity: bool = False
+    conditions: Conditions = Conditions()
+
+
+class Done(NamedTuple):
+    """An experiment that was run."""
+
+    name: str
+    experiment: Experiment
+    ours: list[Ours]
+    rows: list[Result]
+    spans: list[Span]
+
+
+def reproduce(wanted: Wanted) -> None:
+    """Run the experiments, print what came out of each, and write it if asked to.
+
+    Raises:
+        Error: something is wrong with what is wanted, or needed and not there.
+        OSError: a file or folder cannot be read or written.
+
+    """
+    names = _chosen(wanted.experiments)
+    published = Published.shipped()
+    if wanted.published:
+        published.join(Published.read(wanted.published))
+    # A bad place for results is not found out after a long run.
+    if wanted.out:
+        if any(EXPERIMENTS[name].axis for name in names):
+            plots.require()
+        _try_folder(Path(wanted.out))
+    listed: list[dict[str, Any]] = []
+    for name in names:
+        done = _run(name, published, wanted)
+        values = _json(done)
+        if wanted.json:
+            listed += values
+        else:
+            sys.stdout.write(("" if name == names[0] else "\n") + _table(done, wanted.conditions))
+            sys.stdout.flush()
+        if wanted.out:
+            written = _write_all(Path(wanted.out), done, values, _title(done, wanted.conditions))
+            told = sys.stderr if wanted.json else sys.stdout
+            told.write(
+                "".join(f"\n{kind}: {file}" for kind, file in written).lstrip("\n" if wanted.json else "") + "\n"
+            )
+    if wanted.json:
+        sys.stdout.write(_dump(listed))
+    if wanted.published and not published.asked_of(wanted.published):
+        sys.stderr.write(f"note: no number of {wanted.published} is one of these experiments\n")
+
+
+def _chosen(names: Sequence[str]) -> list[str]:
+    if "all" in names:
+        return list(EXPERIMENTS)
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise InputError(f"there is no experiment `{name}`; there are {', '.join(EXPERIMENTS)}")
+    return list(dict.fromkeys(names))
+
+
+def _run(name: str, published: Published, wanted: Wanted) -> Done:
+    experiment = EXPERIMENTS[name]
+    conditions = wanted.conditions
+    with Bar(name) as bar:
+        ours = experiment.run(conditions._replace(progress=bar))
+    spans = []
+    if wanted.sensitivity and experiment.spans:
+        with Bar(f"{name} --sensitivity") as bar:
+            spans = experiment.spans(_rerun(experiment, conditions)._replace(progress=bar))
+    return Done(name, experiment, ours, compare(name, ours, published), spans)
+
+
+def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
+    """Make reruns short, as there are many."""
+    most = experiment.rerun_accesses
+    return conditions._replace(accesses=min(most, conditions.accesses or most))
+
+
+def _json(done: Done) -> list[dict[str, Any]]:
+    """Give the rows, with what is known of how far they move."""
+    spans = {span.name: span for span in done.spans}
+    values = []
+    for row in done.rows:
+        value: dict[str, Any] = dict(row)
+        if span := spans.get(row["name"]):
+            lowest, highest = span.ends()
+            value["sensitivity"] = {
+                "ours": span.ours,
+                "lowest": lowest.ours,
+                "highest": highest.ours,
+                "reruns": [rerun._asdict() for rerun in span.reruns],
+            }
+        values.append(value)
+    return values
+
+
+def _dump(values: object) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return "kept"
+    return f"{value:.0f}" if unit == COUNT else f"{value:.4g} {unit}"
+
+
+def _columns(lines: Sequence[Sequence[str]]) -> str:
+    """Align cells in columns, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = ""
+    for first, *cells in lines:
+        right = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]
+        text += "  ".join(["", f"{first:<{widths[0]}}", *right]).rstrip() + "\n"
+    return text
+
+
+def _title(done: Done, conditions: Conditions) -> str:
+    """Say what is measured, and whether it is less than what was published."""
+    title = f"{done.name}: {done.experiment.title}"
+    if done.experiment.axis and conditions.accesses is not None:
+        title += f"\n(no more than {conditions.accesses} accesses each)"
+    return title
+
+
+def _table(done: Done, conditions: Conditions) -> str:
+    text = f"{_title(done, conditions)}\n"
+    lines = [["", "published", "ours", "error", "use"]]
+    for row in done.rows:
+        error = "" if row["error"] is None else f"{row['error']:+.1%}"
+        unit = row["unit"]
+        lines.append([row["name"], _number(row["published"], unit), _number(row["ours"], unit), error, row["use"]])
+    text += "\n" + _columns(lines)
+    if any(ours.parts for ours in done.ours):
+        text += "\n" + _sums(done.ours)
+    if done.spans:
+        text += "\n" + _moves(done, conditions)
+    if done.experiment.note:
+        text += f"\n{done.experiment.note}"
+    return text
+
+
+def _sums(ours: Sequence[Ours]) -> str:
+    """Show what each number is the sum of."""
+    parts = list(dict.fromkeys(name for one in ours for name in one.parts))
+    # What is left over comes last.
+    parts.sort(key=lambda name: "." not in name)
+    heads = zip(*(one.name.split(", ") for one in ours), strict=True)
+    lines = [["", *head] for head in heads]
+    lines += [[name, *(f"{one.parts[name]:.1f}" if name in one.parts else "-" for one in ours)] for name in parts]
+    lines.append([f"sum, {ours[0].unit}", *(f"{sum(one.parts.values()):.1f}" for one in ours)])
+    return "Each is the sum of:\n\n" + _columns(lines)
+
+
+def _moves(done: Done, conditions: Conditions) -> str:
+    """Show how far each number moves."""
+    accesses = _rerun(done.experiment, conditions).accesses
+    lines = [["", "ours", "lowest", "where", "highest", "where"]]
+    for span, row in zip(done.spans, done.rows, strict=True):
+        cells = [span.name, _number(span.ours, row["unit"])]
+        for end in span.ends():
+            cells += [_number(end.ours, row["unit"]), f"{end.quantity} = {end.value}" if end.quantity else ""]
+        lines.append(cells)
+    return (
+        "With each value that is assumed at both ends of its range, one at a time"
+        f" (no more than {accesses} accesses each):\n\n" + _columns(lines)
+    )
+
+
+def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tuple[str, Path]]:
+    """Write the rows and the plot of an experiment, and tell where they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [("rows", folder / f"{done.name}.json")]
+    _write(written[0][1], _dump(values))
+    if done.experiment.axis:
+        drawn = plots.bars(title, done.experiment.axis, done.ours, done.rows, done.spans)
+        written.append(("plot", folder / f"{done.name}.svg"))
+        _write(written[1][1], drawn)
+    return written
+
+
+def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public name for it
+    return tempfile.NamedTemporaryFile("w", dir=folder, prefix=".cohkit-", delete=False, encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    """Put the text into the file: all of it, or the file stays as it was."""
+    with _new_file(path.parent) as new:
+        try:
+            new.write(text)
+            new.close()
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(new.name).chmod(0o666 & ~mask)
+            Path(new.name).replace(path)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+
+
+def _try_folder(folder: Path) -> None:
+    """See whether files could be written into a folder that may not be there yet, and leave nothing behind."""
+    there: Iterable[Path] = (place for place in (folder, *folder.absolute().parents) if place.exists())
+    with _new_file(next(iter(there))) as new:
+        Path(new.name).unlink()

@@ -1,0 +1,222 @@
+"""The experiments that simulate: sums, kept results, joins, sensitivity and plots."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import cohkit
+from cohkit import plots
+from cohkit.__main__ import main
+from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6, cckit_table2
+from cohkit.experiments.experiment import Measured, Point, Rerun, Span
+from cohkit.progress import Bar
+from cohkit.published import Ours, Published, compare
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+SMALL = Conditions(accesses=20_000)
+
+
+def test_each_latency_is_within_five_percent_and_the_sum_of_named_parts() -> None:
+    ours = EXPERIMENTS["cckit-table2"].run(SMALL)
+    rows = compare("cckit-table2", ours, Published.shipped())
+    assert len(rows) == 6
+    for one, row in zip(ours, rows, strict=True):
+        assert row["use"] == "calibration"
+        assert row["error"] is not None
+        assert abs(row["error"]) < 0.05
+        assert sum(one.parts.values()) == pytest.approx(one.value)
+        assert abs(one.parts["waiting"]) < 0.002 * one.value, "a part of the way is not among the parts"
+    for sequential, random in zip(ours[::2], ours[1::2], strict=True):
+        assert list(sequential.parts) == list(random.parts)
+
+
+@pytest.mark.parametrize("point", cckit_table2._points(), ids=lambda point: point.name)  # noqa: SLF001
+def test_a_part_is_what_its_quantity_brings(point: Point) -> None:
+    [one] = Measured([point], "ns", cckit_table2._latency, cckit_table2._parts).run(SMALL)  # noqa: SLF001
+    for name in one.parts:
+        if not name.endswith(("bandwidth", "waiting", "activate", "column")):
+            own: dict[str, Any] = dict(point.simulation.get("set") or {})
+            without = point._replace(simulation={**point.simulation, "set": {**own, name: "0ns"}})
+            [less] = Measured([without], "ns", cckit_table2._latency).run(SMALL)  # noqa: SLF001
+            # Faster reads find more rows open.
+            assert one.value - less.value == pytest.approx(one.parts[name], abs=0.5), name
+
+
+def test_throughputs_are_kept_and_within_what_links_carry() -> None:
+    rows = compare("cckit-fig6", EXPERIMENTS["cckit-fig6"].run(SMALL), Published.shipped())
+    assert [row["name"] for row in rows[:4]] == [f"LLC+DDR, {words}" for words in cckit_fig6.WORKLOADS]
+    assert len(rows) == 12
+    for row in rows:
+        assert (row["published"], row["error"], row["unit"], row["use"]) == (None, None, "GiB/s", "prediction")
+        assert 1 < row["ours"] < 19.6
+
+
+def test_experiments_run_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def look(simulations: list[Any], **_: object) -> list[Any]:
+        seen.extend(simulations)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cohkit.experiments.experiment.simulate_many", look)
+    for name, experiment in EXPERIMENTS.items():
+        if name != "eci-home":
+            with pytest.raises(KeyboardInterrupt):
+                experiment.run(Conditions(seed=5))
+    assert len(seen) == 6 + 12
+    for simulation in seen:
+        assert (simulation["region"], simulation["accesses"], simulation["seed"]) == ("1GiB", 8388608, 5)
+    assert all(one["set"]["cores.used"] == one["set"]["cores.outstanding"] == 1 for one in seen[:6])
+    assert all(one["set"]["cores.prefetch"] == 0 for one in seen[:6])
+    assert all(one["set"] == {} for one in seen[6:])
+
+
+JOINED = """\
+[enzian.throughput]
+source = "made up"
+dc_ddr = { sequential_read = "16GiB/s", random_read = "15000MB/s" }
+"""
+
+
+def test_kept_results_are_joined_in_table_rows_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
+    file = tmp_path / "kept.toml"
+    file.write_text(JOINED)
+    command = ["reproduce", "cckit-fig6", "--accesses", 2000, "--out", tmp_path]
+    without = cohkit_command(*command)
+    assert without.stdout.count(" kept ") == 12
+    assert "--published FILE.toml" in without.stdout
+    drawn = (tmp_path / "cckit-fig6.svg").read_text()
+    assert "<!-- published -->" not in drawn
+    joined = cohkit_command(*command, "--published", file)
+    assert (joined.returncode, joined.stderr) == (0, "")
+    assert joined.stdout.count(" kept ") == 10
+    rows = {row["name"]: row for row in json.loads((tmp_path / "cckit-fig6.json").read_text())}
+    row = rows["DC+DDR, random read"]
+    assert row["published"] == pytest.approx(15e9 / 2**30)
+    assert row["error"] == pytest.approx(row["ours"] / row["published"] - 1, abs=1e-8)
+    assert row["use"] == "prediction"
+    drawn = (tmp_path / "cckit-fig6.svg").read_text()
+    assert "<!-- published -->" in drawn
+    assert f"<!-- {row['error']:+.1%} -->" in drawn
+    assert "<!-- 16 -->" in drawn
+
+
+def test_a_joined_file_without_a_number_of_the_experiment_is_told(tmp_path: Path, cohkit_command: Command) -> None:
+    file = tmp_path / "kept.toml"
+    file.write_text(JOINED.replace("throughput", "thruput"))
+    done = cohkit_command("reproduce", "cckit-fig6", "--accesses", 100, "--published", file)
+    assert done.returncode == 0
+    assert done.stderr == f"note: no number of {file} is one of these experiments\n"
+    file.write_text(JOINED.replace('"16GiB/s"', "16"))
+    done = cohkit_command("reproduce", "cckit-fig6", "--accesses", 100, "--published", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{file}: enzian.throughput.dc_ddr.sequential_read: 16 has no unit" in done.stderr
+
+
+def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: Command) -> None:
+    printed = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--sensitivity", "--json").stdout
+    rows = json.loads(printed)
+    for row in rows:
+        found = row["sensitivity"]
+        assert found["ours"] == row["ours"]
+        everything = [found["ours"], *(rerun["ours"] for rerun in found["reruns"])]
+        assert (found["lowest"], found["highest"]) == (min(everything), max(everything))
+        assert found["lowest"] < found["ours"] < found["highest"]
+    last = rows[-1]["sensitivity"]["reruns"]
+    own = {"cores.used", "cores.outstanding", "cores.prefetch"}
+    assumed = {q["name"] for q in cohkit.platform("enzian-dc-bram")["quantities"] if q["low"] is not None}
+    assert {rerun["quantity"] for rerun in last} == assumed - own
+    values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "link.latency"}
+    low, high = values["60ns"], values["140ns"]
+    # A read crosses the link twice, unless its line is there already.
+    assert high - low == pytest.approx(2 * 80, rel=0.02)
+
+
+def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
+    done = cohkit_command("reproduce", "eci-home", "cckit-table2", "--accesses", 300, "--sensitivity")
+    assert done.returncode == 0
+    assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]
+    assert "home.latency = 12.424ns" in line
+    assert done.stdout.count("lowest") == 1
+
+
+def test_what_fails_in_an_experiment_is_an_error() -> None:
+    point = Point("mine", "x.y", {"platform": "enzian-dc-ddr", "workload": "random-read", "set": {"patience": "1ns"}})
+    with pytest.raises(cohkit.Error, match=r"mine with patience=1ns: no progress: |mine: no progress: "):
+        Measured([point], "ns", lambda _: 0.0).run(SMALL)
+
+
+def _rows() -> tuple[list[Ours], Any]:
+    ours = [Ours("A, first", 10, "ns", "x.a"), Ours("A, second", 12, "ns", "x.b", {"link.a": 8, "dram.b": 4})]
+    return ours, compare("mine", ours, Published('[x]\na = "9ns"', file="x.toml"))
+
+
+def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
+    ours, rows = _rows()
+    spans = [Span("A, first", 10, [Rerun("q", "1ns", 4), Rerun("q", "2ns", 15)])]
+    one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans) for _ in range(2))
+    assert one == other
+    assert ET.fromstring(one).tag.endswith("svg")  # noqa: S314 -- our own
+    for text in ("What &amp; why", "time (ns)", "first", "second", "published", "+11.1%", "ours: memory", "A"):
+        assert f"<!-- {text} -->" in one
+    assert "within what is assumed" in one
+    assert "<dc:date>" not in one
+
+
+def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:
+    hide = "import importlib.util as u, sys; u.find_spec = lambda name: None; from cohkit.__main__ import main; "
+    arguments = ["reproduce", "cckit-fig6", "--out", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"{hide}sys.exit(main({arguments!r}))"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == (
+        "error: plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--accesses", "0"], "this has to be at least 1"),
+        (["--accesses", "-5"], "'-5' is not a number from 0"),
+        (["--threads", "two"], "'two' is not a number from 0"),
+        (["--seed", "1e3"], "'1e3' is not a number from 0"),
+    ],
+)
+def test_wrong_numbers_are_refused(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "cckit-fig6", *arguments])
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    elsewhere, terminal = io.StringIO(), Terminal()
+    for stream in (elsewhere, terminal):
+        now = iter([0.0, 10.0, 10.05, 20.0])
+        monkeypatch.setattr(time, "monotonic", lambda now=now: next(now))
+        with Bar("work", stream) as bar:
+            for done in (50, 51, 100) if stream is terminal else ():
+                bar(done, 100)
+    assert elsewhere.getvalue() == ""
+    shown = terminal.getvalue().split("\r\033[K")
+    assert shown == ["", f"work {'█' * 20}{'░' * 20}  50%, 10 s left", f"work {'█' * 40} 100%, 0 s left", ""]
