@@ -1,9 +1,52 @@
-//! How far a search has come, shown on a terminal and nowhere else.
+//! How far long work has come, shown on a terminal and nowhere else.
 
 use crate::console::Terminal;
 use cohkit_check::search::{Phase, Progress};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
+
+/// A bar on standard error; hidden where there is no terminal.
+fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
+    let target = if terminal.progress {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(length, target);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    if terminal.progress {
+        bar.enable_steady_tick(Duration::from_millis(100));
+    }
+    bar
+}
+
+/// A bar on standard error for work whose amount is known; it goes when this is dropped.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar for so many `things`; hidden where there is no terminal.
+    pub fn new(name: String, total: u64, things: &str, terminal: &Terminal) -> Bar {
+        let template = format!(
+            "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {things}, {{per_sec}}, {{eta}} to go"
+        );
+        let bar = shown(Some(total), &template, terminal);
+        bar.set_message(name);
+        Bar(bar)
+    }
+
+    /// Shows how much is done.
+    pub fn show(&self, done: u64) {
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
 
 /// A line on standard error that says what a search is doing; it goes when this is dropped.
 pub(crate) struct Line {
@@ -14,24 +57,8 @@ pub(crate) struct Line {
 impl Line {
     /// A line for the search of the system with this name; hidden where there is no terminal.
     pub fn new(name: String, terminal: &Terminal) -> Line {
-        let target = if terminal.progress {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-            bar.set_style(style);
-        }
-        if terminal.progress {
-            bar.enable_steady_tick(Duration::from_millis(100));
-        }
+        let bar = shown(None, "{spinner} {msg}", terminal);
         Line { bar, name }
-    }
-
-    /// Shows how far something other than a search is.
-    pub fn say(&self, how_far: &str) {
-        self.bar.set_message(format!("{}: {how_far}", self.name));
     }
 
     /// Shows where the search is.

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{Failure, Outcome};
-use crate::progress::Line;
+use crate::progress::Bar;
 use crate::protocols::{error_at, Source};
 use crate::simulate::{
     read_platform, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
@@ -74,10 +74,9 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
 fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
-    let line = Line::new(name, &console.terminal);
-    let total = setup.workload.accesses;
+    let bar = Bar::new(name, setup.workload.accesses, "accesses", &console.terminal);
     simulation.run(&mut |performed| {
-        line.say(&format!("{performed} of {}", accesses(total)));
+        bar.show(performed);
         !console.is_interrupted()
     })
 }

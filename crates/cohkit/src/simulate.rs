@@ -248,6 +248,20 @@ impl Simulation {
                 false => Level::Off,
             },
         };
+        if let Some(access) = setup.lacks() {
+            let protocol = &setup.protocol;
+            let what = format!(
+                "the {} of `{}` has no row for `{}`, which {} needs",
+                protocol.remote.name,
+                protocol.name,
+                access.name(),
+                request.kind.name()
+            );
+            return Err(NotRun::input(
+                what,
+                "add such rows, or ask for another workload",
+            ));
+        }
         // What makes no sense is found out before anything has run.
         simulation::Simulation::new(&setup, None).map_err(cannot)?;
         Ok(Simulation {

@@ -67,15 +67,31 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
+    pub fn lacks(&self) -> Option<Access> {
+        let remote = &self.protocol.remote;
+        let has = |access| {
+            let mut rules = remote.rules.iter();
+            rules.any(|rule| rule.event == Cause::Access(access))
+        };
+        let mut all = Access::ALL.iter().map(|&(access, _)| access);
+        all.find(|&access| self.workload.has(access) && !has(access))
+    }
+}
+
 /// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
 ///
 /// # Errors
-/// If no home can be constructed from its policy.
+/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
 pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
     if let Home::Controller(home) = &protocol.home {
         return Ok(home.clone());
     }
     let construction = construct(protocol)?;
+    if let Some(fault) = construction.fault() {
+        return Err(ConstructionError::Fault(Box::new(fault.clone())));
+    }
     Ok(match remotes {
         1 => construction.flat(true),
         _ => construction.factored(true),

@@ -5,8 +5,9 @@ mod common;
 #[path = "../../../tests/mutations/mistakes.rs"]
 mod mistakes;
 
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::protocol::Home;
 use cohkit_sim::explain::FailureKind;
-use cohkit_sim::oracle::Level;
 use cohkit_sim::simulation::{run, RunError};
 use mistakes::{Mistake, MISTAKES};
 
@@ -27,12 +28,18 @@ fn shows(mistake: &Mistake) -> Shows {
     } else {
         3
     };
+    let protocol = common::parse(&mistake.text());
+    // A home that can be constructed is run, whatever its fault.
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => match (construct(&protocol), remotes) {
+            (Err(_), _) => return Shows::AtConstruction,
+            (Ok(construction), 1) => construction.flat(true),
+            (Ok(construction), _) => construction.factored(true),
+        },
+    };
     for seed in 0..40 {
-        let mut setup = match common::torture(common::parse(&mistake.text()), remotes, seed) {
-            Ok(setup) => setup,
-            Err(_) => return Shows::AtConstruction,
-        };
-        setup.oracle = Level::Bytes;
+        let setup = common::torture_of(protocol.clone(), home.clone(), remotes, seed);
         match run(&setup) {
             Ok(_) => {}
             Err(RunError::Failure(failure)) => {

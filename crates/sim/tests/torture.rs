@@ -10,7 +10,7 @@ use common::{protocol, protocols, torture, ACCESSES, DEVICE_OPERATIONS};
 const SEEDS: u64 = 100;
 
 fn setup(name: &str, remotes: u8, seed: u64) -> Setup {
-    torture(protocol(name), remotes, seed).unwrap_or_else(|error| panic!("{name}: {error}"))
+    torture(protocol(name), remotes, seed).unwrap_or_else(|error| panic!("{name}: {error:?}"))
 }
 
 #[test]

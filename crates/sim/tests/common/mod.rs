@@ -2,7 +2,8 @@
 
 #![allow(dead_code)]
 
-use cohkit_protocol::controller::Access;
+use cohkit_protocol::construct::ConstructionError;
+use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_sim::agents::device::DeviceWorkload;
@@ -10,7 +11,7 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::{Time, NANOSECOND};
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Memory, Platform};
-use cohkit_sim::simulation::Setup;
+use cohkit_sim::simulation::{home, Setup};
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -56,7 +57,13 @@ pub const ACCESSES: u64 = 1_500;
 pub const DEVICE_OPERATIONS: u64 = 600;
 
 /// A short run that makes races likely.
-pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, String> {
+pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, ConstructionError> {
+    let home = home(&protocol, remotes)?;
+    Ok(torture_of(protocol, home, remotes, seed))
+}
+
+/// A short run of this home that makes races likely.
+pub fn torture_of(protocol: Protocol, home: Controller, remotes: u8, seed: u64) -> Setup {
     let workload = Workload {
         pattern: Pattern::Random,
         mix: vec![
@@ -89,12 +96,15 @@ pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, Stri
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    Ok(Setup {
+    Setup {
+        protocol,
+        home,
+        platform,
+        workload,
         device,
         seed,
         oracle: Level::Bytes,
-        ..Setup::new(protocol, platform, workload)?
-    })
+    }
 }
 
 /// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is
