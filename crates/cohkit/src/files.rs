@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         let at = error.utf8_error().valid_up_to();
         Failure::new(
             Outcome::BadInput,
-            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: a protocol text is a plain text file in UTF-8"),
+            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: it has to be a plain text file in UTF-8"),
         )
     })
 }

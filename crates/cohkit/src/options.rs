@@ -161,7 +161,12 @@ pub(crate) struct Sim {
     pub protocol: Option<PathBuf>,
 
     /// Memory that is accessed, such as `64MiB`: whole lines, no more than the machine has.
-    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "16MiB",
+        allow_hyphen_values = true
+    )]
     pub region: String,
 
     /// Number of accesses; as many as the region has lines if not given.

@@ -109,11 +109,18 @@ fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
     let platform = if !is_file {
         shipped_platform(&shown)
+    } else if path.is_dir() {
+        Err(NotRun::input(
+            format!("{shown}: is a folder"),
+            "name a file",
+        ))
     } else if path.exists() {
         read_platform(&shown, &files::read(path)?)
     } else {
-        let message = format!("error: {shown}: no such file\n  help: is the path right?");
-        return Err(Failure::new(Outcome::BadInput, message));
+        Err(NotRun::input(
+            format!("{shown}: no such file"),
+            "is the path right?",
+        ))
     };
     platform.map_err(|wrong| failure(wrong, colour))
 }

@@ -97,7 +97,7 @@ pub enum NotRun {
 }
 
 impl NotRun {
-    fn input(what: impl Into<String>, help: impl Into<String>) -> NotRun {
+    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> NotRun {
         NotRun::Input {
             what: what.into(),
             help: Some(help.into()),

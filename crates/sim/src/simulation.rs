@@ -18,7 +18,7 @@ use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
-use crate::platform::Platform;
+use crate::platform::{Memory, Platform};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -800,7 +800,16 @@ fn check(setup: &Setup) -> Result<(), String> {
         platform.lines.into(),
     )?;
     within("cores", workload.cores.into(), 1, 4096)?;
-    platform.cores.check(setup.protocol.line_bytes)?;
+    let line_bytes = setup.protocol.line_bytes;
+    platform.cores.check(line_bytes)?;
+    if let Memory::Dram(dram) = &platform.memory {
+        let row = dram.row_bytes.value;
+        if row < line_bytes.into() {
+            return Err(format!(
+                "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
+            ));
+        }
+    }
     within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
     if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
         return Err("a workload needs at least one access with a weight".into());

@@ -149,6 +149,185 @@ fn bad_input_is_said_in_one_message() {
 }
 
 #[test]
+fn amounts_that_make_no_sense_are_refused() {
+    for (arguments, says) in [
+        (&["--region", "-1GiB"][..], "error: the region `-1GiB` is not a number with a unit: "),
+        (&["--region", ""], "error: the region `` is not a number with a unit: "),
+        (&["--region", "1GiX"], "error: the region `1GiX` has the unknown unit `GiX` (units: "),
+        (&["--region", "99999999999TiB"], "error: the region `99999999999TiB` is too large\n"),
+        (&["--accesses", "99999999999999999999"], "error: invalid value '99999999999999999999' for '--accesses <N>': "),
+        (&["--cores", "0"], "error: invalid value '0' for '--cores <N>': 0 is not in 1..=4096\n"),
+        (&["--cores=-1"], "error: invalid value '-1' for '--cores <N>': "),
+        (&["--outstanding", "0"], "error: invalid value '0' for '--outstanding <N>': "),
+        (&["--prefetch=-1"], "error: invalid value '-1' for '--prefetch <N>': "),
+        (&["--seed", "x"], "error: invalid value 'x' for '--seed <N>': "),
+        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform (there are: cores.used, "),
+        (&["--set", "link.latency=-5ns"], "error: the setting `link.latency=-5ns`: `link.latency` is not a number with a unit: "),
+        (&["--set", "link.latency=5 meters"], "error: the setting `link.latency=5 meters`: `link.latency` has the unknown unit `meters` (units: "),
+        (&["--set", "link.bandwidth=0B/s"], "error: the setting `link.bandwidth=0B/s`: link.bandwidth must be "),
+        (&["--set", "lines=4"], "error: a region of 16MiB is larger than the memory of enzian-dc-ddr, 512B\n"),
+        (&["--set", "cores.write_buffer=100B"], "error: this cannot be simulated: cores.write_buffer must be whole lines of 128B, not 100B\n"),
+        (&["--set", "dram.row_bytes=64B"], "error: this cannot be simulated: dram.row_bytes must be at least a line of 128B, not 64B\n"),
+    ] {
+        let (code, out, err) = sim(&[&["enzian-dc-ddr", "random-read"], arguments].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
+        assert!(err.starts_with(says), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_platform_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::create_dir(folder.path().join("folder.toml")).expect("it can be made");
+    fs::write(folder.path().join("bytes.toml"), b"name\xff").expect("it can be written");
+    fs::write(folder.path().join("empty.toml"), "").expect("it can be written");
+    for (file, says) in [
+        (
+            "folder.toml",
+            "error: folder.toml: is a folder\n  help: name a file\n",
+        ),
+        (
+            "bytes.toml",
+            "error: bytes.toml: is not text: byte 4 is not UTF-8\n",
+        ),
+        ("empty.toml", "error: `name` is missing\n"),
+    ] {
+        let output = cohkit(["sim", file, "random-read"])
+            .current_dir(folder.path())
+            .output()
+            .expect("starts");
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let err = text(&output.stderr);
+        assert!(err.starts_with(says), "{file}: {err}");
+    }
+}
+
+/// The text of a shipped protocol, changed.
+fn changed(protocol: &str, changes: &[(&str, &str)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let mut text = fs::read_to_string(path.join(protocol)).expect("the text can be read");
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// A home that can be constructed, but waits for a victim that may not exist.
+#[test]
+fn a_faulty_home_is_not_run() {
+    let text = changed(
+        "eci.coh",
+        &[
+            (
+                "| send AckDroppedUpgrading  | IU",
+                "| send AckDropped  | IU",
+            ),
+            (", AckDroppedUpgrading", ""),
+            ("  reach S with", "  stall possible\n  reach S with"),
+        ],
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("wrong.coh"), text).expect("it can be written");
+    let output = cohkit([
+        "sim",
+        "enzian-dc-ddr",
+        "random-read",
+        "--protocol",
+        "wrong.coh",
+    ])
+    .current_dir(folder.path())
+    .output()
+    .expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let err = crate::text(&output.stderr);
+    assert!(err.starts_with("error: dead end: "), "{err}");
+    assert!(output.stdout.is_empty());
+}
+
+/// What the caching agent never does is said before a run that would leave it all out.
+#[test]
+fn a_workload_that_the_protocol_lacks_is_refused() {
+    let only_reads = "
+protocol reader
+line 128 bytes
+channels { request remote -> home; victim remote -> home; answer remote -> home
+           forward home -> remote; grant home -> remote; ordered forward, grant; ordered request, victim }
+messages { request: Get; victim: Put; answer: Gone, Nothing; forward: Drop; grant: Data (line) }
+remote reader {
+  states { I; V reads; IV waits Data }
+  I    | load  | send Get     | IV
+  V    | evict | send Put     | I
+  IV   | Data  |              | V
+  V    | Drop  | send Gone    | I
+  I IV | Drop  | send Nothing | stay
+}
+home { on Get(r) { ensure others(r) == I; grant r V with Data }
+       reach I with Drop }
+system one { remotes 1; lines 1 }
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("reader.coh"), only_reads).expect("it can be written");
+    let of = |workload| {
+        let output = cohkit(["sim", "enzian-dc-ddr", workload, "--protocol", "reader.coh"])
+            .current_dir(folder.path())
+            .output()
+            .expect("starts");
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(of("random-read"), (Some(0), String::new()));
+    let says = "error: the reader of `reader` has no row for `store`, which random-write needs\n  help: add such rows, or ask for another workload\n";
+    assert_eq!(of("random-write"), (Some(2), says.to_string()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_exit_code_4() {
+    let base = ["enzian-dc-ddr", "random-read", "--accesses", "100"];
+    for (out, says) in [
+        (
+            "missing/out",
+            "error: missing/out: its folder does not exist; nothing was written\n",
+        ),
+        ("/", "error: /: is a folder; nothing was written\n"),
+        (
+            "/dev/full",
+            "error: /dev/full: the disk is full; nothing was written\n",
+        ),
+    ] {
+        let (code, _, err) = sim(&[&base[..], &["--out", out]].concat());
+        assert_eq!(code, 4, "{err}");
+        assert!(err.starts_with(says), "{err}");
+    }
+    // A place that cannot be is found out before a run without end.
+    let (code, _, _) = sim(&[
+        "enzian-dc-ddr",
+        "random-read",
+        "--accesses",
+        "1000000000000",
+        "--out",
+        "missing/out",
+    ]);
+    assert_eq!(code, 4);
+    let full = fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("/dev/full");
+    let output = cohkit([&["sim"], &base[..]].concat())
+        .stdout(full)
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(4));
+}
+
+/// The bar is for terminals.
+#[test]
+fn nothing_but_the_result_is_printed_where_there_is_no_terminal() {
+    let (code, _, err) = sim(&["enzian-dc-ddr", "sequential-read", "--region", "64MiB"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+#[test]
 fn errors_of_a_platform_show_their_place() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms/enzian-dc-bram.toml");
@@ -258,5 +437,9 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
     assert!(killed.expect("kill runs").success());
     let status = child.wait().expect("the command ends");
     assert_eq!(status.code(), Some(130));
+    let mut err = String::new();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    std::io::Read::read_to_string(&mut stderr, &mut err).expect("it is text");
+    assert_eq!(err, "interrupted\n");
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }
