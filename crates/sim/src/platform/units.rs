@@ -133,27 +133,24 @@ fn rounded(value: u128, over: u128) -> Result<u64, String> {
     u64::try_from(above / over).map_err(|_| "is too large".to_string())
 }
 
-/// A number in the base unit as people read it.
+/// A number in the base unit as people read it: in the largest unit in which three decimals tell it exactly.
 pub fn show(value: u64, unit: Unit) -> String {
-    let largest = |units: &[(&str, u128, u128)]| {
-        let fits = |unit: &&(&str, u128, u128)| {
-            unit.2 == 1
-                && value != 0
-                && (u128::from(value) * 1000) % unit.1 == 0
-                && u128::from(value) >= unit.1
-        };
-        let (name, times, _) = units
-            .iter()
-            .filter(fits)
-            .max_by_key(|unit| unit.1)
-            .unwrap_or(&units[0]);
-        format!("{}{name}", thousandths(u128::from(value) * 1000 / times))
+    let shown = |units: &[(&str, u128, u128)]| {
+        let fits = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
+        let mut fitting: Vec<_> = units.iter().filter(fits).collect();
+        fitting.sort_by_key(|unit| std::cmp::Reverse(unit.1));
+        let mut texts = fitting.into_iter().map(|(name, times, _)| {
+            let rounded = (u128::from(value) * 1000 + times / 2) / times;
+            format!("{}{name}", thousandths(rounded))
+        });
+        let exact = texts.find(|text| parse(text, unit) == Ok(value));
+        exact.unwrap_or_else(|| format!("{value}{}", units[0].0))
     };
     match unit {
         Unit::Count => value.to_string(),
-        Unit::Picoseconds => largest(&TIMES),
-        Unit::Bytes => largest(&SIZES),
-        Unit::BytesPerSecond => largest(&RATES),
+        Unit::Picoseconds => shown(&TIMES),
+        Unit::Bytes => shown(&SIZES),
+        Unit::BytesPerSecond => shown(&RATES),
     }
 }
 
@@ -234,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_shown_in_the_unit_that_suits() {
+        for (text, unit) in [
+            ("1.5ns", Unit::Picoseconds),
+            ("18.636ns", Unit::Picoseconds),
+            ("9.8GiB/s", Unit::BytesPerSecond),
+            ("17.064GB/s", Unit::BytesPerSecond),
+            ("0B", Unit::Bytes),
+            ("512B", Unit::Bytes),
+            ("3KiB", Unit::Bytes),
+            ("32GiB", Unit::Bytes),
+        ] {
+            assert_eq!(
+                parse(text, unit).map(|value| show(value, unit)),
+                Ok(text.into())
+            );
+        }
+    }
+
+    #[test]
     fn what_is_shown_is_read_back() {
         for value in [
             0,
@@ -245,6 +261,7 @@ mod tests {
             3_100,
             1 << 30,
             21_045_339_750,
+            u64::MAX,
         ] {
             for unit in [
                 Unit::Picoseconds,

@@ -1,0 +1,82 @@
+//! `docs/models.md` lists what the platforms assume, as they are.
+//!
+//! `UPDATE_EXPECT=1` rewrites its table.
+
+use cohkit_sim::platform::{units, Platform};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// One row for each value with a range, with the platforms that have it so.
+fn table() -> String {
+    let mut rows: Vec<([String; 4], Vec<&str>)> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for platform in Platform::shipped_names() {
+        for (name, unit, quantity) in Platform::shipped(platform).unwrap().quantities() {
+            let (low, high) = quantity.range;
+            if low == high {
+                continue;
+            }
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            let [value, low, high] = [quantity.value, low, high].map(|n| units::show(n, unit));
+            let cells = [
+                format!("`{name}`"),
+                value,
+                format!("{low} to {high}"),
+                quantity.origin.clone(),
+            ];
+            match rows.iter_mut().find(|(other, _)| *other == cells) {
+                Some((_, platforms)) => platforms.push(platform),
+                None => rows.push((cells, vec![platform])),
+            }
+        }
+    }
+    let place = |row: &([String; 4], Vec<&str>)| {
+        let same = |name: &&str| row.0[0] == format!("`{name}`");
+        names.iter().position(same)
+    };
+    rows.sort_by_key(place);
+    let all = Platform::shipped_names().count();
+    let mut table =
+        String::from("| Quantity | Value | Range | On | Origin |\n|---|---|---|---|---|\n");
+    for ([name, value, range, origin], platforms) in rows {
+        let on = match platforms.len() == all {
+            true => "all".to_string(),
+            false => platforms.join(", "),
+        };
+        writeln!(table, "| {name} | {value} | {range} | {on} | {origin} |").unwrap();
+    }
+    table
+}
+
+#[test]
+fn the_table_of_what_is_assumed_is_that_of_the_platforms() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let begin = "writes this table from the platforms. -->\n\n";
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (shown, after) = rest.split_once("<!-- end -->").unwrap();
+    let table = table() + "\n";
+    assert!(table.lines().count() > 20);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let text = format!("{before}{begin}{table}<!-- end -->{after}");
+        std::fs::write(&path, text).unwrap();
+    } else {
+        assert_eq!(shown, table);
+    }
+}
+
+/// What no source gives has a range, so that its influence can be seen.
+#[test]
+fn what_is_assumed_or_fitted_has_a_range() {
+    for name in Platform::shipped_names() {
+        for (quantity, _, about) in Platform::shipped(name).unwrap().quantities() {
+            let guessed = ["assumed", "fitted"]
+                .iter()
+                .any(|word| about.origin.starts_with(word));
+            let ranges = about.range.0 < about.range.1;
+            assert!(ranges || !guessed, "{name}: {quantity}");
+        }
+    }
+}
