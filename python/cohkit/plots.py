@@ -43,7 +43,7 @@ _PARTS = {
     "waiting": "#cc79a7",
 }
 _WORDS = {"dram": "memory", "bram": "memory"}
-_WHISKER = "within what is assumed"
+_WHISKER = "reruns: as it is, and within what is assumed"
 _WIDTH = 0.38
 # Below this share of a sum a part cannot be seen.
 _VISIBLE = 0.002
@@ -106,16 +106,16 @@ def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, 
             _write(axes, left, theirs, _short(theirs))
         if row["error"] is not None:
             label += f"\n{row['error']:+.1%}"
-        top = ours.value
         if ours.parts:
             _stack(axes, at, ours.parts)
         else:
             axes.bar(at, ours.value, _WIDTH, color=_OURS, label="ours")
         if span := spans.get(ours.name):
+            beside = at + _WIDTH / 2 + 0.06
             low, high = (end.ours for end in span.ends())
-            axes.plot([at, at], [low, high], color="black", linewidth=1, marker="_", label=_WHISKER)
-            top = max(top, high)
-        _write(axes, at, top, label)
+            axes.plot([beside, beside], [low, high], color="black", linewidth=1, marker="_")
+            axes.plot(beside, span.ours, color="black", linewidth=1, marker="o", markersize=4, label=_WHISKER)
+        _write(axes, at, ours.value, label)
     axes.set_xticks(range(len(here)), [row["name"].partition(", ")[0] for _, row in here])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(here) - 0.4)

@@ -171,7 +171,7 @@ def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
     assert ET.fromstring(one).tag.endswith("svg")  # noqa: S314 -- our own
     for text in ("What &amp; why", "time (ns)", "first", "second", "published", "+11.1%", "ours: memory", "A"):
         assert f"<!-- {text} -->" in one
-    assert "within what is assumed" in one
+    assert "<!-- reruns: as it is, and within what is assumed -->" in one
     assert "<dc:date>" not in one
 
 
