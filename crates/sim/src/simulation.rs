@@ -397,6 +397,7 @@ impl Simulation {
         let totals = Totals {
             line_bytes: self.line_bytes,
             units: self.units.len(),
+            cached: self.lines_cached(),
             buffers: u64::from(self.used)
                 * (self.platform.cores.write_buffer.value / u64::from(self.line_bytes)),
             links: self.platform.link.links.value.max(1) * u64::from(self.platform.remotes),

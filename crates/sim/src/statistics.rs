@@ -177,6 +177,8 @@ impl Statistics {
 pub(crate) struct Totals {
     pub line_bytes: u32,
     pub units: usize,
+    /// Lines in caches now.
+    pub cached: u64,
     /// Lines that the write buffers of all cores hold.
     pub buffers: u64,
     pub links: u64,
@@ -229,6 +231,11 @@ impl Counters {
             "hit_ratio",
             "share of the accesses performed in the cache that were performed at the moment they reached it",
             share(self.hits as f64, (self.performed - before) as f64),
+        );
+        put(
+            "lines_cached",
+            "lines in caches at the end",
+            totals.cached as f64,
         );
         put(
             "l1_hits",

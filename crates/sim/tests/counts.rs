@@ -71,6 +71,49 @@ fn messages_of_a_sequential_write() {
     assert_eq!(up as u64, lines * 8 + victims * (8 + 128));
 }
 
+/// The cores of each platform as it describes them: the same formulas, with what the cache still holds at the end.
+#[test]
+fn messages_of_all_cores() {
+    for name in Platform::shipped_names() {
+        for access in [Access::Load, Access::Store] {
+            let platform = Platform::shipped(name).unwrap();
+            let cores = &platform.cores;
+            let (used, outstanding) = (cores.used.value, cores.outstanding.value);
+            let mut workload = Workload::pass(
+                Pattern::Chunked,
+                access,
+                LINES,
+                used as u32,
+                outstanding as u32,
+            );
+            let reads = access == Access::Load;
+            workload.prefetch = if reads {
+                cores.prefetch.value as u32
+            } else {
+                0
+            };
+            let setup = Setup::new(protocol("eci"), platform, workload).unwrap();
+            let statistics = run(&setup).unwrap();
+            let lines = u64::from(LINES);
+            let victims = lines - statistics.get("lines_cached").unwrap() as u64;
+            let expected = match reads {
+                true => [
+                    ("ReadShared", lines),
+                    ("VictimShared", victims),
+                    ("DataShared", lines),
+                ],
+                false => [
+                    ("ReadExclusive", lines),
+                    ("VictimDirty", victims),
+                    ("DataExclusive", lines),
+                ],
+            };
+            assert_eq!(sent(&statistics), expected, "{name}");
+            assert!(victims >= lines - u64::from(CACHED), "{name}");
+        }
+    }
+}
+
 /// Random reads: as many victims as misses beyond what is still in the cache, whatever is drawn.
 #[test]
 fn messages_of_a_random_read() {

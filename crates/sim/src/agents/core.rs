@@ -387,3 +387,111 @@ fn held_by_one_fewer(holders: &mut FxHashMap<(u8, Line), u32>, key: (u8, Line)) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::traffic::{Pattern, Workload};
+    use crate::oracle::Level;
+    use crate::simulation::Setup;
+
+    const TEXT: &str = "
+protocol vi
+line 64 bytes
+channels { request remote -> home; victim remote -> home; answer remote -> home
+           forward home -> remote; grant home -> remote; ordered forward, grant; ordered request, victim }
+messages { request: Get; victim: Put (line, dirty); answer: Gone (line, dirty), Nothing
+           forward: Fetch; grant: Data (line) }
+remote cache {
+  states { I; V reads writes dirty; IV waits Data }
+  I    | load store | send Get     | IV
+  V    | evict      | send Put     | I
+  IV   | Data       |              | V
+  V    | Fetch      | send Gone    | I
+  I IV | Fetch      | send Nothing | stay
+}
+home { on Get(r) { ensure others(r) == I; grant r V with Data }
+       reach I with Fetch }
+system one { remotes 1; lines 1 }
+";
+
+    /// A machine whose only core has loaded four lines, which are in its L1.
+    fn after_loads() -> Simulation {
+        let protocol = cohkit_protocol::text::parse(TEXT).expect("the text is right");
+        let mut platform = crate::platform::Platform::torture(1);
+        platform.cores.l1.value = 8 * 64;
+        platform.cores.write_buffer.value = 2 * 64;
+        platform.cache.ways.value = 4;
+        let mut workload = Workload::pass(Pattern::Chunked, Access::Load, 4, 1, 1);
+        workload.mix.push((Access::Store, 0));
+        let mut setup = Setup::new(protocol, platform, workload).expect("there is a home");
+        setup.oracle = Level::Bytes;
+        let mut simulation = Simulation::new(&setup, None).expect("it makes sense");
+        simulation.run().expect("it runs");
+        simulation
+    }
+
+    /// What fails when the core accesses word 0 of line 1 now.
+    fn failure(simulation: &mut Simulation, kind: Access) -> Option<FailureKind> {
+        simulation.in_flight += 1;
+        let index = simulation.accesses.insert(Pending {
+            line: 1,
+            next: u32::MAX,
+            value: 7,
+            issued: simulation.now,
+            word: 0,
+            core: 0,
+            cache: 0,
+            kind,
+            purpose: Purpose::Core,
+        });
+        simulation.core(index);
+        simulation.failure.take().map(|failure| failure.kind)
+    }
+
+    #[test]
+    fn a_stale_line_in_an_l1_is_seen() {
+        let mut simulation = after_loads();
+        assert_eq!(failure(&mut simulation, Access::Load), None);
+        assert_eq!(simulation.counters.l1_hits, 1);
+        simulation.oracle.write(1, 0..1, 99);
+        assert_eq!(
+            failure(&mut simulation, Access::Load),
+            Some(FailureKind::DataValue)
+        );
+        // Lost in time, it does no harm.
+        simulation.leave_l1s(0, 1, None);
+        assert_eq!(failure(&mut simulation, Access::Load), None);
+        assert_eq!(simulation.counters.l1_hits, 2);
+    }
+
+    #[test]
+    fn a_core_that_forgets_its_store_is_seen() {
+        let mut simulation = after_loads();
+        assert_eq!(failure(&mut simulation, Access::Store), None);
+        assert_eq!(failure(&mut simulation, Access::Load), None);
+        assert_eq!(simulation.counters.forwarded, 1);
+        simulation.cores.cores[0].buffer[0].words[0].1 = 8;
+        assert_eq!(
+            failure(&mut simulation, Access::Load),
+            Some(FailureKind::DataValue)
+        );
+        simulation.cores.cores[0].buffer[0].stage = Stage::Free;
+        assert_eq!(
+            failure(&mut simulation, Access::Load),
+            Some(FailureKind::DataValue)
+        );
+    }
+
+    #[test]
+    fn all_l1s_of_a_cache_lose_a_line() {
+        let mut simulation = after_loads();
+        assert_eq!(simulation.cores.holders.len(), 4);
+        for line in 0..4 {
+            simulation.leave_l1s(0, line, None);
+        }
+        assert!(simulation.cores.holders.is_empty());
+        let l1 = simulation.cores.cores[0].l1.as_ref().expect("it has one");
+        assert_eq!(l1.tags.lines(), 0);
+    }
+}
