@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 2111008
+-- orbits: 4789
 -- dialect: both
 -- counted by: rumur
 -- slow: yes

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 1105434
+-- orbits: 56176
 -- dialect: both
 -- counted by: rumur
 --

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 817902
+-- orbits: 7510
 -- dialect: both
 -- counted by: rumur
 --

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 2053342
+-- orbits: 18064
 -- dialect: both
 -- counted by: rumur
 -- slow: yes

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 276
+-- orbits: 59
 -- dialect: both
 -- counted by: rumur
 --

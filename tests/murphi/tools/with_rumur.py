@@ -18,8 +18,6 @@ from pathlib import Path
 
 # The keys in the order in which they are written.
 KEYS = ["verdict", "property", "deadlock", "states", "orbits", "steps", "dialect", "counted by", "slow"]
-# What takes an exhaustive symmetry reduction beyond a minute is left out.
-ORBIT_LIMIT_STATES = 500_000
 
 
 def header(text: str) -> dict[str, str]:
@@ -54,7 +52,7 @@ def explore(model: Path, keys: dict[str, str], symmetry: str) -> tuple[str, int,
         verdict = "verified"
     else:
         said = re.findall(r"error trace for the error:\s*\n\s*(.+)", run.stdout)
-        verdict = "violated" + (f" ({said[0].strip()})" if said else f" ({run.stdout.strip()[:200]})")
+        verdict = f"violated ({said[0].strip() if said else 'no counterexample'})"
     return verdict, int(counted[-1]), steps, float(run.stderr.split()[-1])
 
 
@@ -65,10 +63,12 @@ def examine(model: Path) -> tuple[dict[str, str], str]:
     now = {key: value for key, value in keys.items() if key not in ("states", "steps", "slow", "counted by")}
     now["verdict"] = verdict.split()[0]
     now["counted by"] = "rumur"
-    if now["verdict"] == "verified":
+    # Covers and liveness are judged when everything is explored, so nothing ends the search before.
+    explored = now["verdict"] == "verified" or now.get("property", "").startswith(("cover", "liveness"))
+    if explored:
         now["states"] = str(states)
         named = set(re.findall(r"(\w+) *: *scalarset", model.read_text()))
-        if len(named) == 1 and states <= ORBIT_LIMIT_STATES:
+        if len(named) == 1:
             now["orbits"] = str(explore(model, keys, "exhaustive")[1])
     else:
         now["steps"] = str(steps)
@@ -80,13 +80,16 @@ def examine(model: Path) -> tuple[dict[str, str], str]:
 def main() -> int:
     arguments = sys.argv[1:]
     write = "--write" in arguments
-    failures = 0
+    failures = checked = 0
     for name in arguments:
         if name == "--write":
             continue
         model = Path(name)
         text = model.read_text()
         before = header(text)
+        if before["dialect"] == "cmurphi":
+            continue
+        checked += 1
         now, note = examine(model)
         differing = [key for key in now if key != "slow" and before.get(key) != now[key]]
         print(f"{model.name}: {note}", flush=True)
@@ -98,6 +101,7 @@ def main() -> int:
             failures += 1
             for key in differing:
                 print(f"  {key}: {before.get(key)}, but rumur finds {now[key]}")
+    print(f"{checked} models, {failures} disagree")
     return 1 if failures else 0
 
 

@@ -1,0 +1,49 @@
+-- verdict: verified
+-- deadlock: off
+-- states: 117649
+-- dialect: both
+-- counted by: rumur
+--
+-- Three engines move a block of 144 bytes, a third each, byte by byte and at their own speeds: a large state (more than 300
+-- bytes) of which each step changes little. Shown: every byte is in exactly one of the two places, with its value.
+
+const
+  engines: 3;
+  share: 48;
+
+type
+  engine: 0..engines - 1;
+  place: 0..engines * share - 1;
+  byte: 0..255;
+
+var
+  source: array [place] of byte;
+  target: array [place] of byte;
+  moved: array [engine] of 0..share;
+
+ruleset e: engine do
+  rule "move a byte"
+    moved[e] < share
+  ==>
+  begin
+    alias i: e * share + moved[e] do
+      target[i] := source[i];
+      undefine source[i];
+    end;
+    moved[e] := moved[e] + 1;
+  end;
+end;
+
+startstate
+begin
+  for i: place do source[i] := (i * 7 + 3) % 256; end;
+  for e: engine do moved[e] := 0; end;
+end;
+
+invariant "every byte is in one place"
+  forall e: engine do forall k := 0 to share - 1 do
+    isundefined(source[e * share + k]) = (k < moved[e]) & isundefined(target[e * share + k]) = (k >= moved[e])
+  end end;
+
+invariant "values arrive"
+  forall i: place do isundefined(target[i]) | target[i] = (i * 7 + 3) % 256 end;

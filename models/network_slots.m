@@ -1,0 +1,148 @@
+-- verdict: verified
+-- states: 300944
+-- orbits: 924
+-- dialect: both
+-- counted by: rumur
+--
+-- A line that one client at a time may own, over a network that reorders: slots that hold a message each, all alike.
+-- A client asks, the home grants or recalls from the owner, and the owner gives back, asked or not. A recall may overtake the
+-- grant that it follows, and then stays in the network; it may come too late, and is then dropped or costs one give-back more.
+-- Shown: one owner, who reads what was written last, and that the network never gets so full that nothing moves.
+-- Which free slot a message takes does not matter, so slots are a scalarset beside the clients.
+
+const
+  clients: 3;
+  capacity: 5;
+
+type
+  client: scalarset(clients);
+  slot: scalarset(capacity);
+  value: 0..1;
+  state: enum { idle, waiting, owning };
+  kind: enum { get, grant, recall, give_back };
+  message: record
+    kind: kind;
+    client: client;
+    data: value;
+  end;
+
+var
+  at: array [client] of state;
+  data: array [client] of value;
+  network: array [slot] of message;
+  owner: client; -- undefined while the home has the line
+  recalled: boolean;
+  memory: value;
+  latest: value;
+
+ruleset c: client; s: slot do
+  rule "ask"
+    at[c] = idle & isundefined(network[s].kind)
+  ==>
+  begin
+    at[c] := waiting;
+    network[s].kind := get;
+    network[s].client := c;
+  end;
+
+  rule "give back unasked"
+    at[c] = owning & isundefined(network[s].kind)
+  ==>
+  begin
+    at[c] := idle;
+    network[s].kind := give_back;
+    network[s].client := c;
+    network[s].data := data[c];
+    undefine data[c];
+  end;
+end;
+
+ruleset s: slot do
+  rule "home grants"
+    !isundefined(network[s].kind) & network[s].kind = get & isundefined(owner)
+  ==>
+  begin
+    owner := network[s].client;
+    recalled := false;
+    network[s].kind := grant;
+    network[s].data := memory;
+  end;
+
+  rule "granted"
+    !isundefined(network[s].kind) & network[s].kind = grant
+  ==>
+  begin
+    assert at[network[s].client] = waiting "who is granted has asked";
+    at[network[s].client] := owning;
+    data[network[s].client] := network[s].data;
+    undefine network[s];
+  end;
+
+  rule "give back when asked"
+    !isundefined(network[s].kind) & network[s].kind = recall & at[network[s].client] = owning
+  ==>
+  begin
+    alias c: network[s].client do
+      at[c] := idle;
+      network[s].kind := give_back;
+      network[s].data := data[c];
+      undefine data[c];
+    end;
+  end;
+
+  rule "recall came too late"
+    !isundefined(network[s].kind) & network[s].kind = recall & at[network[s].client] = idle
+  ==>
+  begin
+    undefine network[s];
+  end;
+
+  rule "home takes the line back"
+    !isundefined(network[s].kind) & network[s].kind = give_back
+  ==>
+  begin
+    assert owner = network[s].client "only the owner gives back";
+    memory := network[s].data;
+    undefine owner;
+    recalled := false;
+    undefine network[s];
+  end;
+end;
+
+ruleset s: slot; t: slot do
+  rule "home recalls"
+    !isundefined(network[s].kind) & network[s].kind = get & !isundefined(owner) & !recalled &
+    isundefined(network[t].kind)
+  ==>
+  begin
+    recalled := true;
+    network[t].kind := recall;
+    network[t].client := owner;
+  end;
+end;
+
+ruleset c: client; v: value do
+  rule "store"
+    at[c] = owning
+  ==>
+  begin
+    data[c] := v;
+    latest := v;
+  end;
+end;
+
+ruleset v: value do
+  startstate
+  begin
+    for c: client do at[c] := idle; end;
+    recalled := false;
+    memory := v;
+    latest := v;
+  end;
+end;
+
+invariant "one owner"
+  forall c: client do forall d: client do at[c] = owning & at[d] = owning -> c = d end end;
+
+invariant "the owner reads the latest"
+  forall c: client do at[c] = owning -> data[c] = latest end;

@@ -1,0 +1,799 @@
+"""Reads Murphi and gives Python: the half of brute_force.py that knows the language.
+
+`Translator(text).code` is the text of functions `test_k(s)`, which yields the parameters of each enabled instance of rule
+`k`, and `body_k(s, parameters)`, over a state `s` that is a list of leaves. Invariants and assumptions are tests that yield
+`False` where they do not hold. It reads what the models in models/ use, in either dialect.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+
+
+class Failure(Exception):
+    """What a model can fail with; its text is the kind."""
+
+
+class Discarded(Exception):
+    """An assumption does not hold."""
+
+
+@dataclass(eq=False)
+class Type:
+    """`values` of a simple type are unique over all types, except those of ranges, which are the integers themselves."""
+
+    kind: str
+    size: int = 1
+    values: list = field(default_factory=list)
+    index: dict = field(default_factory=dict)
+    element: Type | None = None
+    over: Type | None = None  # what an array is indexed by
+    fields: dict = field(default_factory=dict)  # name -> (offset, type)
+    capacity: int = 0
+    scalarsets: list = field(default_factory=list)  # a scalarset itself, or the scalarsets in a union
+    serial: int = 0
+
+
+def simple(kind: str, values: list) -> Type:
+    made = Type(kind, 1, values, {v: i for i, v in enumerate(values)})
+    if kind == "scalarset":
+        made.scalarsets = [made]
+    return made
+
+
+# What the translated text calls.
+
+
+def defined(value):
+    if value is None:
+        raise Failure("undefined")
+    return value
+
+
+def place(value, low, count):
+    if value is None:
+        raise Failure("undefined")
+    if not low <= value < low + count:
+        raise Failure("index")
+    return value - low
+
+
+def member(value, index):
+    if value is None:
+        raise Failure("undefined")
+    if value not in index:
+        raise Failure("index")
+    return index[value]
+
+
+def within(value, low, high):
+    if value is not None and not low <= value <= high:
+        raise Failure("range")
+    return value
+
+
+def among(value, index):
+    if value is not None and value not in index:
+        raise Failure("range")
+    return value
+
+
+def divide(a, b):
+    if b == 0:
+        raise Failure("division by zero")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a, b):
+    return a - b * divide(a, b)
+
+
+def check(holds, text):
+    if not holds:
+        raise Failure(f'assert "{text}"')
+
+
+def assume(holds):
+    if not holds:
+        raise Discarded
+
+
+def fail(text):
+    raise Failure(f'error "{text}"')
+
+
+def add(state, at, capacity, size, element):
+    for slot in range(at, at + capacity * size, size):
+        if not state[slot]:
+            state[slot : slot + size] = [True, *element]
+            return
+    raise Failure("multiset full")
+
+
+TOKEN = re.compile(
+    r'\s+|--[^\n]*|/\*.*?\*/|(?P<string>"[^"]*")|(?P<number>\d+)|(?P<name>[A-Za-z]\w*)|(?P<sign>==>|->|:=|!=|<=|>=|\.\.|.)',
+    re.DOTALL,
+)
+BOOLEAN = simple("boolean", [False, True])
+INTEGER = Type("integer")
+
+
+class Translator:
+    """Reads a model and gives the Python text of its rules. Expressions are (text, type); designators add a list and offset."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = [m[0] for m in TOKEN.finditer(text) if m.lastgroup]
+        self.at = 0
+        self.scopes: list[dict] = [{"true": ("value", "True", BOOLEAN), "false": ("value", "False", BOOLEAN)}]
+        self.types: list[Type] = []
+        self.named_scalarsets: list[Type] = []
+        self.fresh_value = itertools.count(1_000_000)
+        self.fresh = itertools.count()
+        self.size = 0
+        self.multisets: list[tuple[int, Type]] = []
+        self.leaves: list[Type] = []
+        self.globals: list[Type] = []
+        self.code: list[str] = []
+        self.indent = 0
+        self.binders: list[tuple] = []  # enclosing rulesets, chooses and aliases
+        self.rules: list[tuple] = []
+        self.starts: list[tuple] = []
+        self.invariants: list[tuple] = []
+        self.assumptions: list[str] = []
+        self.returns: Type | None = None
+        while self.at < len(self.tokens):
+            self.section()
+
+    # Tokens.
+
+    def peek(self, ahead: int = 0) -> str:
+        token = self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
+        return token.lower() if token.lower() in WORDS else token
+
+    def next(self) -> str:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def take(self, token: str) -> bool:
+        if self.peek() == token:
+            self.at += 1
+            return True
+        return False
+
+    def want(self, token: str) -> None:
+        if not self.take(token):
+            raise SystemExit(f"expected {token}, not {self.tokens[self.at - 3 : self.at + 3]}")
+
+    def end(self, word: str) -> None:
+        if not self.take("end" + word):
+            self.want("end")
+
+    def emit(self, line: str) -> None:
+        self.code.append("    " * self.indent + line)
+
+    def name(self, hint: str) -> str:
+        return f"{hint}_{next(self.fresh)}"
+
+    def find(self, name: str):
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        raise SystemExit(f"{name} is not declared")
+
+    # Declarations.
+
+    def section(self) -> None:
+        word = self.peek()
+        if word in ("const", "type", "var"):
+            self.declarations()
+        elif word in ("function", "procedure"):
+            self.function()
+        elif not self.take(";"):
+            self.rule()
+
+    def declarations(self) -> None:
+        while self.peek() in ("const", "type", "var"):
+            word = self.next()
+            while re.fullmatch(r"[A-Za-z]\w*", self.peek()) and self.peek() not in SECTIONS:
+                names = [self.next()]
+                while self.take(","):
+                    names.append(self.next())
+                self.want(":")
+                if word == "const":
+                    self.scopes[-1][names[0]] = ("value", str(self.constant()), INTEGER)
+                elif word == "type":
+                    made = self.type(named=True)
+                    self.scopes[-1][names[0]] = ("type", made)
+                else:
+                    made = self.type()
+                    for name in names:
+                        self.variable(name, made)
+                self.take(";")
+
+    def variable(self, name: str, made: Type) -> None:
+        if len(self.scopes) == 1:
+            self.scopes[0][name] = ("place", "s", str(self.size), made)
+            self.globals.append(made)
+            self.size += made.size
+        else:
+            local = self.name(name)
+            self.emit(f"{local} = [None] * {made.size}")
+            if made.kind == "multiset":
+                raise SystemExit("local multisets are not read")
+            self.scopes[-1][name] = ("place", local, "0", made)
+
+    def constant(self) -> int:
+        return eval(self.expression()[0], dict(GLOBALS))  # noqa: S307
+
+    def type(self, *, named: bool = False) -> Type:
+        made = self.type_inner(named=named)
+        if not made.serial:
+            self.types.append(made)
+            made.serial = len(self.types)
+            GLOBALS[f"T{made.serial}"] = made.index
+            GLOBALS[f"V{made.serial}"] = made.values
+        return made
+
+    def type_inner(self, *, named: bool) -> Type:
+        word = self.peek()
+        if self.take("boolean"):
+            return BOOLEAN
+        if self.take("enum"):
+            self.want("{")
+            values = []
+            scope = self.scopes[-1]
+            names = []
+            while not self.take("}"):
+                names.append(self.next())
+                values.append(next(self.fresh_value))
+                self.take(",")
+            made = simple("enum", values)
+            scope.update({n: ("value", str(v), made) for n, v in zip(names, values, strict=True)})
+            return made
+        if self.take("scalarset"):
+            self.want("(")
+            made = simple("scalarset", [next(self.fresh_value) for _ in range(self.constant())])
+            self.want(")")
+            if named:
+                self.named_scalarsets.append(made)
+            return made
+        if self.take("union"):
+            self.want("{")
+            members = []
+            while not self.take("}"):
+                members.append(self.type())
+                self.take(",")
+            made = simple("union", [v for m in members for v in m.values])
+            made.scalarsets = [m for m in members if m.kind == "scalarset"]
+            return made
+        if self.take("array"):
+            self.want("[")
+            over = self.type()
+            self.want("]")
+            self.want("of")
+            element = self.type()
+            return Type("array", len(over.values) * element.size, element=element, over=over)
+        if self.take("multiset"):
+            self.want("[")
+            capacity = self.constant()
+            self.want("]")
+            self.want("of")
+            element = self.type()
+            return Type("multiset", capacity * (1 + element.size), element=element, capacity=capacity)
+        if self.take("record"):
+            made = Type("record", 0)
+            while not self.peek().startswith("end"):
+                names = [self.next()]
+                while self.take(","):
+                    names.append(self.next())
+                self.want(":")
+                inner = self.type()
+                self.take(";")
+                for name in names:
+                    made.fields[name] = (made.size, inner)
+                    made.size += inner.size
+            self.end("record")
+            return made
+        if re.fullmatch(r"[A-Za-z]\w*", word) and self.peek(1) != ".." and self.find(word)[0] == "type":
+            self.next()
+            return self.find(word)[1]
+        low = self.constant()
+        self.want("..")
+        return simple("range", list(range(low, self.constant() + 1)))
+
+    # Expressions.
+
+    def expression(self):
+        condition = self.implication()
+        if not self.take("?"):
+            return condition
+        yes = self.implication()
+        self.want(":")
+        no = self.expression()
+        return f"({self.read(yes)} if {self.read(condition)} else {self.read(no)})", yes[1]
+
+    def implication(self):
+        left = self.binary(0)
+        if self.take("->"):
+            return f"((not {self.read(left)}) or {self.read(self.implication())})", BOOLEAN
+        return left
+
+    LEVELS = [{"|": "or"}, {"&": "and"}, None, {"<": "<", "<=": "<=", "=": "==", "!=": "!=", ">": ">", ">=": ">="},
+              {"+": "+", "-": "-"}, {"*": "*", "/": "divide", "%": "remainder"}]
+
+    def binary(self, level: int):
+        if level == len(self.LEVELS):
+            return self.unary()
+        signs = self.LEVELS[level]
+        if signs is None:
+            if self.take("!"):
+                return f"(not {self.read(self.binary(level))})", BOOLEAN
+            return self.binary(level + 1)
+        left = self.binary(level + 1)
+        while self.peek() in signs:
+            sign = signs[self.next()]
+            right = self.binary(level + 1)
+            a, b = self.read(left), self.read(right)
+            text = f"{sign}({a}, {b})" if sign.isalpha() and len(sign) > 3 else f"({a} {sign} {b})"
+            left = text, (BOOLEAN if level < 4 else INTEGER)
+        return left
+
+    def read(self, expression) -> str:
+        if len(expression) == 2:
+            return expression[0]
+        text = f"{expression[0]}[{expression[2]}]"
+        return text if expression[1].scalarsets else f"defined({text})"
+
+    def copied(self, expression) -> str:
+        """The text of a value that may be undefined or complex."""
+        if len(expression) == 2:
+            return expression[0]
+        base, made, offset = expression
+        return f"{base}[{offset}]" if made.size == 1 and made.kind in SIMPLE else f"{base}[{offset}:{offset}+{made.size}]"
+
+    def unary(self):
+        if self.take("("):
+            inner = self.expression()
+            self.want(")")
+            return self.read(inner), inner[1]
+        if self.take("-"):
+            return f"(-{self.read(self.unary())})", INTEGER
+        if self.take("+"):
+            return self.unary()
+        token = self.peek()
+        if token.isdigit():
+            return self.next(), INTEGER
+        if token in ("forall", "exists"):
+            self.next()
+            self.scopes.append({})
+            loops = self.quantifiers()
+            self.want("do")
+            body = self.read(self.expression())
+            self.scopes.pop()
+            self.end(token)
+            word = "all" if token == "forall" else "any"
+            return f"{word}({body} {' '.join(f'for {v} in {r}' for v, r in loops)})", BOOLEAN
+        if token == "isundefined":
+            self.next()
+            self.want("(")
+            base, _, offset = self.designator()
+            self.want(")")
+            return f"({base}[{offset}] is None)", BOOLEAN
+        if token == "ismember":
+            self.next()
+            self.want("(")
+            value = self.copied(self.designator())
+            self.want(",")
+            made = self.type()
+            self.want(")")
+            return f"({value} in T{made.serial})", BOOLEAN
+        if token == "multisetcount":
+            self.next()
+            self.want("(")
+            self.scopes.append({})
+            variable, base, offset, made = self.slot()
+            self.want(",")
+            body = self.read(self.expression())
+            self.want(")")
+            self.scopes.pop()
+            width = made.element.size + 1
+            return (
+                f"sum(1 for {variable} in range({made.capacity}) "
+                f"if {base}[{offset}+{variable}*{width}] and {body})",
+                INTEGER,
+            )
+        found = self.find(token)
+        if found[0] == "function":
+            self.next()
+            return self.call(found)
+        return self.designator()
+
+    def slot(self):
+        """`i: m` of choose and the multiset operations."""
+        variable, name = self.name("slot"), self.next()
+        self.want(":")
+        base, made, offset = self.designator()
+        self.scopes[-1][name] = ("value", variable, Type("slot"))
+        return variable, base, offset, made
+
+    def quantifiers(self) -> list[tuple[str, str]]:
+        loops = []
+        while True:
+            name = self.next()
+            variable = self.name(name)
+            if self.take(":"):
+                made = self.type()
+                loops.append((variable, f"V{made.serial or self.register(made)}"))
+            else:
+                self.want(":=")
+                low = self.read(self.expression())
+                self.want("to")
+                high, made, step = self.read(self.expression()), INTEGER, "1"
+                if self.take("by"):
+                    step = self.read(self.expression())
+                loops.append((variable, f"range({low}, {high} + (1 if {step} > 0 else -1), {step})"))
+            self.scopes[-1][name] = ("value", variable, made)
+            if not self.take(";"):
+                return loops
+
+    def register(self, made: Type) -> int:
+        self.types.append(made)
+        made.serial = len(self.types)
+        GLOBALS[f"T{made.serial}"], GLOBALS[f"V{made.serial}"] = made.index, made.values
+        return made.serial
+
+    def designator(self):
+        found = self.find(self.next())
+        if found[0] == "value":
+            return found[1], found[2]
+        _, base, offset, made = found
+        while self.peek() in (".", "["):
+            if self.take("."):
+                inner, made = made.fields[self.next()]
+                offset = f"{offset}+{inner}" if inner else offset
+                continue
+            self.want("[")
+            index = self.expression()
+            text = self.copied(index)
+            self.want("]")
+            if made.kind == "multiset":
+                offset = f"{offset}+{text}*{made.element.size + 1}+1"
+            elif made.over.kind == "range":
+                offset = f"{offset}+place({text}, {made.over.values[0]}, {len(made.over.values)})*{made.element.size}"
+            else:
+                serial = made.over.serial or self.register(made.over)
+                offset = f"{offset}+member({text}, T{serial})*{made.element.size}"
+            made = made.element
+        return base, made, offset
+
+    def call(self, found):
+        _, function, parameters, result = found
+        self.want("(")
+        passed = ["s"]
+        for by_reference, made in parameters:
+            actual = self.expression()
+            if by_reference:
+                passed.append(f"({actual[0]}, {actual[2]})")
+            elif made.kind in SIMPLE:
+                passed.append(f"([{self.fitted(self.copied(actual), made)}], 0)")
+            else:
+                passed.append(f"({self.copied(actual)}, 0)")
+            self.take(",")
+        self.want(")")
+        return f"{function}({', '.join(passed)})", result
+
+    def fitted(self, text: str, made: Type) -> str:
+        if made.kind == "range":
+            return f"within({text}, {made.values[0]}, {made.values[-1]})"
+        if made.kind in ("scalarset", "union"):
+            return f"among({text}, T{made.serial or self.register(made)})"
+        return text
+
+    # Functions and statements.
+
+    def function(self) -> None:
+        self.next()
+        name = self.next()
+        text, parameters, scope = self.name(name), [], {}
+        self.want("(")
+        actuals = ["s"]
+        while not self.take(")"):
+            by_reference = self.take("var")
+            names = [self.next()]
+            while self.take(","):
+                names.append(self.next())
+            self.want(":")
+            made = self.type()
+            for parameter in names:
+                actual = self.name(parameter)
+                actuals.append(actual)
+                scope[parameter] = ("place", f"{actual}[0]", f"{actual}[1]", made)
+                parameters.append((by_reference, made))
+            self.take(";")
+        result = self.type() if self.take(":") else None
+        self.take(";")
+        self.scopes[-1][name] = ("function", text, parameters, result)
+        self.emit(f"def {text}({', '.join(actuals)}):")
+        self.indent += 1
+        self.scopes.append(scope)
+        previous, self.returns = self.returns, result
+        self.body("function", "procedure")
+        self.returns = previous
+        self.scopes.pop()
+        if result is not None:
+            self.emit("raise Failure('no return')")
+        self.indent -= 1
+        self.take(";")
+
+    def body(self, *words: str) -> None:
+        if not self.take("begin"):
+            self.declarations()
+            self.take("begin")
+        self.statements("end", *("end" + word for word in words))
+        self.next()
+
+    def statements(self, *ends: str) -> None:
+        self.emit("pass")
+        while self.peek() not in ends:
+            if not self.take(";"):
+                self.statement()
+
+    def block(self, *ends: str) -> None:
+        self.indent += 1
+        self.statements(*ends)
+        self.indent -= 1
+
+    def statement(self) -> None:
+        word = self.peek()
+        if word == "if":
+            self.next()
+            self.emit(f"if {self.read(self.expression())}:")
+            self.want("then")
+            self.block("elsif", "else", "end", "endif")
+            depth = 0
+            while self.take("elsif"):
+                self.emit("else:")
+                self.indent += 1
+                depth += 1
+                self.emit(f"if {self.read(self.expression())}:")
+                self.want("then")
+                self.block("elsif", "else", "end", "endif")
+            if self.take("else"):
+                self.emit("else:")
+                self.block("end", "endif")
+            self.indent -= depth
+            self.end("if")
+        elif word == "switch":
+            self.next()
+            subject = self.name("subject")
+            self.emit(f"{subject} = {self.read(self.expression())}")
+            self.emit("if False: pass")
+            while self.take("case"):
+                values = [self.read(self.expression())]
+                while self.take(","):
+                    values.append(self.read(self.expression()))
+                self.want(":")
+                self.emit(f"elif {subject} in ({', '.join(values)},):")
+                self.block("case", "else", "end", "endswitch")
+            if self.take("else"):
+                self.emit("else:")
+                self.block("end", "endswitch")
+            self.end("switch")
+        elif word == "for":
+            self.next()
+            self.scopes.append({})
+            loops = self.quantifiers()
+            self.want("do")
+            for variable, values in loops:
+                self.emit(f"for {variable} in {values}:")
+                self.indent += 1
+            self.statements("end", "endfor")
+            self.indent -= len(loops)
+            self.scopes.pop()
+            self.end("for")
+        elif word == "while":
+            self.next()
+            self.emit(f"while {self.read(self.expression())}:")
+            self.want("do")
+            self.block("end", "endwhile")
+            self.end("while")
+        elif word == "alias":
+            self.next()
+            self.scopes.append({})
+            for line in self.aliases():
+                self.emit(line)
+            self.want("do")
+            self.statements("end", "endalias")
+            self.scopes.pop()
+            self.end("alias")
+        elif word == "return":
+            self.next()
+            self.emit("return" if self.returns is None else f"return {self.fitted(self.copied(self.expression()), self.returns)}")
+        elif word in ("undefine", "clear"):
+            self.next()
+            base, made, offset = self.designator()
+            first = self.name("first")
+            self.emit(f"{first} = {offset}")
+            for k, leaf in enumerate(leaves(made)):
+                value = None if word == "undefine" else leaf.values[0]
+                self.emit(f"{base}[{first}+{k}] = {value}")
+        elif word in ("assert", "cover", "assume"):
+            self.next()
+            text = self.next()[1:-1] if self.peek().startswith('"') else ""
+            condition = self.read(self.expression())
+            if self.peek().startswith('"'):
+                text = self.next()[1:-1]
+            self.emit({"assert": f"check({condition}, {text!r})", "assume": f"assume({condition})"}.get(word, "pass"))
+        elif word == "error":
+            self.next()
+            self.emit(f"fail({self.next()[1:-1]!r})")
+        elif word == "multisetadd":
+            self.next()
+            self.want("(")
+            element = self.designator()
+            self.want(",")
+            base, made, offset = self.designator()
+            self.want(")")
+            self.emit(
+                f"add({base}, {offset}, {made.capacity}, {made.element.size + 1}, "
+                f"{element[0]}[{element[2]}:{element[2]}+{element[1].size}])"
+            )
+        elif word == "multisetremove":
+            self.next()
+            self.want("(")
+            slot = self.read(self.expression())
+            self.want(",")
+            base, made, offset = self.designator()
+            self.want(")")
+            width = made.element.size + 1
+            self.emit(f"{base}[{offset}+{slot}*{width}:{offset}+{slot}*{width}+{width}] = [False] + [None] * {width - 1}")
+        else:
+            found = self.find(word)
+            if found[0] == "function":
+                self.next()
+                self.emit(self.call(found)[0])
+                return
+            base, made, offset = self.designator()
+            self.want(":=")
+            value = self.copied(("None", made) if self.take("undefined") else self.expression())
+            if made.kind in SIMPLE:
+                self.emit(f"{base}[{offset}] = {self.fitted(value, made)}")
+            else:
+                self.emit(f"{base}[{offset}:{offset}+{made.size}] = {value}")
+
+    def aliases(self) -> list[str]:
+        lines = []
+        while True:
+            name = self.next()
+            self.want(":")
+            value = self.expression()
+            text = self.name(name)
+            if len(value) == 2:
+                lines.append(f"{text} = {value[0]}")
+                self.scopes[-1][name] = ("value", text, value[1])
+            else:
+                lines.append(f"{text} = {value[2]}")
+                self.scopes[-1][name] = ("place", value[0], text, value[1])
+            if not self.take(";") or self.peek() == "do":
+                return lines
+
+    # Rules.
+
+    def rule(self) -> None:
+        word = self.next()
+        if word in ("ruleset", "alias", "choose"):
+            self.scopes.append({})
+            count = len(self.binders)
+            if word == "ruleset":
+                self.binders += [("loop", variable, values) for variable, values in self.quantifiers()]
+            elif word == "alias":
+                self.binders += [("line", line) for line in self.aliases()]
+            else:
+                self.binders.append(("choose", *self.slot()))
+            self.want("do")
+            while not self.peek().startswith("end"):
+                if not self.take(";"):
+                    self.rule()
+            self.end(word)
+            self.scopes.pop()
+            del self.binders[count:]
+            return
+        name = self.next()[1:-1] if self.peek().startswith('"') else ""
+        if word in ("rule", "startstate"):
+            guard = None
+            if word == "rule":
+                start = self.at
+                if self.peek() not in ("begin", "var", "const", "type"):
+                    guard = self.read(self.expression())
+                    if not self.take("==>"):
+                        self.at, guard = start, None
+            firing = self.instances(guard, name)
+            self.scopes.append({})
+            self.body(word)
+            self.scopes.pop()
+            self.indent = 0
+            (self.rules if word == "rule" else self.starts).append(firing)
+            return
+        condition = self.read(self.expression())
+        if not name and self.peek().startswith('"'):
+            name = self.next()[1:-1]
+        if word in ("invariant", "assume"):
+            function = self.instances(None, name, condition)
+            self.invariants.append((function, name)) if word == "invariant" else self.assumptions.append(function)
+
+    def instances(self, guard: str | None, name: str, condition: str | None = None):
+        """Begins `test_k(s)`, which yields the parameters of enabled instances, and `body_k(s, parameters)`."""
+        k = next(self.fresh)
+        parameters = [b[1] for b in self.binders if b[0] != "line"]
+        self.emit(f"def test_{k}(s):")
+        for binder in self.binders:
+            self.indent += 1
+            if binder[0] == "loop":
+                self.emit(f"for {binder[1]} in {binder[2]}:")
+            elif binder[0] == "line":
+                self.emit("if True:")
+                self.emit(f"    {binder[1]}")
+            else:
+                _, variable, base, offset, made = binder
+                self.emit(f"for {variable} in range({made.capacity}):")
+                self.emit(f"    if not {base}[{offset}+{variable}*{made.element.size + 1}]: continue")
+        self.indent += 1
+        self.emit(f"if not ({condition}): yield False" if condition else f"if {guard or 'True'}: yield ({''.join(p + ', ' for p in parameters)})")
+        self.indent = 0
+        if condition:
+            return f"test_{k}"
+        self.emit(f"def body_{k}(s{''.join(', ' + p for p in parameters)}):")
+        self.indent = 1
+        for binder in self.binders:
+            if binder[0] == "line":
+                self.emit(binder[1])
+        return f"test_{k}", f"body_{k}", name
+
+
+SIMPLE = ("boolean", "enum", "range", "scalarset", "union")
+SECTIONS = {"const", "type", "var", "function", "procedure", "rule", "ruleset", "startstate", "invariant", "alias", "choose", "begin", "cover", "liveness", "assume", "==>"}
+WORDS = SECTIONS | {
+    "boolean", "enum", "scalarset", "union", "array", "multiset", "record", "of", "end", "forall", "exists", "do", "if",
+    "then", "elsif", "else", "switch", "case", "for", "while", "return", "undefine", "clear", "assert", "error", "true", "false",
+    "isundefined", "ismember", "multisetadd", "multisetremove", "multisetcount", "undefined", "to", "by",
+}  # fmt: skip
+GLOBALS = {
+    f.__name__: f for f in (defined, place, member, within, among, divide, remainder, check, assume, fail, add)
+} | {"Failure": Failure}
+
+
+def leaves(made: Type) -> list[Type]:
+    if made.kind == "array":
+        return leaves(made.element) * len(made.over.values)
+    if made.kind == "record":
+        return [leaf for _, inner in made.fields.values() for leaf in leaves(inner)]
+    if made.kind == "multiset":
+        return ([BOOLEAN] + leaves(made.element)) * made.capacity
+    return [made]
+
+
+def moved(made: Type, at: int, exchange: dict) -> tuple[list[int], list[bool]]:
+    """For every leaf of the image under an exchange of values, where it comes from and whether its value is exchanged."""
+    if made.kind == "array":
+        sources, flags = [], []
+        for value in made.over.values:
+            index = made.over.index[exchange.get(value, value) if made.over.scalarsets else value]
+            inner = moved(made.element, at + index * made.element.size, exchange)
+            sources += inner[0]
+            flags += inner[1]
+        return sources, flags
+    if made.kind == "record":
+        parts = [moved(inner, at + offset, exchange) for offset, inner in made.fields.values()]
+        return [x for p in parts for x in p[0]], [x for p in parts for x in p[1]]
+    if made.kind == "multiset":
+        sources, flags = [], []
+        for slot in range(made.capacity):
+            start = at + slot * (made.element.size + 1)
+            inner = moved(made.element, start + 1, exchange)
+            sources += [start, *inner[0]]
+            flags += [False, *inner[1]]
+        return sources, flags
+    return [at], [bool(made.scalarsets)]
