@@ -1,5 +1,6 @@
-//! Measures the interpreter: `cargo run --release --example rate -- [processes] [threads]`.
+//! Measures one engine: `cargo run --release --example rate -- [processes] [threads] [interpreter|native|adaptive]`.
 
+use cohkit_check::search::Engine;
 use cohkit_check::{check, Options};
 use std::time::Instant;
 
@@ -7,20 +8,26 @@ use std::time::Instant;
 mod models;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|a| a.parse::<usize>().ok());
-    let mut next = |default| arguments.next().flatten().unwrap_or(default);
-    let (processes, threads) = (next(6), next(1));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize, default| {
+        let given = arguments.get(i).and_then(|a| a.parse::<usize>().ok());
+        given.unwrap_or(default)
+    };
+    let (processes, threads) = (number(0, 6), number(1, 1));
+    let engine = match arguments.get(2).map(String::as_str) {
+        Some("interpreter") => Engine::Interpreter,
+        Some("native") => Engine::Native,
+        _ => Engine::Adaptive,
+    };
     let mut model = models::peterson(processes.clamp(2, 8) as i32);
     model.quiescent = None;
     let began = Instant::now();
-    let report = check(
-        &model,
-        &Options {
-            threads,
-            ..Options::default()
-        },
-    )
-    .expect("the model is valid");
+    let options = Options {
+        threads,
+        engine,
+        ..Options::default()
+    };
+    let report = check(&model, &options).expect("the model is valid");
     let seconds = began.elapsed().as_secs_f64();
     println!(
         "{}: {} states, {} firings, depth {}, {:.0} bytes per state; {seconds:.2} s, {:.2} M states/s, {:.2} M firings/s",

@@ -9,6 +9,7 @@
 //!
 //! - [`model`] with [`build`]: the form, and how Rust code makes models;
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
+//! - machine code (private): the same code, compiled in process for searches that prove large;
 //! - [`search`]: breadth first on any number of threads, with counts and counterexamples that do not depend on it;
 //! - [`components`]: independent parts of a model are explored apart, exactly;
 //! - [`report`] and [`trace`]: verdicts and counterexamples as data and text.
@@ -62,6 +63,7 @@ pub mod components;
 mod interpret;
 pub mod model;
 pub mod murphi;
+mod native;
 mod program;
 pub mod report;
 pub mod search;

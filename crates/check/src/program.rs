@@ -192,6 +192,7 @@ pub(crate) struct Claim {
 }
 
 /// A model, resolved.
+#[derive(Clone)]
 pub(crate) struct Program {
     pub slots: Vec<Slot>,
     /// Every cell's value before a start state runs: first values, and constants in their place.
@@ -282,22 +283,23 @@ pub(crate) struct Packing {
     pub bytes: usize,
 }
 
+/// Where a slot lies in a packed state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Field {
-    slot: Cell,
-    word: u32,
-    shift: u32,
+pub(crate) struct Field {
+    pub slot: Cell,
+    pub word: u32,
+    pub shift: u32,
     /// Of the value, unshifted; 0 for slots that are not packed.
-    mask: u64,
+    pub mask: u64,
     /// What is packed as 0.
-    lo: i32,
+    pub lo: i32,
     /// Whether 0 stands for [`UNDEFINED`], and `lo` for no value.
-    undefined: bool,
+    pub undefined: bool,
 }
 
 impl Field {
     #[inline]
-    fn raw(&self, value: i32) -> u64 {
+    pub fn raw(&self, value: i32) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {
             true => 0,
             false => value.wrapping_sub(self.lo),
@@ -306,7 +308,7 @@ impl Field {
     }
 
     #[inline]
-    fn value(&self, raw: u64) -> i32 {
+    pub fn value(&self, raw: u64) -> i32 {
         match self.undefined && raw == 0 {
             true => UNDEFINED,
             false => (raw as u32 as i32).wrapping_add(self.lo),
@@ -351,6 +353,17 @@ impl Packing {
             words: bytes.div_ceil(8),
             bytes,
         }
+    }
+
+    /// Where a slot lies; its mask is 0 if it is not packed.
+    #[inline]
+    pub fn field(&self, slot: Cell) -> Field {
+        self.of_slot[slot as usize]
+    }
+
+    /// The slots that are packed, in the order of their places.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
     /// Packs a whole frame.

@@ -5,6 +5,7 @@ mod models;
 use cohkit_check::build::*;
 use cohkit_check::model::*;
 use cohkit_check::report::{Outcome, Property};
+use cohkit_check::search::Engine;
 use cohkit_check::trace::replay;
 use cohkit_check::{check, Options};
 use proptest::prelude::*;
@@ -155,12 +156,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn flat_and_apart_one_and_two_threads_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
+    fn flat_and_apart_engines_and_threads_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
         let model = random_model(&bytes);
-        let flat = Options { decompose: false, max_states: Some(30_000), ..Options::default() };
+        let engine = Engine::Interpreter;
+        let flat = Options { decompose: false, engine, max_states: Some(30_000), ..Options::default() };
         let whole = check(&model, &flat).unwrap();
-        let threads = check(&model, &Options { threads: 2, ..flat }).unwrap();
-        prop_assert_eq!(&threads, &whole);
+        for engine in [Engine::Interpreter, Engine::Native] {
+            for threads in [1, 2] {
+                let same = check(&model, &Options { threads, engine, ..flat }).unwrap();
+                prop_assert_eq!(&same, &whole, "{:?} with {} threads", engine, threads);
+            }
+        }
         let apart = check(&model, &Options { max_states: None, ..Options::default() }).unwrap();
         if matches!(whole.outcome, Outcome::Undecided { .. }) {
             return Ok(());

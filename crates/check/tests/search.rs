@@ -4,7 +4,7 @@ mod models;
 
 use cohkit_check::model::*;
 use cohkit_check::report::{Outcome, Property, Report, Status};
-use cohkit_check::search::Reason;
+use cohkit_check::search::{Engine, Reason};
 use cohkit_check::trace::replay;
 use cohkit_check::{check, Options};
 use models::Ending;
@@ -133,7 +133,7 @@ start: from 1
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_report() {
+fn any_engine_and_number_of_threads_give_the_same_report() {
     let mut broken = models::peterson(4);
     // Processes may enter together: an invariant fails deep inside the graph.
     broken.rules[2].guard = Expr::Bool(true);
@@ -146,30 +146,29 @@ fn any_number_of_threads_gives_the_same_report() {
         broken,
         deadlocked,
         models::dining(8),
+        models::overflow(),
+        models::every_construct(),
         models::copies(3, true),
     ];
+    let limited = Options {
+        max_states: Some(3000),
+        ..flat()
+    };
     for model in &all {
-        let one = run(model, &flat());
-        for threads in [2, 4] {
-            assert_eq!(
-                run(model, &Options { threads, ..flat() }),
-                one,
-                "{} with {threads} threads",
-                model.name
-            );
-        }
-        let limits = Options {
-            max_states: Some(3000),
-            ..flat()
-        };
-        let one = run(model, &limits);
-        for threads in [2, 4] {
-            assert_eq!(
-                run(model, &Options { threads, ..limits }),
-                one,
-                "{} limited",
-                model.name
-            );
+        for options in [flat(), limited] {
+            let engine = Engine::Interpreter;
+            let one = run(model, &Options { engine, ..options });
+            for engine in [Engine::Interpreter, Engine::Native, Engine::Adaptive] {
+                for threads in [1, 2, 4] {
+                    let options = Options {
+                        threads,
+                        engine,
+                        ..options
+                    };
+                    let what = format!("{}: {engine:?}, {threads} threads", model.name);
+                    assert_eq!(run(model, &options), one, "{what}");
+                }
+            }
         }
     }
 }

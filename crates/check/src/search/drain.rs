@@ -116,15 +116,9 @@ impl Search<'_> {
                 (first..count.min(first + STRETCH)).collect::<Vec<_>>()
             };
             let this = &*self;
-            let parts = std::thread::scope(|scope| {
-                let others: Vec<_> = (1..threads)
-                    .map(|i| scope.spawn(move || this.moves_of(&part(i), claims, spontaneous)))
-                    .collect();
-                let mut parts = vec![this.moves_of(&part(0), claims, spontaneous)];
-                parts.extend(others.into_iter().map(joined));
-                parts
-            });
-            all.extend(parts);
+            all.extend(side_by_side((0..threads).collect(), |i| {
+                this.moves_of(&part(i), claims, spontaneous)
+            }));
             self.next = start;
             self.tell(Phase::Drain);
         }

@@ -7,15 +7,20 @@
 //! which stops exactly where a search with one thread stops.
 //! So counts, verdicts and counterexamples do not depend on the number of threads.
 
+mod batch;
 mod drain;
 mod goals;
+mod together;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
+use crate::native::Native;
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use batch::Stop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use together::Part;
 
 /// Parents per stretch; threads wait for each other after each.
 /// The development profile, in which tests run, has short ones so that small models meet every case.
@@ -27,6 +32,9 @@ const STRETCH: usize = if cfg!(debug_assertions) {
 
 /// Stretches shorter than this are not worth starting threads for.
 const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
+
+/// States expanded by the interpreter before machine code is asked for.
+const WORTH_COMPILING: usize = 1 << 13;
 
 /// How a search runs and when it gives up. The default has one thread and no limits.
 #[derive(Clone, Copy)]
@@ -41,6 +49,8 @@ pub struct Options<'a> {
     pub max_memory: Option<u64>,
     /// Whether independent parts are explored apart; see [`crate::components`].
     pub decompose: bool,
+    /// What fires the rules. All engines give the same report.
+    pub engine: Engine,
     /// Set from outside to stop the search soon.
     pub cancel: Option<&'a AtomicBool>,
     /// Called about ten times a second.
@@ -55,10 +65,23 @@ impl Default for Options<'_> {
             max_depth: None,
             max_memory: None,
             decompose: true,
+            engine: Engine::Adaptive,
             cancel: None,
             progress: None,
         }
     }
+}
+
+/// What fires rules and judges states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Engine {
+    /// The interpreter at first, and machine code once a search proves to be large.
+    #[default]
+    Adaptive,
+    /// The interpreter, which needs no time to begin.
+    Interpreter,
+    /// Machine code from the start, where the model and the machine allow it.
+    Native,
 }
 
 /// How far a search has come.
@@ -324,18 +347,6 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What one thread brings back from a part of a stretch.
-struct Batch {
-    number: usize,
-    transitions: u64,
-    hashes: Vec<u64>,
-    /// Packed states that are not in the table, `words` each; may hold duplicates.
-    words: Vec<u64>,
-    parents: Vec<u32>,
-    /// Deadlocks to be noted, and whether they are quiescent.
-    stuck: Vec<(usize, bool)>,
-}
-
 /// Explores everything that can be reached.
 pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found {
     let mut s = Search {
@@ -349,6 +360,9 @@ pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found
         began: Instant::now(),
         told: Instant::now(),
         deadlocks: [None; 2],
+        native: None,
+        tried_native: false,
+        parts: Vec::new(),
     };
     let verdict = s.explore();
     let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
@@ -375,6 +389,11 @@ struct Search<'a> {
     began: Instant,
     told: Instant,
     deadlocks: [Option<usize>; 2],
+    native: Option<Native>,
+    /// Whether machine code has been asked for.
+    tried_native: bool,
+    /// Memory that several threads have used before.
+    parts: Vec<Part>,
 }
 
 impl Search<'_> {
@@ -389,12 +408,13 @@ impl Search<'_> {
                 return Verdict::Undecided(Reason::MaxDepth);
             }
             while self.next < level_end {
+                self.compile();
                 if let Some(reason) = self.limit() {
                     return Verdict::Undecided(reason);
                 }
                 let end = level_end.min(self.next + self.stretch());
                 let alone = threads == 1 || end - self.next < WORTH_THREADS;
-                let verdict = if alone || !self.together(self.next..end, threads) {
+                let verdict = if alone || !self.together(end, threads) {
                     self.alone(end)
                 } else {
                     None
@@ -418,6 +438,20 @@ impl Search<'_> {
         }
     }
 
+    /// Asks for machine code once it pays.
+    fn compile(&mut self) {
+        let pays = match self.options.engine {
+            Engine::Adaptive => self.next >= WORTH_COMPILING,
+            Engine::Interpreter => false,
+            Engine::Native => true,
+        };
+        if pays && !self.tried_native {
+            self.tried_native = true;
+            let frame = Worker::new(self.program, self.view).machine.frame;
+            self.native = Native::new(self.program, self.view, &frame);
+        }
+    }
+
     /// Enters the start states.
     fn start(&mut self) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
@@ -436,8 +470,9 @@ impl Search<'_> {
                 .packing
                 .pack(&worker.machine.frame, &mut worker.child);
             let hash = hash(&worker.child);
-            if let Err(at) = self.store.find(hash, &worker.child) {
-                self.store.insert(at, hash, &worker.child, 0);
+            let before = self.store.len();
+            self.store.enter(hash, &worker.child, 0, || true);
+            if self.store.len() > before {
                 if let Some(broken) = worker.broken_invariant() {
                     return Some(Verdict::Broken(broken, path));
                 }
@@ -501,6 +536,24 @@ impl Search<'_> {
 
     /// Expands the states from `next` to `end` one after the other.
     fn alone(&mut self, end: usize) -> Option<Verdict> {
+        while self.next < end {
+            let plain = match self.swift(end) {
+                Ok(()) => return None,
+                Err(Stop::Interrupted) => return Some(Verdict::Undecided(Reason::Interrupted)),
+                Err(Stop::Plain) => self.next + 1,
+                Err(Stop::NoMachineCode) => end,
+            };
+            let verdict = self.plain(plain);
+            if verdict.is_some() {
+                return verdict;
+            }
+            self.next = plain;
+        }
+        None
+    }
+
+    /// Expands the states from `next` to `end` with the interpreter.
+    fn plain(&mut self, end: usize) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
         let most = self.most_states();
         for state in self.next..end {
@@ -513,12 +566,10 @@ impl Search<'_> {
             let mut full = false;
             let result = worker.expand(true, |worker, _| {
                 let hash = hash(&worker.child);
-                if let Err(at) = store.find(hash, &worker.child) {
-                    if store.len() as u64 >= most {
-                        full = true;
-                        return Ok(());
-                    }
-                    store.insert(at, hash, &worker.child, state as u64 + 1);
+                let before = store.len();
+                let room = (before as u64) < most;
+                full |= !store.enter(hash, &worker.child, state as u64 + 1, || room);
+                if store.len() > before {
                     if let Some(broken) = worker.broken_invariant() {
                         return Err(broken);
                     }
@@ -574,163 +625,6 @@ impl Search<'_> {
         Verdict::Broken(event.what, path)
     }
 
-    /// Expands a stretch on several threads. False, with nothing done, if one thread has to do it.
-    fn together(&mut self, stretch: std::ops::Range<usize>, threads: usize) -> bool {
-        let Some(batches) = self.expand_together(stretch, threads) else {
-            return false;
-        };
-        let mut more = [0; REGIONS];
-        let candidates: usize = batches.iter().map(|b| b.hashes.len()).sum();
-        if (self.store.len() + candidates) as u64 > self.most_states()
-            || candidates >= CANDIDATE as usize
-        {
-            return false;
-        }
-        batches
-            .iter()
-            .flat_map(|b| &b.hashes)
-            .for_each(|&h| more[region_of(h)] += 1);
-        self.store.reserve(&more);
-
-        // Each thread enters its regions' candidates in order; the first of equal ones stays.
-        let words = self.view.packing.words;
-        let all = Candidates {
-            batches: &batches,
-            words,
-            first: first_numbers(&batches),
-        };
-        let (program, view) = (self.program, self.view);
-        let (regions, stored) = self.store.regions();
-        let mut shares: Vec<Vec<(usize, Region)>> = (0..threads).map(|_| Vec::new()).collect();
-        for (r, region) in regions.into_iter().enumerate() {
-            shares[r % threads].push((r, region));
-        }
-        let entered: Vec<Entered> = std::thread::scope(|scope| {
-            let (all, stored) = (&all, &stored);
-            let enter =
-                |share| move || all.enter(stored, threads, share, Worker::new(program, view));
-            let mut shares = shares.into_iter();
-            let own = shares.next();
-            let others: Vec<_> = shares.map(|share| scope.spawn(enter(share))).collect();
-            let mut entered: Vec<_> = own.into_iter().map(|share| enter(share)()).collect();
-            entered.extend(others.into_iter().map(joined));
-            entered
-        });
-
-        let places = || entered.iter().flat_map(|e| &e.places);
-        if entered.iter().any(|e| e.broken) {
-            // These were the last to be entered, so no entry lies behind them on its way.
-            for &(_, region, at) in places() {
-                self.store.remove(region as usize, at as usize);
-            }
-            return false;
-        }
-        let mut number = vec![u32::MAX; candidates];
-        for &(candidate, ..) in places() {
-            number[candidate as usize] = 0;
-        }
-        let mut candidate = 0;
-        for batch in &batches {
-            self.transitions += batch.transitions;
-            for &(state, quiescent) in &batch.stuck {
-                self.note_deadlock(state, quiescent);
-            }
-            for (i, &parent) in batch.parents.iter().enumerate() {
-                if number[candidate] == 0 {
-                    let state = &batch.words[i * words..(i + 1) * words];
-                    number[candidate] = self.store.append(state, parent as u64 + 1);
-                }
-                candidate += 1;
-            }
-        }
-        for &(candidate, region, at) in places() {
-            self.store
-                .number(region as usize, at as usize, number[candidate as usize]);
-        }
-        true
-    }
-
-    /// Collects successors that are not in the table; `None` if something has to be reported.
-    fn expand_together(
-        &self,
-        stretch: std::ops::Range<usize>,
-        threads: usize,
-    ) -> Option<Vec<Batch>> {
-        let parts = threads * 4;
-        let size = stretch.len().div_ceil(parts);
-        let (taken, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || {
-            let mut worker = Worker::new(self.program, self.view);
-            let mut done = Vec::new();
-            loop {
-                let number = taken.fetch_add(1, Ordering::Relaxed);
-                let first = stretch.start + number * size;
-                if number >= parts || first >= stretch.end {
-                    return done;
-                }
-                let last = stretch.end.min(first + size);
-                let mut batch = Batch {
-                    number,
-                    transitions: 0,
-                    hashes: Vec::new(),
-                    words: Vec::new(),
-                    parents: Vec::new(),
-                    stuck: Vec::new(),
-                };
-                for state in first..last {
-                    let fine = self.expand_into(&mut worker, state, &mut batch);
-                    if !fine
-                        || stop.load(Ordering::Relaxed)
-                        || (state % 256 == 0 && self.cancelled())
-                    {
-                        stop.store(true, Ordering::Relaxed);
-                        return done;
-                    }
-                }
-                done.push(batch);
-            }
-        };
-        let mut batches = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut batches = work();
-            batches.extend(others.into_iter().flat_map(joined));
-            batches
-        });
-        batches.sort_by_key(|b| b.number);
-        (!stop.into_inner()).then_some(batches)
-    }
-
-    /// Expands one state; false if something has to be reported.
-    fn expand_into(&self, worker: &mut Worker, state: usize, batch: &mut Batch) -> bool {
-        worker.load(&self.store, state);
-        let result = worker.expand(true, |worker, _| {
-            let hash = hash(&worker.child);
-            if self.store.find(hash, &worker.child).is_err() {
-                batch.hashes.push(hash);
-                batch.words.extend_from_slice(&worker.child);
-                batch.parents.push(state as u32);
-            }
-            Ok(())
-        });
-        match result {
-            Ok(expansion) => {
-                batch.transitions += expansion.transitions;
-                if expansion.moves {
-                    return true;
-                }
-                match worker.deadlock() {
-                    Ok(None) => true,
-                    Ok(Some(quiescent)) if !self.view.stop_at_deadlock => {
-                        batch.stuck.push((state, quiescent));
-                        true
-                    }
-                    _ => false,
-                }
-            }
-            Err(_) => false,
-        }
-    }
-
     /// The path on which a state was first found.
     fn path(&self, state: usize) -> Path {
         let mut worker = Worker::new(self.program, self.view);
@@ -769,82 +663,20 @@ impl Search<'_> {
     }
 }
 
-/// All candidates of a stretch, numbered in the order of their parents.
-struct Candidates<'a> {
-    batches: &'a [Batch],
-    words: usize,
-    /// Number of each batch's first candidate.
-    first: Vec<usize>,
-}
-
-fn first_numbers(batches: &[Batch]) -> Vec<usize> {
-    let mut next = 0;
-    let count = |b: &Batch| {
-        next += b.hashes.len();
-        next - b.hashes.len()
-    };
-    batches.iter().map(count).collect()
-}
-
-impl Candidates<'_> {
-    fn state(&self, candidate: usize) -> &[u64] {
-        let batch = self.first.partition_point(|&first| first <= candidate) - 1;
-        let i = candidate - self.first[batch];
-        &self.batches[batch].words[i * self.words..(i + 1) * self.words]
-    }
-
-    /// Enters the candidates of some regions, and judges the invariants of the new ones.
-    fn enter(
-        &self,
-        stored: &Stored,
-        threads: usize,
-        mut share: Vec<(usize, Region)>,
-        mut worker: Worker,
-    ) -> Entered {
-        let mut entered = Entered::default();
-        let Some(own) = share.first().map(|s| s.0 % threads) else {
-            return entered;
-        };
-        let mut candidate = 0u32;
-        for batch in self.batches {
-            for (i, &hash) in batch.hashes.iter().enumerate() {
-                let r = region_of(hash);
-                if r % threads == own {
-                    let words = &batch.words[i * self.words..(i + 1) * self.words];
-                    let region = &mut share[r / threads].1;
-                    let same = |entry: u32| match entry & CANDIDATE {
-                        0 => stored.is(entry as usize, words),
-                        _ => self.state((entry & !CANDIDATE) as usize) == words,
-                    };
-                    if let Err(at) = probe(region.tags, region.entries, hash, same) {
-                        region.fill(at, hash, candidate | CANDIDATE);
-                        entered.places.push((candidate, r as u32, at as u32));
-                        if !worker.view.invariants.is_empty() {
-                            let packing = &worker.view.packing;
-                            packing.unpack(words, &mut worker.machine.frame);
-                            entered.broken |= worker.broken_invariant().is_some();
-                        }
-                    }
-                }
-                candidate += 1;
-            }
+/// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
+fn side_by_side<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let mut shares = shares.into_iter();
+        let own = shares.next();
+        let others: Vec<_> = shares
+            .map(|share| scope.spawn(move || work(share)))
+            .collect();
+        let mut results: Vec<T> = own.map(work).into_iter().collect();
+        for handle in others {
+            let result = handle.join();
+            results.push(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        entered
-    }
-}
-
-/// What one thread has entered.
-#[derive(Default)]
-struct Entered {
-    /// (candidate, region, position in it) of each new state.
-    places: Vec<(u32, u32, u32)>,
-    /// Whether one of them breaks an invariant.
-    broken: bool,
-}
-
-/// The result of a thread; its panic goes on in this one.
-fn joined<T>(handle: std::thread::ScopedJoinHandle<T>) -> T {
-    handle
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        results
+    })
 }

@@ -1,0 +1,721 @@
+//! From bytecode to Cranelift's intermediate form.
+//!
+//! A piece of code works on a packed state in memory: a slot is read with a shift and a mask, and
+//! written by patching its word. Other cells are values, except where they are indexed.
+//! Numbers are computed in 64 bits, in which 32-bit operands cannot overflow, and then judged.
+
+use super::range::{arithmetic, target, Range, Ranges};
+use crate::program::*;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{types, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind};
+use cranelift_codegen::ir::{StackSlot, Value};
+use cranelift_frontend::{FunctionBuilder, Variable};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where a slot lies in a packed state, as machine code finds it in memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Spot {
+    /// First bit of the field, counted over all words.
+    bit: u64,
+    /// Of the value, unshifted.
+    mask: u64,
+    /// What is added to the field to get the value.
+    add: i64,
+    /// Whether 0 stands for the undefined value.
+    undefined: u64,
+}
+
+/// What pieces of code are translated against.
+pub(super) struct Setting<'a> {
+    pub program: &'a Program,
+    pub packing: &'a Packing,
+    /// Values of the slots that are not packed.
+    pub frame: &'a [i32],
+    /// Cells that some instruction writes; all others hold what they hold in the program's frame.
+    written: FxHashSet<Cell>,
+    /// What the code refers to in memory. It stays where it is for as long as the code is used.
+    pub data: &'a Data,
+}
+
+/// Memory that machine code reads.
+pub(super) struct Data {
+    spots: Box<[Spot]>,
+    tables: Box<[Box<[i32]>]>,
+}
+
+impl Data {
+    pub fn new(program: &Program, packing: &Packing, frame: &[i32]) -> Data {
+        let spot = |slot: usize| {
+            let field = packing.field(slot as Cell);
+            match field.mask {
+                0 => Spot {
+                    bit: 0,
+                    mask: 0,
+                    add: frame[slot] as i64,
+                    undefined: 0,
+                },
+                mask => Spot {
+                    bit: field.word as u64 * 64 + field.shift as u64,
+                    mask,
+                    add: field.lo as i64 - field.undefined as i64,
+                    undefined: field.undefined as u64,
+                },
+            }
+        };
+        Data {
+            spots: (0..program.slots.len()).map(spot).collect(),
+            tables: (program.tables.iter())
+                .map(|table| table.values.clone().into_boxed_slice())
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Setting<'a> {
+    pub fn new(
+        program: &'a Program,
+        packing: &'a Packing,
+        frame: &'a [i32],
+        data: &'a Data,
+    ) -> Setting<'a> {
+        let mut written = FxHashSet::default();
+        for op in &program.code {
+            match *op {
+                Op::Arithmetic { dst, .. }
+                | Op::Compare { dst, .. }
+                | Op::Copy { dst, .. }
+                | Op::Index { dst, .. }
+                | Op::Load { dst, .. }
+                | Op::Table { dst, .. } => {
+                    written.insert(dst);
+                }
+                Op::Store { base, len, .. } if base as usize >= program.slots.len() => {
+                    written.extend(base..base + len as u32);
+                }
+                _ => {}
+            }
+        }
+        Setting {
+            program,
+            packing,
+            frame,
+            written,
+            data,
+        }
+    }
+
+    /// The range of a cell that is a slot or never written.
+    pub fn fixed(&self, cell: Cell) -> Option<Range> {
+        let Some(slot) = self.program.slots.get(cell as usize) else {
+            let constant = !self.written.contains(&cell);
+            return constant.then(|| Range::one(self.program.frame[cell as usize] as i64));
+        };
+        Some(match self.packing.field(cell).mask {
+            0 => Range::one(self.frame[cell as usize] as i64),
+            _ if slot.undefined => Range::between(UNDEFINED as i64, slot.hi as i64),
+            _ => Range::between(slot.lo as i64, slot.hi as i64),
+        })
+    }
+
+    /// Whether machine code can be made of a piece.
+    pub fn knows(&self, piece: &[Op]) -> bool {
+        piece.iter().all(|op| match *op {
+            Op::Arithmetic { .. }
+            | Op::Compare { .. }
+            | Op::Copy { .. }
+            | Op::Set { .. }
+            | Op::Check { .. }
+            | Op::Defined { .. }
+            | Op::Cover { .. }
+            | Op::Index { .. }
+            | Op::Table { .. }
+            | Op::Jump { .. }
+            | Op::JumpIf { .. }
+            | Op::Fail { .. }
+            | Op::Return { .. } => true,
+            // Elsewhere the true reach is not known.
+            Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
+                (base as usize) < self.program.slots.len() || len < u16::MAX
+            }
+            Op::Note { .. } | Op::Call { .. } | Op::Back => false,
+        })
+    }
+}
+
+/// Where a piece of code goes on.
+#[derive(Clone, Copy)]
+pub(super) struct Exits {
+    pub yes: Block,
+    pub no: Block,
+    pub fault: Block,
+}
+
+/// Translates one piece of code, into the block at hand and new ones.
+pub(super) struct Translation<'t, 'f> {
+    setting: &'t Setting<'t>,
+    b: &'t mut FunctionBuilder<'f>,
+    /// Address of the packed state.
+    state: Value,
+    exits: Exits,
+    ranges: Ranges<'t>,
+    variables: FxHashMap<Cell, Variable>,
+    /// Indexed cells outside the state, and where they lie in the stack slot.
+    stacked: FxHashMap<Cell, u32>,
+    stack: Option<StackSlot>,
+    blocks: FxHashMap<u32, Block>,
+}
+
+const TRUSTED: MemFlags = MemFlags::trusted();
+
+impl<'t, 'f> Translation<'t, 'f> {
+    pub fn piece(
+        setting: &'t Setting<'t>,
+        b: &'t mut FunctionBuilder<'f>,
+        state: Value,
+        entry: u32,
+        exits: Exits,
+    ) {
+        let piece = setting.program.piece(entry);
+        let ranges = Ranges::of(setting, entry);
+        let mut t = Translation {
+            setting,
+            b,
+            state,
+            exits,
+            ranges,
+            variables: FxHashMap::default(),
+            stacked: FxHashMap::default(),
+            stack: None,
+            blocks: FxHashMap::default(),
+        };
+        t.place_cells(piece);
+        for op in piece {
+            if let Some(to) = target(op) {
+                let block = t.b.create_block();
+                t.blocks.entry(to).or_insert(block);
+            }
+        }
+        let mut open = true;
+        for (at, op) in (entry..).zip(piece) {
+            if let Some(&block) = t.blocks.get(&at) {
+                if open {
+                    t.b.ins().jump(block, &[]);
+                }
+                t.b.switch_to_block(block);
+                t.ranges.forget();
+                open = true;
+            }
+            if open {
+                open = t.op(op);
+                t.ranges.pass(op);
+            }
+        }
+        debug_assert!(!open, "a piece of code ends with a return");
+    }
+
+    /// Gives every cell that the piece uses, and that is neither slot nor constant, its place.
+    fn place_cells(&mut self, piece: &[Op]) {
+        let slots = self.setting.program.slots.len();
+        for op in piece {
+            if let Op::Load { base, len, .. } | Op::Store { base, len, .. } = *op {
+                if base as usize >= slots {
+                    for cell in base..base + len as u32 {
+                        let place = self.stacked.len() as u32 * 8;
+                        self.stacked.entry(cell).or_insert(place);
+                    }
+                }
+            }
+        }
+        // A region has to lie in one stretch, in the order of its cells.
+        let mut cells: Vec<Cell> = self.stacked.keys().copied().collect();
+        cells.sort_unstable();
+        for (place, &cell) in cells.iter().enumerate() {
+            self.stacked.insert(cell, place as u32 * 8);
+        }
+        if !cells.is_empty() {
+            let size = cells.len() as u32 * 8;
+            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
+            let stack = self.b.create_sized_stack_slot(data);
+            self.stack = Some(stack);
+            for (place, &cell) in cells.iter().enumerate() {
+                let first = self.setting.program.frame[cell as usize] as i64;
+                let first = self.b.ins().iconst(types::I64, first);
+                self.b.ins().stack_store(first, stack, place as i32 * 8);
+            }
+        }
+        for op in piece {
+            let mut op = *op;
+            op.operands(|cell| {
+                let known = self.setting.fixed(*cell).is_some() || self.stacked.contains_key(cell);
+                if !known && !self.variables.contains_key(cell) {
+                    let variable = self.b.declare_var(types::I64);
+                    let first = self.setting.program.frame[*cell as usize] as i64;
+                    let first = self.b.ins().iconst(types::I64, first);
+                    self.b.def_var(variable, first);
+                    self.variables.insert(*cell, variable);
+                }
+            });
+        }
+    }
+
+    fn range(&self, cell: Cell) -> Range {
+        self.ranges.get(cell)
+    }
+
+    fn constant(&mut self, value: i64) -> Value {
+        self.b.ins().iconst(types::I64, value)
+    }
+
+    /// The value of a cell.
+    fn get(&mut self, cell: Cell) -> Value {
+        if (cell as usize) < self.setting.program.slots.len() {
+            return self.slot(cell);
+        }
+        if let Some(&variable) = self.variables.get(&cell) {
+            return self.b.use_var(variable);
+        }
+        match (self.stacked.get(&cell), self.stack) {
+            (Some(&place), Some(stack)) => self.b.ins().stack_load(types::I64, stack, place as i32),
+            _ => self.constant(self.setting.program.frame[cell as usize] as i64),
+        }
+    }
+
+    /// Gives a cell outside the state a value.
+    fn put(&mut self, cell: Cell, value: Value) {
+        if let Some(&variable) = self.variables.get(&cell) {
+            self.b.def_var(variable, value);
+        } else if let (Some(&place), Some(stack)) = (self.stacked.get(&cell), self.stack) {
+            self.b.ins().stack_store(value, stack, place as i32);
+        }
+    }
+
+    fn slot(&mut self, slot: Cell) -> Value {
+        let field = self.setting.packing.field(slot);
+        if field.mask == 0 {
+            return self.constant(self.setting.frame[slot as usize] as i64);
+        }
+        let word = field.word as i32 * 8;
+        let word = self.b.ins().load(types::I64, TRUSTED, self.state, word);
+        let mut raw = word;
+        if field.shift != 0 {
+            raw = self.b.ins().ushr_imm(raw, field.shift as i64);
+        }
+        if field.mask << field.shift | (u64::MAX >> 1 >> (63 - field.shift)) != u64::MAX {
+            raw = self.b.ins().band_imm(raw, field.mask as i64);
+        }
+        let value = match field.lo as i64 - field.undefined as i64 {
+            0 => raw,
+            add => self.b.ins().iadd_imm(raw, add),
+        };
+        // What is known to be defined needs no look.
+        if !field.undefined || self.range(slot).lo > UNDEFINED as i64 {
+            return value;
+        }
+        let undefined = self.constant(UNDEFINED as i64);
+        self.b.ins().select(raw, value, undefined)
+    }
+
+    fn set_slot(&mut self, slot: Cell, value: Value, range: Range) {
+        let field = self.setting.packing.field(slot);
+        if field.mask == 0 {
+            return;
+        }
+        let at = field.word as i32 * 8;
+        let word = self.b.ins().load(types::I64, TRUSTED, self.state, at);
+        let rest = self
+            .b
+            .ins()
+            .band_imm(word, !(field.mask << field.shift) as i64);
+        let add = field.lo as i64 - field.undefined as i64;
+        let mut raw = match add {
+            0 => value,
+            add => self.b.ins().iadd_imm(value, -add),
+        };
+        if field.undefined && range.lo <= UNDEFINED as i64 {
+            let undefined = UNDEFINED as i64;
+            let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
+            let zero = self.constant(0);
+            raw = self.b.ins().select(defined, raw, zero);
+        }
+        let most = field.mask.min(i64::MAX as u64) as i64;
+        if !range.within(add, add.saturating_add(most)) {
+            raw = self.b.ins().band_imm(raw, field.mask as i64);
+        }
+        if field.shift != 0 {
+            raw = self.b.ins().ishl_imm(raw, field.shift as i64);
+        }
+        let word = self.b.ins().bor(rest, raw);
+        self.b.ins().store(TRUSTED, word, self.state, at);
+    }
+
+    /// Faults unless a condition holds.
+    fn require(&mut self, condition: Value) {
+        let go_on = self.b.create_block();
+        self.b
+            .ins()
+            .brif(condition, go_on, &[], self.exits.fault, &[]);
+        self.b.switch_to_block(go_on);
+    }
+
+    fn require_32_bits(&mut self, value: Value) {
+        let short = self.b.ins().ireduce(types::I32, value);
+        let long = self.b.ins().sextend(types::I64, short);
+        let same = self.b.ins().icmp(IntCC::Equal, value, long);
+        self.require(same);
+    }
+
+    fn compare(&mut self, op: Comparison, a: Cell, b: Cell) -> Value {
+        let condition = match op {
+            Comparison::Equal => IntCC::Equal,
+            Comparison::NotEqual => IntCC::NotEqual,
+            Comparison::Less => IntCC::SignedLessThan,
+            Comparison::LessOrEqual => IntCC::SignedLessThanOrEqual,
+        };
+        let (a, b) = (self.get(a), self.get(b));
+        self.b.ins().icmp(condition, a, b)
+    }
+
+    /// Translates one instruction; false if nothing follows it.
+    fn op(&mut self, op: &Op) -> bool {
+        let program = self.setting.program;
+        match *op {
+            Op::Arithmetic { op, dst, a, b } => {
+                let value = self.arithmetic(op, a, b);
+                self.put(dst, value);
+            }
+            Op::Compare { op, dst, a, b } => {
+                let holds = self.compare(op, a, b);
+                let value = self.b.ins().uextend(types::I64, holds);
+                self.put(dst, value);
+            }
+            Op::Copy { dst, a } => {
+                let value = self.get(a);
+                self.put(dst, value);
+            }
+            Op::Set { dst, a } => {
+                let (value, range) = (self.get(a), self.range(a));
+                self.set_slot(dst, value, range);
+            }
+            Op::Check { a, lo, hi } => {
+                let range = self.range(a);
+                if !range.within(lo as i64, hi as i64) {
+                    let value = self.get(a);
+                    let above = self.b.ins().iadd_imm(value, -(lo as i64));
+                    let most = hi as i64 - lo as i64;
+                    let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most);
+                    self.require(fine);
+                }
+            }
+            Op::Defined { a } => {
+                if self.range(a).lo <= UNDEFINED as i64 {
+                    let value = self.get(a);
+                    let undefined = UNDEFINED as i64;
+                    let fine = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
+                    self.require(fine);
+                }
+            }
+            // Covers are met again when all is explored.
+            Op::Cover { .. } => {}
+            Op::Index { dst, a, shape } => {
+                let shape = program.shapes[shape as usize];
+                let (lo, count) = (shape.lo as i64, shape.count as i64);
+                let (value, range) = (self.get(a), self.range(a));
+                let index = self.b.ins().iadd_imm(value, -lo);
+                if !range.within(lo, lo + count - 1) {
+                    let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
+                    self.require(fine);
+                }
+                let value = self.b.ins().imul_imm(index, shape.stride as i64);
+                self.put(dst, value);
+            }
+            Op::Table { dst, a, table } => {
+                let values = &self.setting.data.tables[table as usize];
+                let lo = program.tables[table as usize].lo as i64;
+                let count = values.len() as i64;
+                let address = values.as_ptr() as i64;
+                let (value, range) = (self.get(a), self.range(a));
+                let index = self.b.ins().iadd_imm(value, -lo);
+                if !range.within(lo, lo + count - 1) {
+                    let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
+                    self.require(fine);
+                }
+                let offset = self.b.ins().imul_imm(index, 4);
+                let address = self.b.ins().iadd_imm(offset, address);
+                let flags = TRUSTED.with_readonly();
+                let value = self.b.ins().sload32(flags, address, 0);
+                self.put(dst, value);
+            }
+            Op::Load {
+                dst, offset, base, ..
+            } => {
+                let value = match (base as usize) < program.slots.len() {
+                    true => {
+                        let spot = self.spot(base, offset);
+                        self.load_spot(spot)
+                    }
+                    false => {
+                        let address = self.stack_address(base, offset);
+                        self.b.ins().load(types::I64, TRUSTED, address, 0)
+                    }
+                };
+                self.put(dst, value);
+            }
+            Op::Store {
+                offset, a, base, ..
+            } => {
+                let value = self.get(a);
+                match (base as usize) < program.slots.len() {
+                    true => {
+                        let spot = self.spot(base, offset);
+                        self.store_spot(spot, value);
+                    }
+                    false => {
+                        let address = self.stack_address(base, offset);
+                        self.b.ins().store(TRUSTED, value, address, 0);
+                    }
+                }
+            }
+            Op::Jump { to } => {
+                self.b.ins().jump(self.blocks[&to], &[]);
+                return false;
+            }
+            Op::JumpIf { op, a, b, to } => {
+                let holds = self.compare(op, a, b);
+                let go_on = self.b.create_block();
+                self.b.ins().brif(holds, self.blocks[&to], &[], go_on, &[]);
+                self.b.switch_to_block(go_on);
+            }
+            Op::Return { verdict } => {
+                let to = if verdict {
+                    self.exits.yes
+                } else {
+                    self.exits.no
+                };
+                self.b.ins().jump(to, &[]);
+                return false;
+            }
+            // What machine code does not do goes back to the interpreter; see `Setting::knows`.
+            Op::Fail { .. } | Op::Note { .. } | Op::Call { .. } | Op::Back => {
+                self.b.ins().jump(self.exits.fault, &[]);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
+        let (x, y) = (self.range(a), self.range(b));
+        let (a, b) = (self.get(a), self.get(b));
+        let value = match op {
+            Arithmetic::Add => self.b.ins().iadd(a, b),
+            Arithmetic::Subtract => self.b.ins().isub(a, b),
+            Arithmetic::Multiply => self.b.ins().imul(a, b),
+            Arithmetic::BitAnd => self.b.ins().band(a, b),
+            Arithmetic::BitOr => self.b.ins().bor(a, b),
+            Arithmetic::BitXor => self.b.ins().bxor(a, b),
+            Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
+                // Shifts the other way and those by more than a word are rare enough for the interpreter.
+                if !y.within(0, 31) {
+                    let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, b, 31);
+                    self.require(fine);
+                }
+                match op {
+                    Arithmetic::ShiftLeft => self.b.ins().ishl(a, b),
+                    _ => self.b.ins().sshr(a, b),
+                }
+            }
+            Arithmetic::Divide | Arithmetic::Remainder => {
+                if x.lo == Range::ANY.lo && y.lo <= -1 && -1 <= y.hi {
+                    // The smallest number has no quotient by -1 in 32 bits, and so no remainder either.
+                    let smallest = self.b.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED as i64);
+                    let negation = self.b.ins().icmp_imm(IntCC::NotEqual, b, -1);
+                    let fine = self.b.ins().bor(smallest, negation);
+                    self.require(fine);
+                }
+                if y.lo <= 0 && 0 <= y.hi {
+                    let fine = self.b.ins().icmp_imm(IntCC::NotEqual, b, 0);
+                    self.require(fine);
+                }
+                self.divide(op, (a, x), (b, y))
+            }
+        };
+        if !arithmetic(op, x, y).within(Range::ANY.lo, Range::ANY.hi) {
+            self.require_32_bits(value);
+        }
+        value
+    }
+
+    /// A quotient or remainder by a divisor that is not 0.
+    fn divide(&mut self, op: Arithmetic, (a, x): (Value, Range), (b, y): (Value, Range)) -> Value {
+        if x.lo >= 0 && y.lo >= 0 {
+            if op == Arithmetic::Remainder && y.lo == y.hi && x.hi < 2 * y.lo {
+                // One subtraction at the most, as in counting around a ring.
+                let less = self.b.ins().isub(a, b);
+                let small = self.b.ins().icmp(IntCC::UnsignedLessThan, a, b);
+                return self.b.ins().select(small, a, less);
+            }
+            return match op {
+                Arithmetic::Divide => self.b.ins().udiv(a, b),
+                _ => self.b.ins().urem(a, b),
+            };
+        }
+        match op {
+            Arithmetic::Divide => self.b.ins().sdiv(a, b),
+            _ => self.b.ins().srem(a, b),
+        }
+    }
+
+    fn stack_address(&mut self, base: Cell, offset: Cell) -> Value {
+        let offset = self.get(offset);
+        let offset = self.b.ins().ishl_imm(offset, 3);
+        let place = self.stacked.get(&base).copied().unwrap_or(0);
+        match self.stack {
+            Some(stack) => {
+                let first = self.b.ins().stack_addr(types::I64, stack, place as i32);
+                self.b.ins().iadd(first, offset)
+            }
+            None => offset,
+        }
+    }
+
+    /// Finds the slot at a computed offset.
+    fn spot(&mut self, base: Cell, offset: Cell) -> Found {
+        let setting = self.setting;
+        let spots = &setting.data.spots;
+        let range = self.range(offset);
+        let offset = self.get(offset);
+        let step = range.step.max(1);
+        let reached: Option<Vec<Spot>> = range.values(256).map(|offsets| {
+            let slots = offsets.map(|offset| base as i64 + offset);
+            slots
+                .filter_map(|slot| spots.get(slot as usize).copied())
+                .collect()
+        });
+        // Where all slots have one shape and lie at equal distances, their places are computed.
+        if let Some([first, rest @ ..]) = reached.as_deref() {
+            let like =
+                |s: &Spot| (s.mask, s.add, s.undefined) == (first.mask, first.add, first.undefined);
+            let pitch = rest.first().map_or(0, |s| s.bit as i64 - first.bit as i64);
+            let even = rest
+                .iter()
+                .enumerate()
+                .all(|(i, s)| s.bit as i64 == first.bit as i64 + pitch * (i as i64 + 1));
+            let one_word = (first.bit / 64) == rest.last().unwrap_or(first).bit / 64;
+            if rest.iter().all(like) && first.mask != 0 && even && pitch % step == 0 && one_word {
+                let from_first = match range.lo {
+                    0 => offset,
+                    lo => self.b.ins().iadd_imm(offset, -lo),
+                };
+                let beyond = self.b.ins().imul_imm(from_first, pitch / step);
+                let shift = self.b.ins().iadd_imm(beyond, (first.bit % 64) as i64);
+                return Found {
+                    word: self.state,
+                    at: (first.bit / 64) as i32 * 8,
+                    shift,
+                    shape: Shape::One(*first),
+                };
+            }
+            if rest.iter().all(like) && first.mask != 0 {
+                let spot = self.spot_address(base, offset);
+                return self.found(spot, Shape::One(*first));
+            }
+        }
+        let spot = self.spot_address(base, offset);
+        self.found(spot, Shape::Any(spot))
+    }
+
+    fn spot_address(&mut self, base: Cell, offset: Value) -> Value {
+        let size = size_of::<Spot>() as i64;
+        let offset = self.b.ins().imul_imm(offset, size);
+        let first = self.setting.data.spots.as_ptr() as i64 + base as i64 * size;
+        self.b.ins().iadd_imm(offset, first)
+    }
+
+    fn found(&mut self, spot: Value, shape: Shape) -> Found {
+        let flags = TRUSTED.with_readonly();
+        let bit = self.b.ins().load(types::I64, flags, spot, 0);
+        let word = self.b.ins().ushr_imm(bit, 6);
+        let word = self.b.ins().ishl_imm(word, 3);
+        let word = self.b.ins().iadd(self.state, word);
+        let shift = self.b.ins().band_imm(bit, 63);
+        Found {
+            word,
+            at: 0,
+            shift,
+            shape,
+        }
+    }
+
+    /// Mask, what is added, and whether 0 stands for the undefined value; nothing if it never does.
+    fn shape(&mut self, shape: Shape) -> (Value, Value, Option<Value>) {
+        let flags = TRUSTED.with_readonly();
+        match shape {
+            Shape::One(spot) => {
+                let undefined = (spot.undefined != 0).then(|| self.constant(1));
+                let mask = self.constant(spot.mask as i64);
+                (mask, self.constant(spot.add), undefined)
+            }
+            Shape::Any(spot) => {
+                let mask = self.b.ins().load(types::I64, flags, spot, 8);
+                let add = self.b.ins().load(types::I64, flags, spot, 16);
+                let undefined = self.b.ins().load(types::I64, flags, spot, 24);
+                (mask, add, Some(undefined))
+            }
+        }
+    }
+
+    fn load_spot(&mut self, found: Found) -> Value {
+        let (mask, add, undefined) = self.shape(found.shape);
+        let word = (self.b.ins()).load(types::I64, TRUSTED, found.word, found.at);
+        let raw = self.b.ins().ushr(word, found.shift);
+        let raw = self.b.ins().band(raw, mask);
+        let value = self.b.ins().iadd(raw, add);
+        let Some(undefined) = undefined else {
+            return value;
+        };
+        let zero = self.b.ins().icmp_imm(IntCC::Equal, raw, 0);
+        let zero = self.b.ins().uextend(types::I64, zero);
+        let none = self.b.ins().band(zero, undefined);
+        let no_value = self.constant(UNDEFINED as i64);
+        self.b.ins().select(none, no_value, value)
+    }
+
+    fn store_spot(&mut self, found: Found, value: Value) {
+        let (mask, add, undefined) = self.shape(found.shape);
+        let word = (self.b.ins()).load(types::I64, TRUSTED, found.word, found.at);
+        let mut raw = self.b.ins().isub(value, add);
+        if undefined.is_some() {
+            // A slot that cannot be undefined never gets the undefined value.
+            let no_value = UNDEFINED as i64;
+            let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
+            let zero = self.constant(0);
+            raw = self.b.ins().select(defined, raw, zero);
+        }
+        let raw = self.b.ins().band(raw, mask);
+        let raw = self.b.ins().ishl(raw, found.shift);
+        let hole = self.b.ins().ishl(mask, found.shift);
+        let rest = self.b.ins().band_not(word, hole);
+        let word = self.b.ins().bor(rest, raw);
+        (self.b.ins()).store(TRUSTED, word, found.word, found.at);
+    }
+}
+
+/// A slot at a computed offset.
+#[derive(Clone, Copy)]
+struct Found {
+    /// Address of its word, but for `at` bytes.
+    word: Value,
+    at: i32,
+    shift: Value,
+    shape: Shape,
+}
+
+/// What the slots at computed offsets have in common.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// All but their places.
+    One(Spot),
+    /// Nothing; the spot lies at this address.
+    Any(Value),
+}

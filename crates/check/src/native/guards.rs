@@ -1,0 +1,341 @@
+//! Guards by table: which rules may fire is mostly a matter of a few small fields.
+//!
+//! A guard is cut into conjuncts. One whose slots lie together in a few bits of the packed state is
+//! judged beforehand for all values of these bits, for all rules at once: the table has a bit per rule.
+//! What rules are enabled in a state is then the conjunction of a few words. What is left of a
+//! guard, if anything, is code that runs only where the tables say yes.
+
+use super::code::Setting;
+use super::range::{target, Ranges};
+use crate::interpret::Machine;
+use crate::program::*;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+
+/// Bits by which a table is looked up.
+const WINDOW: u32 = 8;
+
+/// Bits of a packed state that lie together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Window {
+    word: u32,
+    shift: u32,
+    bits: u32,
+}
+
+/// One look into a table.
+#[derive(Clone, Copy)]
+struct Lookup {
+    word: u32,
+    shift: u32,
+    mask: u32,
+    /// Where the table begins.
+    table: u32,
+}
+
+/// Rules `64 * i` to `64 * i + 63`.
+struct Group {
+    lookups: Vec<Lookup>,
+    /// Rules whose guards can hold at all.
+    all: u64,
+    /// Rules whose guards have a rest.
+    rest: u64,
+}
+
+/// The guards of all rules of a view, numbered in its order.
+pub(super) struct Guards {
+    groups: Vec<Group>,
+    tables: Vec<u64>,
+}
+
+impl Guards {
+    /// Tables for the guards that begin at `entries`; also tells of each guard whether a rest of it is left.
+    pub fn new(setting: &Setting, entries: &[u32]) -> (Guards, Vec<bool>) {
+        let windows = windows(setting.packing);
+        let window_of = |slot: Cell| {
+            let field = setting.packing.field(slot);
+            windows.iter().position(|w| {
+                w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
+            })
+        };
+        let mut scratch = setting.program.clone();
+        scratch.code.clear();
+        let mut rests = vec![false; entries.len()];
+        // Of each rule: where the code of each conjunct begins, and its window.
+        let mut judged: Vec<Vec<(u32, usize)>> = Vec::new();
+        for (rest, &entry) in rests.iter_mut().zip(entries) {
+            let piece = setting.program.piece(entry);
+            let mut own = Vec::new();
+            let conjuncts = conjuncts(setting, entry);
+            *rest = conjuncts.is_none();
+            for conjunct in conjuncts.into_iter().flatten() {
+                let mut places = conjunct.slots.iter().map(|&slot| window_of(slot));
+                let first = places.next().flatten();
+                match first.filter(|_| places.all(|other| other == first)) {
+                    Some(window) => own.push((copy(&mut scratch, piece, entry, &conjunct), window)),
+                    None => {
+                        *rest = true;
+                        // What is behind a fault must not say no before it.
+                        if conjunct.may_fault {
+                            break;
+                        }
+                    }
+                }
+            }
+            judged.push(own);
+        }
+        let mut machine = Machine::new(&scratch);
+        machine.frame[..setting.frame.len()].copy_from_slice(setting.frame);
+        let mut guards = Guards {
+            groups: Vec::new(),
+            tables: Vec::new(),
+        };
+        for (group, judged) in judged.chunks(64).enumerate() {
+            let all = u64::MAX >> (64 - judged.len());
+            let mut lookups: BTreeMap<usize, u32> = BTreeMap::new();
+            for (rule, conjuncts) in judged.iter().enumerate() {
+                for &(entry, window) in conjuncts {
+                    let bits = windows[window].bits;
+                    let table = *lookups.entry(window).or_insert_with(|| {
+                        let table = guards.tables.len() as u32;
+                        guards.tables.resize(guards.tables.len() + (1 << bits), all);
+                        table
+                    });
+                    let own = &mut guards.tables[table as usize..][..1 << bits];
+                    let faulted = judge(
+                        setting,
+                        &mut machine,
+                        entry,
+                        windows[window],
+                        own,
+                        1 << rule,
+                    );
+                    if faulted {
+                        rests[group * 64 + rule] = true;
+                        break;
+                    }
+                }
+            }
+            let lookups = lookups.iter().map(|(&window, &table)| Lookup {
+                word: windows[window].word,
+                shift: windows[window].shift,
+                mask: (1 << windows[window].bits) - 1,
+                table,
+            });
+            guards.groups.push(Group {
+                lookups: lookups.collect(),
+                all,
+                rest: 0,
+            });
+        }
+        for (rule, &rest) in rests.iter().enumerate() {
+            guards.groups[rule / 64].rest |= (rest as u64) << (rule % 64);
+        }
+        (guards, rests)
+    }
+
+    /// Calls `f` with each group of rules that has some which the tables let through: the first rule's number,
+    /// the rules let through, and those of them of whose guards a rest is left.
+    #[inline(always)]
+    pub fn enabled<E>(
+        &self,
+        state: &[u64],
+        mut f: impl FnMut(usize, u64, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (i, group) in self.groups.iter().enumerate() {
+            let mut enabled = group.all;
+            for lookup in &group.lookups {
+                let bits = (state[lookup.word as usize] >> lookup.shift) as u32 & lookup.mask;
+                enabled &= self.tables[(lookup.table + bits) as usize];
+            }
+            if enabled != 0 {
+                f(i * 64, enabled, enabled & group.rest)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cuts a packed state into windows; none cuts a field in two.
+fn windows(packing: &Packing) -> Vec<Window> {
+    let mut windows: Vec<Window> = Vec::new();
+    for field in packing.fields() {
+        let end = field.shift + u64::BITS - field.mask.leading_zeros();
+        match windows.last_mut() {
+            Some(w) if w.word == field.word && end - w.shift <= WINDOW => w.bits = end - w.shift,
+            _ => windows.push(Window {
+                word: field.word,
+                shift: field.shift,
+                bits: end - field.shift,
+            }),
+        }
+    }
+    // A larger field makes a window of its own, which no table serves.
+    windows.iter_mut().for_each(|w| {
+        if w.bits > WINDOW {
+            w.bits = 0;
+        }
+    });
+    windows
+}
+
+/// A part of a guard that says no by itself.
+struct Conjunct {
+    /// Its instructions, as positions in the piece.
+    from: usize,
+    to: usize,
+    /// The packed slots that it reads.
+    slots: FxHashSet<Cell>,
+    may_fault: bool,
+}
+
+/// Cuts a guard into conjuncts; `None` if it has not the form that the compiler gives to claims.
+fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
+    let piece = setting.program.piece(entry);
+    let n = piece.len().checked_sub(2)?;
+    let returns = [n, n + 1].map(|i| match piece[i] {
+        Op::Return { verdict } => Some(verdict),
+        _ => None,
+    });
+    if returns != [Some(true), Some(false)] || !setting.knows(piece) {
+        return None;
+    }
+    let target = |op: &Op| target(op).map(|to| (to - entry) as usize);
+    // A cut is good where no jump but those to "no" leads across it.
+    let mut good = vec![true; n + 1];
+    for (i, op) in piece[..n].iter().enumerate() {
+        if let Some(to) = target(op).filter(|&to| to != n + 1) {
+            let inside = if to > i { i + 1..to } else { to + 1..i + 1 };
+            good[inside].fill(false);
+        }
+    }
+    let mut ranges = Ranges::of(setting, entry);
+    // Jumps lead into conjuncts, so what is known for sure is what is known everywhere.
+    ranges.forget();
+    let mut all = Vec::new();
+    let mut from = 0;
+    for to in 1..=n {
+        if to < n && (!good[to] || target(&piece[to - 1]).is_none()) {
+            continue;
+        }
+        all.push(conjunct(setting, &ranges, piece, from, to)?);
+        from = to;
+    }
+    Some(all)
+}
+
+/// A conjunct between two cuts; `None` if it uses what an earlier one computed, or changes anything.
+fn conjunct(
+    setting: &Setting,
+    ranges: &Ranges,
+    piece: &[Op],
+    from: usize,
+    to: usize,
+) -> Option<Conjunct> {
+    let slots = setting.program.slots.len();
+    let mut conjunct = Conjunct {
+        from,
+        to,
+        slots: FxHashSet::default(),
+        may_fault: false,
+    };
+    let packed = |cell: Cell| setting.packing.field(cell).mask != 0;
+    let mut written = FxHashSet::default();
+    for op in &piece[from..to] {
+        let (reads, dst) = match *op {
+            Op::Arithmetic { dst, a, b, .. } => ([Some(a), Some(b)], Some(dst)),
+            Op::Compare { dst, a, b, .. } => ([Some(a), Some(b)], Some(dst)),
+            Op::JumpIf { a, b, .. } => ([Some(a), Some(b)], None),
+            Op::Copy { dst, a } | Op::Index { dst, a, .. } | Op::Table { dst, a, .. } => {
+                ([Some(a), None], Some(dst))
+            }
+            Op::Check { a, .. } | Op::Defined { a } => ([Some(a), None], None),
+            Op::Load {
+                dst,
+                offset,
+                base,
+                len,
+            } => {
+                let end = (base as usize).saturating_add(len as usize).min(slots);
+                if base as usize >= slots || len == u16::MAX {
+                    return None;
+                }
+                let region = (base..end as Cell).filter(|&slot| packed(slot));
+                conjunct.slots.extend(region);
+                ([Some(offset), None], Some(dst))
+            }
+            Op::Jump { .. } | Op::Return { .. } => ([None, None], None),
+            _ => return None,
+        };
+        conjunct.may_fault |= ranges.may_fault(op);
+        for cell in reads.into_iter().flatten() {
+            if (cell as usize) < slots {
+                conjunct.slots.extend(packed(cell).then_some(cell));
+            } else if setting.fixed(cell).is_none() && !written.contains(&cell) {
+                return None;
+            }
+        }
+        written.extend(dst);
+    }
+    Some(conjunct)
+}
+
+/// Copies a conjunct to the end of the code, with returns of its own; gives where it begins.
+fn copy(scratch: &mut Program, piece: &[Op], entry: u32, conjunct: &Conjunct) -> u32 {
+    let start = scratch.code.len() as u32;
+    let len = (conjunct.to - conjunct.from) as u32;
+    for op in &piece[conjunct.from..conjunct.to] {
+        let mut op = *op;
+        if let Op::Jump { to } | Op::JumpIf { to, .. } = &mut op {
+            // Jumps stay within the conjunct, lead to its end, or to the guard's "no".
+            *to = match (*to - entry) as usize {
+                no if no == piece.len() - 1 => start + len + 1,
+                to => start + (to - conjunct.from) as u32,
+            };
+        }
+        scratch.code.push(op);
+    }
+    scratch.code.push(Op::Return { verdict: true });
+    scratch.code.push(Op::Return { verdict: false });
+    start
+}
+
+/// Runs a conjunct for all values of a window that no earlier one refuses, and takes the rule out of the table
+/// for those it refuses itself; tells whether any run faults.
+fn judge(
+    setting: &Setting,
+    machine: &mut Machine,
+    entry: u32,
+    window: Window,
+    table: &mut [u64],
+    rule: u64,
+) -> bool {
+    let inside = |field: &&Field| {
+        field.word == window.word
+            && window.shift <= field.shift
+            && field.shift < window.shift + window.bits
+    };
+    let fields: Vec<Field> = (setting.packing.fields().iter())
+        .filter(inside)
+        .copied()
+        .collect();
+    let mut faulted = false;
+    for (bits, rules) in (0..).zip(table) {
+        if *rules & rule == 0 {
+            continue;
+        }
+        let mut possible = true;
+        for field in &fields {
+            let raw = (bits >> (field.shift - window.shift)) & field.mask;
+            let value = field.value(raw);
+            possible &= value <= setting.program.slots[field.slot as usize].hi;
+            machine.frame[field.slot as usize] = value;
+        }
+        match possible.then(|| machine.run(entry)) {
+            None | Some(Ok(false)) => *rules &= !rule,
+            Some(Ok(true)) => {}
+            Some(Err(_)) => faulted = true,
+        }
+    }
+    faulted
+}

@@ -1,0 +1,337 @@
+//! Machine code in process: a view of a program, made fast.
+//!
+//! The rules' bodies, what tables cannot judge of their guards, and the invariants become machine
+//! code that works on packed states; [`guards`] says by table which rules are enabled.
+//! Nothing here reports anything: whatever goes wrong in a state, a fault, a broken
+//! invariant, is left to the interpreter, which goes over that state again. So the two cannot differ in what
+//! they say, and the interpreter remains the oracle of the rest.
+
+mod code;
+mod guards;
+mod range;
+
+use crate::program::*;
+use crate::search::View;
+use code::{Data, Exits, Setting, Translation};
+use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{default_libcall_names, FuncId, Module};
+use guards::Guards;
+use std::sync::Mutex;
+
+/// A function of a packed state: 1 for yes, 0 for no, 2 for a fault.
+/// Bodies change the state and say yes.
+type Function = unsafe extern "C" fn(*mut u64) -> u32;
+
+/// Invariants are compiled together, up to this many instructions.
+const TOGETHER: usize = 400;
+
+/// The state at hand has something for the interpreter.
+pub(crate) struct Plain;
+
+/// What expanding a state amounts to.
+#[derive(Default)]
+pub(crate) struct Fired {
+    /// Rules that fired.
+    pub transitions: u64,
+    /// Whether one of them leads to a different state.
+    pub moves: bool,
+}
+
+/// The fast form of a view.
+pub(crate) struct Kernel {
+    words: usize,
+    guards: Guards,
+    /// What tables leave of each guard.
+    rests: Vec<Option<Function>>,
+    bodies: Vec<Function>,
+    /// For each rule, the end of those that have its priority; nothing if all have the same.
+    ends: Vec<u32>,
+    /// What a state has to fulfil to be kept.
+    assumptions: Vec<Function>,
+    claims: Vec<Function>,
+}
+
+/// Holds the memory that a kernel's functions lie in and refer to.
+pub(crate) struct Native {
+    pub kernel: Kernel,
+    /// Never locked: threads that share a kernel do not look here.
+    module: Mutex<Option<JITModule>>,
+    _data: Data,
+}
+
+impl Drop for Native {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        self.kernel.bodies.clear();
+        self.kernel.claims.clear();
+        self.kernel.assumptions.clear();
+        self.kernel.rests.clear();
+        if let Ok(Some(module)) = self.module.get_mut().map(Option::take) {
+            // SAFETY: the functions of this module were reachable through the kernel alone, which lives
+            // as long as this and hands none of them out.
+            unsafe { module.free_memory() }
+        }
+    }
+}
+
+impl Native {
+    /// Makes a view fast; `None` where that is not possible: an instruction without machine code, or a machine
+    /// that Cranelift does not know. `frame` has the values of slots that are not packed.
+    pub fn new(program: &Program, view: &View, frame: &[i32]) -> Option<Native> {
+        if !program.bags.is_empty() {
+            return None;
+        }
+        let packing = &view.packing;
+        let data = Data::new(program, packing, frame);
+        let setting = Setting::new(program, packing, &frame[..program.slots.len()], &data);
+        let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
+        let entries: Vec<u32> = rules().map(|rule| rule.guard).collect::<Option<_>>()?;
+        let (guards, rests) = Guards::new(&setting, &entries);
+
+        let mut compiler = Compiler::new()?;
+        let mut rest_ids = Vec::new();
+        for (&entry, rest) in entries.iter().zip(rests) {
+            rest_ids.push(match rest {
+                true => Some(compiler.function(&setting, &[entry])?),
+                false => None,
+            });
+        }
+        let mut body_ids = Vec::new();
+        for rule in rules() {
+            body_ids.push(compiler.function(&setting, &[rule.body])?);
+        }
+        let claims = view.invariants.iter().map(|claim| claim.entry);
+        let claim_ids = compiler.together(&setting, claims)?;
+        let assumption_ids = compiler.together(&setting, program.assumptions.iter().copied())?;
+        compiler.module.finalize_definitions().ok()?;
+        let all = |ids: Vec<FuncId>| ids.into_iter().map(|id| compiler.finished(id)).collect();
+        let kernel = Kernel {
+            words: packing.words,
+            guards,
+            rests: (rest_ids.into_iter())
+                .map(|id| id.map(|id| compiler.finished(id)))
+                .collect(),
+            bodies: all(body_ids),
+            ends: ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
+            assumptions: all(assumption_ids),
+            claims: all(claim_ids),
+        };
+        Some(Native {
+            kernel,
+            module: Mutex::new(Some(compiler.module)),
+            _data: data,
+        })
+    }
+}
+
+/// Makes functions.
+struct Compiler {
+    module: JITModule,
+    context: cranelift_codegen::Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Compiler {
+    fn new() -> Option<Compiler> {
+        let mut flags = settings::builder();
+        let verify = if cfg!(debug_assertions) {
+            "true"
+        } else {
+            "false"
+        };
+        flags.set("opt_level", "speed").ok()?;
+        flags.set("enable_verifier", verify).ok()?;
+        flags.set("use_colocated_libcalls", "false").ok()?;
+        flags.set("is_pic", "false").ok()?;
+        let isa = cranelift_native::builder().ok()?;
+        let isa = isa.finish(settings::Flags::new(flags)).ok()?;
+        if isa.pointer_type() != types::I64 {
+            return None;
+        }
+        let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
+        Some(Compiler {
+            context: module.make_context(),
+            module,
+            builder: FunctionBuilderContext::new(),
+        })
+    }
+
+    /// A function that runs pieces of code one after the other as long as each says yes.
+    fn function(&mut self, setting: &Setting, entries: &[u32]) -> Option<FuncId> {
+        if !entries
+            .iter()
+            .all(|&entry| setting.knows(setting.program.piece(entry)))
+        {
+            return None;
+        }
+        let signature = &mut self.context.func.signature;
+        signature.params.push(AbiParam::new(types::I64));
+        signature.returns.push(AbiParam::new(types::I32));
+        signature.call_conv = self.module.isa().default_call_conv();
+        self.context.func.name = UserFuncName::default();
+        let mut b = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
+        let first = b.create_block();
+        b.append_block_params_for_function_params(first);
+        b.switch_to_block(first);
+        let state = b.block_params(first)[0];
+        let (no, fault) = (b.create_block(), b.create_block());
+        for &entry in entries {
+            let yes = b.create_block();
+            let exits = Exits { yes, no, fault };
+            Translation::piece(setting, &mut b, state, entry, exits);
+            b.switch_to_block(yes);
+        }
+        for (i, block) in [None, Some(no), Some(fault)].into_iter().enumerate() {
+            if let Some(block) = block {
+                b.switch_to_block(block);
+            }
+            let answer = b.ins().iconst(types::I32, [1, 0, 2][i]);
+            b.ins().return_(&[answer]);
+        }
+        b.seal_all_blocks();
+        b.finalize();
+        let signature = &self.context.func.signature;
+        let id = self.module.declare_anonymous_function(signature).ok()?;
+        let defined = self.module.define_function(id, &mut self.context);
+        self.module.clear_context(&mut self.context);
+        defined.ok().map(|()| id)
+    }
+
+    /// Functions that together run all pieces of code as long as each says yes.
+    fn together(
+        &mut self,
+        setting: &Setting,
+        entries: impl Iterator<Item = u32>,
+    ) -> Option<Vec<FuncId>> {
+        let mut entries = entries.peekable();
+        let mut functions = Vec::new();
+        while entries.peek().is_some() {
+            let mut some = Vec::new();
+            let mut size = 0;
+            while let Some(entry) = entries.next_if(|_| size < TOGETHER) {
+                size += setting.program.piece(entry).len();
+                some.push(entry);
+            }
+            functions.push(self.function(setting, &some)?);
+        }
+        Some(functions)
+    }
+
+    #[allow(unsafe_code)]
+    fn finished(&self, id: FuncId) -> Function {
+        let code = self.module.get_finalized_function(id);
+        // SAFETY: this is the code of a function with this signature, finalized before.
+        unsafe { std::mem::transmute::<*const u8, Function>(code) }
+    }
+}
+
+impl Kernel {
+    /// What a guard or invariant says of a state.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn judge(&self, function: Function, state: &[u64]) -> u32 {
+        debug_assert_eq!(state.len(), self.words);
+        // SAFETY: as below, and the functions of guards and invariants do not write to the state:
+        // their code has no instruction that does.
+        unsafe { function(state.as_ptr().cast_mut()) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn fire(&self, body: Function, state: &mut [u64]) -> u32 {
+        debug_assert_eq!(state.len(), self.words);
+        // SAFETY: a function reads and writes the words of a packed state of this kernel's view, all of which are
+        // there, and besides only reads memory that lives as long as the kernel.
+        unsafe { body(state.as_mut_ptr()) }
+    }
+
+    /// Words of a packed state.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Appends all different successors of a state to `children`, in the order of the rules that lead to them.
+    #[inline(always)]
+    pub fn expand(&self, parent: &[u64], children: &mut Vec<u64>) -> Result<Fired, Plain> {
+        let mut fired = Fired::default();
+        // Rules from here on have a later priority than one that is enabled.
+        let mut end = usize::MAX;
+        self.guards
+            .enabled(parent, |first, mut enabled, mut rest| {
+                if first >= end {
+                    return Ok(());
+                }
+                while rest != 0 {
+                    let rule = rest.trailing_zeros();
+                    if let Some(function) = self.rests[first + rule as usize] {
+                        match self.judge(function, parent) {
+                            1 => {}
+                            0 => enabled &= !(1 << rule),
+                            _ => return Err(Plain),
+                        }
+                    }
+                    rest &= rest - 1;
+                }
+                if !self.ends.is_empty() && enabled != 0 {
+                    if end == usize::MAX {
+                        end = self.ends[first + enabled.trailing_zeros() as usize] as usize;
+                    }
+                    if end - first < 64 {
+                        enabled &= (1 << (end - first)) - 1;
+                    }
+                }
+                fired.transitions += enabled.count_ones() as u64;
+                while enabled != 0 {
+                    let rule = enabled.trailing_zeros() as usize;
+                    enabled &= enabled - 1;
+                    let at = children.len();
+                    children.extend_from_slice(parent);
+                    match self.fire(self.bodies[first + rule], &mut children[at..]) {
+                        1 => {}
+                        // An assumption within the body keeps the rule from firing.
+                        0 => {
+                            fired.transitions -= 1;
+                            children.truncate(at);
+                            continue;
+                        }
+                        _ => return Err(Plain),
+                    }
+                    if children[at..] == *parent {
+                        children.truncate(at);
+                        continue;
+                    }
+                    fired.moves = true;
+                    for &assumption in &self.assumptions {
+                        match self.judge(assumption, &children[at..]) {
+                            1 => {}
+                            0 => {
+                                children.truncate(at);
+                                break;
+                            }
+                            _ => return Err(Plain),
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        Ok(fired)
+    }
+
+    /// Whether all invariants hold in a state.
+    #[inline(always)]
+    pub fn fine(&self, state: &[u64]) -> bool {
+        (self.claims.iter()).all(|&claim| self.judge(claim, state) == 1)
+    }
+}
+
+/// For each rule, the end of those that have its priority; nothing if all have the same.
+fn ends(priorities: &[i32]) -> Vec<u32> {
+    let end = |p| priorities.partition_point(|&other| other <= p) as u32;
+    match priorities.first() == priorities.last() {
+        true => Vec::new(),
+        false => priorities.iter().map(|&p| end(p)).collect(),
+    }
+}

@@ -1,0 +1,243 @@
+//! Where reached states are kept: packed bytes in the order of discovery, a hash table of their
+//! numbers, and who found whom.
+
+mod genealogy;
+mod table;
+
+use crate::program::Packing;
+pub(crate) use genealogy::Genealogy;
+pub(crate) use table::*;
+
+/// The most states that can be numbered.
+pub(crate) const MOST_STATES: u64 = CANDIDATE as u64;
+
+/// All states reached so far, numbered from 0 in the order in which a search with one thread finds them.
+pub(crate) struct Store {
+    pub states: States,
+    pub genealogy: Genealogy,
+    pub regions: Vec<Region>,
+}
+
+/// The states themselves, without their table.
+pub(crate) struct States {
+    /// Bytes per state.
+    stride: usize,
+    words: usize,
+    /// What of a state's last word is stored.
+    last: u64,
+    /// The states, and at least eight bytes behind them, so that all words can be read whole.
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+/// Bytes by which the room for states grows.
+const STEP: usize = 1 << 16;
+
+impl States {
+    fn new(packing: &Packing) -> States {
+        let rest = packing.bytes % 8;
+        States {
+            stride: packing.bytes,
+            words: packing.words,
+            last: match rest {
+                0 => u64::MAX,
+                rest => (1 << (8 * rest)) - 1,
+            },
+            bytes: vec![0; 8],
+            count: 0,
+        }
+    }
+
+    /// Number of states.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        match self.bytes[at..].first_chunk() {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => 0,
+        }
+    }
+
+    /// Reads a state.
+    #[inline(always)]
+    pub fn read(&self, state: usize, words: &mut [u64]) {
+        let at = state * self.stride;
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = self.word(at + 8 * i);
+        }
+        if let Some(word) = words.last_mut() {
+            *word &= self.last;
+        }
+    }
+
+    /// Whether a stored state is the packed one.
+    #[inline(always)]
+    pub fn is(&self, state: usize, words: &[u64]) -> bool {
+        let at = state * self.stride;
+        let Some((last, whole)) = words.split_last() else {
+            return true;
+        };
+        let tail = self.word(at + 8 * whole.len()) & self.last == *last;
+        tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
+    }
+
+    /// The hash of a stored state.
+    #[inline]
+    pub fn hash(&self, state: usize) -> u64 {
+        if self.words == 1 {
+            return hash(&[self.word(state * self.stride) & self.last]);
+        }
+        let mut words = [0; 16];
+        match words.get_mut(..self.words) {
+            Some(words) => {
+                self.read(state, words);
+                hash(words)
+            }
+            None => {
+                let mut words = vec![0; self.words];
+                self.read(state, &mut words);
+                hash(&words)
+            }
+        }
+    }
+
+    /// Asks for the line in which a state begins.
+    #[inline(always)]
+    pub fn prefetch(&self, state: usize) {
+        prefetch(self.bytes.as_ptr().wrapping_add(state * self.stride));
+    }
+
+    /// Adds a state; gives its number.
+    #[inline(always)]
+    fn push(&mut self, words: &[u64]) -> u32 {
+        let at = self.count * self.stride;
+        if at + 8 * words.len() + 8 > self.bytes.len() {
+            self.grow(at + 8 * words.len() + STEP);
+        }
+        for (i, word) in words.iter().enumerate() {
+            if let Some(bytes) = self.bytes[at + 8 * i..].first_chunk_mut() {
+                *bytes = word.to_le_bytes();
+            }
+        }
+        self.count += 1;
+        self.count as u32 - 1
+    }
+
+    /// Adds as many states as the counts say together, and gives a place for each count of them.
+    pub fn append(&mut self, counts: impl Iterator<Item = usize>) -> Vec<Place<'_>> {
+        let counts: Vec<usize> = counts.collect();
+        let first = self.count * self.stride;
+        self.count += counts.iter().sum::<usize>();
+        let end = self.count * self.stride + 8;
+        if end > self.bytes.len() {
+            self.grow(end + STEP);
+        }
+        let mut rest = &mut self.bytes[first..];
+        let mut places = Vec::new();
+        for count in counts {
+            let (bytes, behind) = rest.split_at_mut(count * self.stride);
+            rest = behind;
+            places.push(Place {
+                bytes,
+                stride: self.stride,
+            });
+        }
+        places
+    }
+
+    /// Room is asked for in ever larger pieces, but only what is used is ever touched.
+    #[cold]
+    fn grow(&mut self, bytes: usize) {
+        if bytes > self.bytes.capacity() {
+            self.bytes
+                .reserve_exact(bytes + bytes / 2 - self.bytes.len());
+        }
+        self.bytes.resize(bytes, 0);
+    }
+}
+
+/// Room for some states in a row.
+pub(crate) struct Place<'a> {
+    bytes: &'a mut [u8],
+    stride: usize,
+}
+
+impl Place<'_> {
+    /// Stores the next state.
+    #[inline(always)]
+    pub fn push(&mut self, words: &[u64]) {
+        let (mut state, rest) = std::mem::take(&mut self.bytes).split_at_mut(self.stride);
+        self.bytes = rest;
+        for word in words {
+            let len = state.len().min(8);
+            let (bytes, behind) = state.split_at_mut(len);
+            bytes.copy_from_slice(&word.to_le_bytes()[..len]);
+            state = behind;
+        }
+    }
+}
+
+impl Store {
+    pub fn new(packing: &Packing) -> Store {
+        Store {
+            states: States::new(packing),
+            genealogy: Genealogy::default(),
+            regions: (0..REGIONS).map(|_| Region::default()).collect(),
+        }
+    }
+
+    /// Number of states.
+    pub fn len(&self) -> usize {
+        self.states.count
+    }
+
+    /// Bytes that the states and their table take; depends on the states alone.
+    pub fn memory(&self) -> u64 {
+        let table: u64 = self.regions.iter().map(Region::memory).sum();
+        (self.states.count * self.states.stride) as u64 + table + self.genealogy.memory()
+    }
+
+    /// Reads a state.
+    pub fn read(&self, state: usize, words: &mut [u64]) {
+        self.states.read(state, words);
+    }
+
+    /// Whether a stored state is the packed one.
+    pub fn is(&self, state: usize, words: &[u64]) -> bool {
+        self.states.is(state, words)
+    }
+
+    /// The number of a state, if it is there.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
+        let same = |state| self.states.is(state as usize, words);
+        self.regions[region_of(hash)].find(hash, same).ok()
+    }
+
+    /// Adds a state unless it is there, or `accept` says no when it is not: then gives false.
+    /// `parent` is as for [`Genealogy::birth`].
+    #[inline(always)]
+    pub fn enter(
+        &mut self,
+        hash: u64,
+        words: &[u64],
+        parent: u64,
+        accept: impl FnOnce() -> bool,
+    ) -> bool {
+        let states = &mut self.states;
+        let region = &mut self.regions[region_of(hash)];
+        region.reserve(|state| states.hash(state as usize));
+        if let Err(free) = region.find(hash, |state| states.is(state as usize, words)) {
+            if !accept() {
+                return false;
+            }
+            region.fill(free, hash, states.push(words));
+            self.genealogy.birth(parent);
+        }
+        true
+    }
+}
