@@ -30,7 +30,7 @@ _NUMBERS = {
 }
 
 
-class Simulation(TypedDict, total=False):
+class Request(TypedDict, total=False):
     """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
 
     platform: Required[str | os.PathLike[str]]
@@ -124,7 +124,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     (8192, None)
 
     """
-    simulation: Simulation = {
+    request: Request = {
         "platform": platform,
         "workload": workload,
         "protocol": protocol,
@@ -137,11 +137,11 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         "seed": seed,
         "oracle": oracle,
     }
-    return simulate_many([simulation], threads=1, progress=progress)[0]
+    return simulate_many([request], threads=1, progress=progress)[0]
 
 
 def simulate_many(
-    simulations: Iterable[Simulation],
+    simulations: Iterable[Request],
     *,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -168,7 +168,7 @@ def simulate_many(
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")
-    ready = [_ready(simulation) for simulation in simulations]
+    ready = [_ready(request) for request in simulations]
     done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
     return cast("list[types.Simulation]", json.loads(done))
 
@@ -191,7 +191,7 @@ def _eci() -> Protocol:
     return shipped("eci")
 
 
-def _ready(simulation: Simulation) -> _cohkit.Simulation:
+def _ready(request: Request) -> _cohkit.Simulation:
     """Look at a simulation, and fill in what is not given."""
     options: dict[str, Any] = {
         "platform": None,
@@ -206,7 +206,7 @@ def _ready(simulation: Simulation) -> _cohkit.Simulation:
         "seed": 0,
         "oracle": True,
     }
-    for name, value in simulation.items():
+    for name, value in request.items():
         if name not in options:
             raise InputError(f"a simulation has no `{name}`; it has {', '.join(options)}")
         options[name] = value

@@ -46,8 +46,8 @@ def test_a_part_is_what_its_quantity_brings(point: Point) -> None:
     [one] = Measured([point], "ns", cckit_table2._latency, cckit_table2._parts).run(SMALL)  # noqa: SLF001
     for name in one.parts:
         if not name.endswith(("bandwidth", "waiting", "activate", "column")):
-            own: dict[str, Any] = dict(point.simulation.get("set") or {})
-            without = point._replace(simulation={**point.simulation, "set": {**own, name: "0ns"}})
+            own: dict[str, Any] = dict(point.request.get("set") or {})
+            without = point._replace(request={**point.request, "set": {**own, name: "0ns"}})
             [less] = Measured([without], "ns", cckit_table2._latency).run(SMALL)  # noqa: SLF001
             # Faster reads find more rows open.
             assert one.value - less.value == pytest.approx(one.parts[name], abs=0.5), name

@@ -18,7 +18,7 @@ from cohkit import types
 if TYPE_CHECKING:
     from conftest import Command
 
-    from cohkit.simulator import Simulation
+    from cohkit.simulator import Request
 
 
 def without_run(value: Any) -> Any:
@@ -65,7 +65,7 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
     assert (result["protocol"], result["oracle"]) == ("msi", False)
 
 
-MANY: list[Simulation] = [
+MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
     for name in cohkit.platforms()
     for workload in ("random-write", "sequential-read")
@@ -133,7 +133,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
     ],
 )
 def test_what_cannot_be_simulated_is_refused_before_anything_runs(options: dict[str, Any], says: str) -> None:
-    endless: Simulation = {"platform": "enzian-dc-ddr", "workload": "random-read", "accesses": 10**12}
+    endless: Request = {"platform": "enzian-dc-ddr", "workload": "random-read", "accesses": 10**12}
     wrong: Any = {"platform": "enzian-dc-ddr", "workload": "random-write", **options}
     with pytest.raises(cohkit.InputError) as caught:
         cohkit.simulate_many([endless, wrong])

@@ -8,8 +8,8 @@ from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, REGION
 from cohkit.experiments.experiment import Experiment, Measured, Point
 
 if TYPE_CHECKING:
-    from cohkit.simulator import Simulation, Workload
-    from cohkit.types import Simulation as Simulated
+    from cohkit.simulator import Request, Workload
+    from cohkit.types import Simulation
 
 KEY = "enzian.throughput"
 WORKLOADS: dict[str, Workload] = {
@@ -29,17 +29,17 @@ def _points() -> list[Point]:
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
         for words, workload in WORKLOADS.items():
-            simulation: Simulation = {
+            request: Request = {
                 "platform": machine,
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
             }
-            points.append(Point(f"{name}, {words}", f"{KEY}.{key}.{words.replace(' ', '_')}", simulation))
+            points.append(Point(f"{name}, {words}", f"{KEY}.{key}.{words.replace(' ', '_')}", request))
     return points
 
 
-def _throughput(result: Simulated) -> float:
+def _throughput(result: Simulation) -> float:
     return (result["statistics"] or {})["bandwidth_bytes_per_s"] / 2**30
 
 

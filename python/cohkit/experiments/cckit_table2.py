@@ -9,8 +9,8 @@ from cohkit.experiments.experiment import Experiment, Measured, Point
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
-    from cohkit.simulator import Simulation, Workload
-    from cohkit.types import Simulation as Simulated
+    from cohkit.simulator import Request, Workload
+    from cohkit.types import Simulation
 
 KEY = "enzian.read_latency"
 PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "random-read"}
@@ -28,22 +28,22 @@ def _points() -> list[Point]:
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
         for pattern, workload in PATTERNS.items():
-            simulation: Simulation = {
+            request: Request = {
                 "platform": machine,
                 "workload": workload,
                 "region": REGION,
                 "accesses": ACCESSES,
                 "set": ALONE,
             }
-            points.append(Point(f"{name}, {pattern}", f"{KEY}.{key}.{pattern}", simulation))
+            points.append(Point(f"{name}, {pattern}", f"{KEY}.{key}.{pattern}", request))
     return points
 
 
-def _latency(result: Simulated) -> float:
+def _latency(result: Simulation) -> float:
     return (result["statistics"] or {})["latency_mean_ns"]
 
 
-def _parts(result: Simulated) -> dict[str, float]:
+def _parts(result: Simulation) -> dict[str, float]:
     """Sum up the way of an average read, in ns, by the platform's quantities; what they do not explain is waiting."""
     statistics = result["statistics"] or {}
     values = {quantity["name"]: quantity["value"] for quantity in platform(result["platform"])["quantities"]}

@@ -11,9 +11,8 @@ from cohkit.simulator import platform, simulate_many
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from cohkit.simulator import Simulation
-    from cohkit.types import Quantity
-    from cohkit.types import Simulation as Simulated
+    from cohkit.simulator import Request
+    from cohkit.types import Quantity, Simulation
 
 
 class Conditions(NamedTuple):
@@ -69,7 +68,7 @@ class Point(NamedTuple):
 
     name: str
     key: str
-    simulation: Simulation
+    request: Request
 
 
 class Measured:
@@ -82,8 +81,8 @@ class Measured:
         self,
         points: Sequence[Point],
         unit: str,
-        measure: Callable[[Simulated], float],
-        parts: Callable[[Simulated], Mapping[str, float]] = lambda _: {},
+        measure: Callable[[Simulation], float],
+        parts: Callable[[Simulation], Mapping[str, float]] = lambda _: {},
     ) -> None:
         """Keep what is measured where, and how."""
         self.points = points
@@ -100,7 +99,7 @@ class Measured:
     def spans(self, conditions: Conditions) -> list[Span]:
         """Run each simulation again with each value that is assumed at either end of its range, one at a time."""
         as_it_is: list[tuple[str, str]] = [("", "")]
-        tried = [(at, name, value) for at in self.points for name, value in [*as_it_is, *_ends(at.simulation)]]
+        tried = [(at, name, value) for at in self.points for name, value in [*as_it_is, *_ends(at.request)]]
         variants = [(at, {name: value} if name else {}) for at, name, value in tried]
         results = _simulate(variants, conditions)
         spans: list[Span] = []
@@ -113,10 +112,10 @@ class Measured:
         return spans
 
 
-def _ends(simulation: Simulation) -> Iterator[tuple[str, str]]:
+def _ends(request: Request) -> Iterator[tuple[str, str]]:
     """Give the assumed quantities of a platform with the ends of their ranges, but for those that are set anyway."""
-    for quantity in platform(simulation["platform"])["quantities"]:
-        if quantity["name"] not in (simulation.get("set") or {}):
+    for quantity in platform(request["platform"])["quantities"]:
+        if quantity["name"] not in (request.get("set") or {}):
             for end in (quantity["low"], quantity["high"]):
                 if end is not None and end != quantity["value"]:
                     yield quantity["name"], _text(end, quantity)
@@ -132,18 +131,18 @@ def _text(value: int, quantity: Quantity) -> str:
     return f"{value / scale:.15g}{'' if unit == 'count' else unit}"
 
 
-def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: Conditions) -> list[Simulated]:
+def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: Conditions) -> list[Simulation]:
     """Run points, each with quantities set besides."""
-    simulations = []
+    requests = []
     for point, settings in variants:
-        simulation = point.simulation.copy()
-        simulation["set"] = {**(simulation.get("set") or {}), **settings}
-        simulation["seed"] = conditions.seed
+        request = point.request.copy()
+        request["set"] = {**(request.get("set") or {}), **settings}
+        request["seed"] = conditions.seed
         if conditions.accesses is not None:
-            accesses = simulation.get("accesses")
-            simulation["accesses"] = min(conditions.accesses, accesses or conditions.accesses)
-        simulations.append(simulation)
-    results = simulate_many(simulations, threads=conditions.threads, progress=conditions.progress)
+            accesses = request.get("accesses")
+            request["accesses"] = min(conditions.accesses, accesses or conditions.accesses)
+        requests.append(request)
+    results = simulate_many(requests, threads=conditions.threads, progress=conditions.progress)
     for (point, settings), result in zip(variants, results, strict=True):
         if failure := result["failure"]:
             where = "".join(f" with {name}={value}" for name, value in settings.items())
