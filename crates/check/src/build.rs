@@ -57,7 +57,7 @@ impl Builder {
         &self.model
     }
 
-    fn declare(&mut self, name: impl Into<String>, ty: Type) -> TypeId {
+    pub(crate) fn declare(&mut self, name: impl Into<String>, ty: Type) -> TypeId {
         self.model.types.push(NamedType {
             name: name.into(),
             ty,

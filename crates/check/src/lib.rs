@@ -68,6 +68,7 @@ mod program;
 pub mod report;
 pub mod search;
 mod store;
+mod symmetry;
 pub mod system;
 pub mod trace;
 mod validate;

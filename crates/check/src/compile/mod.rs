@@ -149,20 +149,26 @@ struct Label(u32);
 /// What any 32-bit value can be.
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
+/// Number of simple parts of each type.
+pub(crate) fn sizes(model: &Model) -> Vec<u32> {
+    let mut sizes: Vec<u32> = Vec::new();
+    for named in &model.types {
+        sizes.push(match &named.ty {
+            Type::Array { index, element } => {
+                let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
+                (hi - lo + 1) as u32 * sizes[element.index()]
+            }
+            Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
+            Type::Multiset { capacity, element } => capacity * (1 + sizes[element.index()]),
+            _ => 1,
+        });
+    }
+    sizes
+}
+
 impl<'a> Compiler<'a> {
     fn new(model: &'a Model, notes: bool) -> Self {
-        let mut sizes: Vec<u32> = Vec::new();
-        for named in &model.types {
-            sizes.push(match &named.ty {
-                Type::Array { index, element } => {
-                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
-                    (hi - lo + 1) as u32 * sizes[element.index()]
-                }
-                Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
-                Type::Multiset { capacity, element } => capacity * (1 + sizes[element.index()]),
-                _ => 1,
-            });
-        }
+        let sizes = sizes(model);
         let mut parts = Vec::new();
         let mut bags = Vec::new();
         let mut cells = vec![0; model.variables.len()];
