@@ -65,6 +65,11 @@ impl Builder {
         TypeId(self.model.types.len() as u32 - 1)
     }
 
+    /// So many values that can only be told apart.
+    pub fn scalarset(&mut self, name: impl Into<String>, size: u32) -> TypeId {
+        self.declare(name, Type::Scalarset(size))
+    }
+
     /// The integers from `lo` to `hi`, both included.
     pub fn range(&mut self, name: impl Into<String>, lo: i32, hi: i32) -> TypeId {
         self.declare(name, Type::Range { lo, hi })

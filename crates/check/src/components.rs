@@ -122,6 +122,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
             .then(|| own(&conjuncts, &of_conjuncts, class)),
         stop_at_deadlock: false,
         deadlock,
+        symmetry: None,
     };
     let views: Vec<View> = roots.iter().map(|&r| view(r)).collect();
     let signatures: Vec<Signature> = roots

@@ -5,11 +5,13 @@ use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::program::{Op, Program};
 use crate::search::{Broken, Options, Path, Reason, Verdict, View};
+use crate::symmetry::Symmetry;
 use crate::trace::{found, Trace};
 use cohkit_protocol::words::counted;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// The result of [`check`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -19,6 +21,9 @@ pub struct Report {
     /// Reachable states. Where independent parts were explored apart this is the number of states of
     /// their product; if the exploration was not completed, it is the number of states visited.
     pub states: u128,
+    /// Whether states that differ by a permutation of scalarset values alone were counted once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub symmetric: bool,
     /// Rules fired, those included that change nothing; counted like the states.
     pub transitions: u128,
     /// Steps from a start state to the farthest state, at the least.
@@ -137,10 +142,15 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
             message: "with all its calls and instances it is too large".into(),
         }]);
     }
-    let parts = match options.decompose {
+    let mut whole = View::whole(&program, model.deadlock);
+    if options.symmetry {
+        whole.symmetry = Symmetry::of(model, &program, &whole.packing).map(Arc::new);
+    }
+    let symmetric = whole.symmetry.is_some();
+    let parts = match options.decompose && !symmetric {
         true => split(&program, model.deadlock),
         false => Parts {
-            views: vec![View::whole(&program, model.deadlock)],
+            views: vec![whole],
             representative: vec![0],
         },
     };
@@ -181,6 +191,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
     Ok(Report {
         outcome,
         states,
+        symmetric,
         transitions,
         depth,
         properties,

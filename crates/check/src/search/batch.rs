@@ -28,6 +28,7 @@ struct Batch {
     hashes: Vec<u64>,
     /// For each parent: where its successors end, and how many rules fired.
     parents: Vec<(usize, u64)>,
+    scratch: Scratch,
 }
 
 impl Search<'_> {
@@ -78,6 +79,16 @@ impl Search<'_> {
                 }
                 if batch.words.len() >= BATCH * words {
                     break;
+                }
+            }
+            if let Some(symmetry) = &self.view.symmetry {
+                for child in batch.words.chunks_exact_mut(words.max(1)) {
+                    symmetry.canonicalise(
+                        self.program,
+                        &self.view.packing,
+                        child,
+                        &mut batch.scratch,
+                    );
                 }
             }
             for child in batch.words.chunks_exact(words.max(1)) {

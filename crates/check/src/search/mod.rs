@@ -17,8 +17,10 @@ use crate::model::Deadlock;
 use crate::native::Native;
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
+use crate::symmetry::{Scratch, Symmetry};
 use batch::Stop;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use together::Part;
 
@@ -49,6 +51,9 @@ pub struct Options<'a> {
     pub max_memory: Option<u64>,
     /// Whether independent parts are explored apart; see [`crate::components`].
     pub decompose: bool,
+    /// Whether states that differ only by a permutation of scalarset values are explored once. The search stores one
+    /// of each orbit, and reports numbers of orbits. Such models are not decomposed.
+    pub symmetry: bool,
     /// What fires the rules. All engines give the same report.
     pub engine: Engine,
     /// Set from outside to stop the search soon.
@@ -65,6 +70,7 @@ impl Default for Options<'_> {
             max_depth: None,
             max_memory: None,
             decompose: true,
+            symmetry: true,
             engine: Engine::Adaptive,
             cancel: None,
             progress: None,
@@ -138,6 +144,8 @@ pub(crate) struct View {
     /// Whether a deadlock ends the search, or is only noted.
     pub stop_at_deadlock: bool,
     pub deadlock: Deadlock,
+    /// If given, one state of each orbit is stored for all.
+    pub symmetry: Option<Arc<Symmetry>>,
 }
 
 impl View {
@@ -155,6 +163,7 @@ impl View {
             quiescent: program.quiescent.clone(),
             stop_at_deadlock: true,
             deadlock,
+            symmetry: None,
         }
     }
 }
@@ -226,6 +235,7 @@ struct Worker<'a> {
     machine: Machine<'a>,
     parent: Vec<u64>,
     child: Vec<u64>,
+    scratch: Scratch,
 }
 
 impl<'a> Worker<'a> {
@@ -240,7 +250,22 @@ impl<'a> Worker<'a> {
             machine,
             parent: vec![0; words],
             child: vec![0; words],
+            scratch: Scratch::default(),
         }
+    }
+
+    /// Replaces the child by the state that is stored for it.
+    fn canonicalise_child(&mut self) {
+        if let Some(symmetry) = &self.view.symmetry {
+            let packing = &self.view.packing;
+            symmetry.canonicalise(self.program, packing, &mut self.child, &mut self.scratch);
+        }
+    }
+
+    /// Packs the frame's state, or the one that is stored for it, into the child.
+    fn pack_child(&mut self) {
+        self.view.packing.pack(&self.machine.frame, &mut self.child);
+        self.canonicalise_child();
     }
 
     fn load(&mut self, store: &Store, state: usize) {
@@ -280,8 +305,8 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Tries all rules on the loaded state and hands each different successor to `reach`,
-    /// with the machine's frame at the successor.
+    /// Tries all rules on the loaded state and hands each different successor to `reach`, with the machine's frame
+    /// at the successor and the child as it is stored.
     fn expand(
         &mut self,
         spontaneous: bool,
@@ -326,6 +351,7 @@ impl<'a> Worker<'a> {
             if self.child != self.parent {
                 expansion.moves = true;
                 if self.machine.assumed().map_err(fault)? {
+                    self.canonicalise_child();
                     reach(self, number).map_err(broken)?;
                 }
             }
@@ -466,9 +492,7 @@ impl Search<'_> {
                 Ok(false) => continue,
                 Err(fault) => return Some(Verdict::Broken(Broken::Fault(fault), path)),
             }
-            self.view
-                .packing
-                .pack(&worker.machine.frame, &mut worker.child);
+            worker.pack_child();
             let hash = hash(&worker.child);
             let before = self.store.len();
             self.store.enter(hash, &worker.child, 0, || true);
@@ -619,47 +643,66 @@ impl Search<'_> {
         }
     }
 
+    /// The verdict on an event in a state.
     fn broken(&self, state: usize, event: Event) -> Verdict {
-        let mut path = self.path(state);
+        let (mut path, mut worker) = self.walk(state);
+        let mut event = event;
+        if self.view.symmetry.is_some() {
+            // The path may end in another state of the orbit, where the same happens to other values.
+            let there = worker.expand(true, |worker, _| match worker.broken_invariant() {
+                Some(broken) => Err(broken),
+                None => Ok(()),
+            });
+            event = there.err().unwrap_or(event);
+        }
         path.rules.extend(event.rule);
         Verdict::Broken(event.what, path)
     }
 
-    /// The path on which a state was first found.
+    /// The path on which a state was first found, or one to another state of its orbit.
     fn path(&self, state: usize) -> Path {
+        self.walk(state).0
+    }
+
+    /// Walks the path to a state, and stands there.
+    fn walk(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
-        let mut rules = Vec::new();
-        let mut state = state;
-        while let Some(parent) = self.store.genealogy.parent(state) {
-            worker.load(&self.store, parent);
-            let mut first = None;
-            let _ = worker.expand(true, |worker, rule| {
-                match self.store.is(state, &worker.child) {
-                    // Found: any error ends the expansion.
-                    true => {
-                        first = Some(rule);
-                        Err(Broken::Deadlock)
-                    }
-                    false => Ok(()),
-                }
-            });
-            rules.extend(first);
-            state = parent;
+        let mut states = vec![state];
+        while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
+            states.push(parent);
         }
-        rules.reverse();
-        let mut start = 0;
+        let mut path = Path::default();
+        let first = states[states.len() - 1];
         for candidate in 0..self.program.starts.len() as u32 {
             if worker.machine.start(candidate) == Ok(true) {
-                self.view
-                    .packing
-                    .pack(&worker.machine.frame, &mut worker.child);
-                if self.store.is(state, &worker.child) {
-                    start = candidate;
+                worker.pack_child();
+                if self.store.is(first, &worker.child) {
+                    path.start = candidate;
                     break;
                 }
             }
         }
-        Path { start, rules }
+        for &state in states.iter().rev().skip(1) {
+            let packing = &self.view.packing;
+            packing.pack(&worker.machine.frame, &mut worker.parent);
+            let mut taken = None;
+            let _ = worker.expand(true, |worker, rule| {
+                if !self.store.is(state, &worker.child) {
+                    return Ok(());
+                }
+                packing.pack(&worker.machine.frame, &mut worker.child);
+                taken = Some(rule);
+                // Found: any error ends the expansion.
+                Err(Broken::Deadlock)
+            });
+            path.rules.extend(taken);
+            let child = std::mem::take(&mut worker.child);
+            packing.unpack(&child, &mut worker.machine.frame);
+            worker.child = child;
+        }
+        let packing = &self.view.packing;
+        packing.pack(&worker.machine.frame, &mut worker.parent);
+        (path, worker)
     }
 }
 

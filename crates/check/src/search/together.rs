@@ -268,6 +268,12 @@ impl Expander<'_> {
             match swift {
                 Some(Ok(fired)) if fired.moves || self.view.deadlock == Deadlock::Off => {
                     part.transitions += fired.transitions;
+                    if let Some(symmetry) = &self.view.symmetry {
+                        let (packing, scratch) = (&self.view.packing, &mut worker.scratch);
+                        for child in part.words[first..].chunks_exact_mut(words.max(1)) {
+                            symmetry.canonicalise(self.program, packing, child, scratch);
+                        }
+                    }
                 }
                 _ => {
                     part.words.truncate(first);

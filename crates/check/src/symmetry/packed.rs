@@ -82,7 +82,7 @@ impl Packed {
             return None;
         }
         let bits = |slot: u32| {
-            let field = packing.place(slot);
+            let field = packing.field(slot);
             Bits {
                 word: field.word,
                 shift: field.shift,
