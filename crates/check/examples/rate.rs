@@ -1,4 +1,5 @@
-//! Measures one engine: `cargo run --release --example rate -- [processes] [threads] [interpreter|native|adaptive]`.
+//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive]`,
+//! where the model is a Murphi text or a number of processes for Peterson's mutual exclusion.
 
 use cohkit_check::search::Engine;
 use cohkit_check::{check, Options};
@@ -9,28 +10,29 @@ mod models;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize, default| {
-        let given = arguments.get(i).and_then(|a| a.parse::<usize>().ok());
-        given.unwrap_or(default)
+    let given = arguments.first().map_or("6", String::as_str);
+    let mut model = match given.parse::<i32>() {
+        Ok(processes) => models::peterson(processes.clamp(2, 8)),
+        Err(_) => models::every_construct(),
     };
-    let (processes, threads) = (number(0, 6), number(1, 1));
+    model.quiescent = None;
+    let threads = arguments.get(1).and_then(|a| a.parse().ok()).unwrap_or(1);
     let engine = match arguments.get(2).map(String::as_str) {
         Some("interpreter") => Engine::Interpreter,
         Some("native") => Engine::Native,
         _ => Engine::Adaptive,
     };
-    let mut model = models::peterson(processes.clamp(2, 8) as i32);
-    model.quiescent = None;
     let began = Instant::now();
     let options = Options {
         threads,
         engine,
+        decompose: false,
         ..Options::default()
     };
     let report = check(&model, &options).expect("the model is valid");
     let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{}: {} states, {} firings, depth {}, {:.0} bytes per state; {seconds:.2} s, {:.2} M states/s, {:.2} M firings/s",
+        "{}: {} states, {} firings, depth {}, {:.1} bytes per state; {seconds:.3} s, {:.2} M states/s, {:.2} M firings/s",
         model.name,
         report.states,
         report.transitions,

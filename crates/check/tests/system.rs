@@ -1,6 +1,7 @@
 //! Protocol texts as models: sizes that are pinned, and faults that are found.
 
 use cohkit_check::report::{PropertyResult, Status};
+use cohkit_check::search::Engine;
 use cohkit_check::system::{assumptions, model, Options, SystemError};
 use cohkit_check::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
@@ -95,6 +96,39 @@ fn textbook_protocols_with_three_caches() {
     assert_eq!(size("msi"), (24_981, 84_984));
     assert_eq!(size("mesi"), (36_853, 125_565));
     assert_eq!(size("moesi"), (65_317, 209_319));
+}
+
+#[test]
+fn machine_code_agrees_with_the_interpreter() {
+    for (name, remotes) in [
+        ("msi", 3),
+        ("mesi", 3),
+        ("moesi", 2),
+        ("eci", 1),
+        ("msi-policy", 3),
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol, remotes, true);
+        let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+        let run = |engine, threads| {
+            let search = Search {
+                engine,
+                threads,
+                decompose: false,
+                ..Search::default()
+            };
+            check(&model, &search).unwrap()
+        };
+        let plain = run(Engine::Interpreter, 1);
+        assert!(plain.states > 1000, "{name}");
+        for threads in [1, 2] {
+            assert_eq!(
+                run(Engine::Native, threads),
+                plain,
+                "{name}, {threads} threads"
+            );
+        }
+    }
 }
 
 /// Lines share the queues of forwards, so they are not independent.

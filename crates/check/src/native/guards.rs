@@ -134,25 +134,22 @@ impl Guards {
         (guards, rests)
     }
 
-    /// Calls `f` with each group of rules that has some which the tables let through: the first rule's number,
-    /// the rules let through, and those of them of whose guards a rest is left.
+    /// How many groups of 64 rules there are.
     #[inline(always)]
-    pub fn enabled<E>(
-        &self,
-        state: &[u64],
-        mut f: impl FnMut(usize, u64, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for (i, group) in self.groups.iter().enumerate() {
-            let mut enabled = group.all;
-            for lookup in &group.lookups {
-                let bits = (state[lookup.word as usize] >> lookup.shift) as u32 & lookup.mask;
-                enabled &= self.tables[(lookup.table + bits) as usize];
-            }
-            if enabled != 0 {
-                f(i * 64, enabled, enabled & group.rest)?;
-            }
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The rules of a group that the tables let through, and those of them of whose guards a rest is left.
+    #[inline(always)]
+    pub fn enabled(&self, group: usize, state: &[u64]) -> (u64, u64) {
+        let group = &self.groups[group];
+        let mut enabled = group.all;
+        for lookup in &group.lookups {
+            let bits = (state[lookup.word as usize] >> lookup.shift) as u32 & lookup.mask;
+            enabled &= self.tables[(lookup.table + bits) as usize];
         }
-        Ok(())
+        (enabled, enabled & group.rest)
     }
 }
 

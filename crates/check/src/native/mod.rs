@@ -31,6 +31,30 @@ const TOGETHER: usize = 400;
 /// The state at hand has something for the interpreter.
 pub(crate) struct Plain;
 
+/// Does something for a number of words that is known when it is compiled, the next one for which this is prepared;
+/// then copies and comparisons need no loops. Nothing is done for states that are larger than any.
+macro_rules! with_words {
+    ($words:expr, $name:ident, $done:expr) => {
+        with_words!($words, $name, $done, 1 2 3 4 5 6 7 8 12 16 24 32 64 128 256)
+    };
+    ($words:expr, $name:ident, $done:expr, $($count:literal)*) => {
+        match $words {
+            $(..=$count => { const $name: usize = $count; Some($done) })*
+            _ => None,
+        }
+    };
+}
+pub(crate) use with_words;
+
+/// The number of words of a state for which `W` is prepared: known when it is compiled, if it is small.
+#[inline(always)]
+pub(crate) fn exact<const W: usize>(words: usize) -> usize {
+    match W <= 8 {
+        true => W,
+        false => words.min(W),
+    }
+}
+
 /// What expanding a state amounts to.
 #[derive(Default)]
 pub(crate) struct Fired {
@@ -49,6 +73,10 @@ pub(crate) struct Kernel {
     bodies: Vec<Function>,
     /// For each rule, the end of those that have its priority; nothing if all have the same.
     ends: Vec<u32>,
+    /// A bit for each spontaneous rule, in groups like those of the guards.
+    spontaneous: Vec<u64>,
+    /// What makes a state quiescent.
+    quiescent: Vec<Function>,
     /// What a state has to fulfil to be kept.
     assumptions: Vec<Function>,
     claims: Vec<Function>,
@@ -67,6 +95,7 @@ impl Drop for Native {
     fn drop(&mut self) {
         self.kernel.bodies.clear();
         self.kernel.claims.clear();
+        self.kernel.quiescent.clear();
         self.kernel.assumptions.clear();
         self.kernel.rests.clear();
         if let Ok(Some(module)) = self.module.get_mut().map(Option::take) {
@@ -81,10 +110,12 @@ impl Native {
     /// Makes a view fast; `None` where that is not possible: an instruction without machine code, or a machine
     /// that Cranelift does not know. `frame` has the values of slots that are not packed.
     pub fn new(program: &Program, view: &View, frame: &[i32]) -> Option<Native> {
-        if !program.bags.is_empty() {
+        let packing = &view.packing;
+        // Multisets are sorted by the interpreter alone.
+        let prepared = with_words!(packing.words, _W, ()).is_some();
+        if !program.bags.is_empty() || !prepared || packing.words == 0 {
             return None;
         }
-        let packing = &view.packing;
         let data = Data::new(program, packing, frame);
         let setting = Setting::new(program, packing, &frame[..program.slots.len()], &data);
         let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
@@ -105,6 +136,8 @@ impl Native {
         }
         let claims = view.invariants.iter().map(|claim| claim.entry);
         let claim_ids = compiler.together(&setting, claims)?;
+        let quiescent = view.quiescent.iter().flatten().copied();
+        let quiescent_ids = compiler.together(&setting, quiescent)?;
         let assumption_ids = compiler.together(&setting, program.assumptions.iter().copied())?;
         compiler.module.finalize_definitions().ok()?;
         let all = |ids: Vec<FuncId>| ids.into_iter().map(|id| compiler.finished(id)).collect();
@@ -116,6 +149,13 @@ impl Native {
                 .collect(),
             bodies: all(body_ids),
             ends: ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
+            spontaneous: (rules().collect::<Vec<_>>().chunks(64))
+                .map(|group| {
+                    let bit = |(i, rule): (usize, &&Instance)| (rule.spontaneous as u64) << i;
+                    group.iter().enumerate().map(bit).sum()
+                })
+                .collect(),
+            quiescent: all(quiescent_ids),
             assumptions: all(assumption_ids),
             claims: all(claim_ids),
         };
@@ -233,7 +273,7 @@ impl Kernel {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn judge(&self, function: Function, state: &[u64]) -> u32 {
-        debug_assert_eq!(state.len(), self.words);
+        debug_assert!(state.len() >= self.words);
         // SAFETY: as below, and the functions of guards and invariants do not write to the state:
         // their code has no instruction that does.
         unsafe { function(state.as_ptr().cast_mut()) }
@@ -242,88 +282,97 @@ impl Kernel {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn fire(&self, body: Function, state: &mut [u64]) -> u32 {
-        debug_assert_eq!(state.len(), self.words);
+        debug_assert!(state.len() >= self.words);
         // SAFETY: a function reads and writes the words of a packed state of this kernel's view, all of which are
         // there, and besides only reads memory that lives as long as the kernel.
         unsafe { body(state.as_mut_ptr()) }
     }
 
-    /// Words of a packed state.
-    pub fn words(&self) -> usize {
-        self.words
-    }
-
-    /// Appends all different successors of a state to `children`, in the order of the rules that lead to them.
+    /// Hands all different successors of a state to `reach`, in the order of the rules that lead to them.
+    /// A state may be followed by words that are zero. Spontaneous rules fire only if asked for.
     #[inline(always)]
-    pub fn expand(&self, parent: &[u64], children: &mut Vec<u64>) -> Result<Fired, Plain> {
+    pub fn expand<const W: usize>(
+        &self,
+        parent: &[u64; W],
+        spontaneous: bool,
+        mut reach: impl FnMut(&[u64; W]),
+    ) -> Result<Fired, Plain> {
         let mut fired = Fired::default();
         // Rules from here on have a later priority than one that is enabled.
         let mut end = usize::MAX;
-        self.guards
-            .enabled(parent, |first, mut enabled, mut rest| {
-                if first >= end {
-                    return Ok(());
-                }
-                while rest != 0 {
-                    let rule = rest.trailing_zeros();
-                    if let Some(function) = self.rests[first + rule as usize] {
-                        match self.judge(function, parent) {
-                            1 => {}
-                            0 => enabled &= !(1 << rule),
-                            _ => return Err(Plain),
-                        }
-                    }
-                    rest &= rest - 1;
-                }
-                if !self.ends.is_empty() && enabled != 0 {
-                    if end == usize::MAX {
-                        end = self.ends[first + enabled.trailing_zeros() as usize] as usize;
-                    }
-                    if end - first < 64 {
-                        enabled &= (1 << (end - first)) - 1;
-                    }
-                }
-                fired.transitions += enabled.count_ones() as u64;
-                while enabled != 0 {
-                    let rule = enabled.trailing_zeros() as usize;
-                    enabled &= enabled - 1;
-                    let at = children.len();
-                    children.extend_from_slice(parent);
-                    match self.fire(self.bodies[first + rule], &mut children[at..]) {
+        for group in 0..self.guards.groups() {
+            let first = group * 64;
+            if first >= end {
+                break;
+            }
+            let (mut enabled, mut rest) = self.guards.enabled(group, parent);
+            if !spontaneous {
+                enabled &= !self.spontaneous[group];
+                rest &= enabled;
+            }
+            while rest != 0 {
+                let rule = rest.trailing_zeros();
+                rest &= rest - 1;
+                if let Some(function) = self.rests[first + rule as usize] {
+                    match self.judge(function, parent) {
                         1 => {}
-                        // An assumption within the body keeps the rule from firing.
-                        0 => {
-                            fired.transitions -= 1;
-                            children.truncate(at);
-                            continue;
-                        }
+                        0 => enabled &= !(1 << rule),
                         _ => return Err(Plain),
                     }
-                    if children[at..] == *parent {
-                        children.truncate(at);
-                        continue;
-                    }
+                }
+            }
+            if enabled != 0 && !self.ends.is_empty() {
+                if end == usize::MAX {
+                    end = self.ends[first + enabled.trailing_zeros() as usize] as usize;
+                }
+                if end - first < 64 {
+                    enabled &= (1 << (end - first)) - 1;
+                }
+            }
+            while enabled != 0 {
+                let rule = enabled.trailing_zeros() as usize;
+                enabled &= enabled - 1;
+                let mut child = *parent;
+                match self.fire(self.bodies[first + rule], &mut child) {
+                    1 => {}
+                    // An assumption within the body keeps the rule from firing.
+                    0 => continue,
+                    _ => return Err(Plain),
+                }
+                fired.transitions += 1;
+                if child != *parent {
                     fired.moves = true;
-                    for &assumption in &self.assumptions {
-                        match self.judge(assumption, &children[at..]) {
-                            1 => {}
-                            0 => {
-                                children.truncate(at);
-                                break;
-                            }
-                            _ => return Err(Plain),
-                        }
+                    if self.all(&self.assumptions, &child)? {
+                        reach(&child);
                     }
                 }
-                Ok(())
-            })?;
+            }
+        }
         Ok(fired)
+    }
+
+    /// Whether functions all say yes.
+    #[inline(always)]
+    fn all(&self, functions: &[Function], state: &[u64]) -> Result<bool, Plain> {
+        for &function in functions {
+            match self.judge(function, state) {
+                1 => {}
+                0 => return Ok(false),
+                _ => return Err(Plain),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a state is quiescent.
+    pub fn quiescent(&self, state: &[u64]) -> Result<bool, Plain> {
+        self.all(&self.quiescent, state)
     }
 
     /// Whether all invariants hold in a state.
     #[inline(always)]
     pub fn fine(&self, state: &[u64]) -> bool {
-        (self.claims.iter()).all(|&claim| self.judge(claim, state) == 1)
+        matches!(self.all(&self.claims, state), Ok(true))
     }
 }
 

@@ -6,10 +6,10 @@
 //! successors from there on is entered, and the interpreter takes this state over.
 
 use super::*;
-use crate::native::{Kernel, Plain};
+use crate::native::{exact, with_words, Kernel, Plain};
 
 /// Successors to collect before they are entered.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// Why machine code stopped before the end; [`Search::next`] is the state to go on with.
 pub(super) enum Stop {
@@ -22,13 +22,11 @@ pub(super) enum Stop {
 }
 
 /// States expanded together, and their successors.
-#[derive(Default)]
-struct Batch {
-    words: Vec<u64>,
+struct Batch<const W: usize> {
+    states: Vec<[u64; W]>,
     hashes: Vec<u64>,
     /// For each parent: where its successors end, and how many rules fired.
     parents: Vec<(usize, u64)>,
-    scratch: Scratch,
 }
 
 impl Search<'_> {
@@ -38,77 +36,72 @@ impl Search<'_> {
             return Err(Stop::NoMachineCode);
         };
         let kernel = &native.kernel;
-        // With the number of words known, copies and comparisons need no loops.
-        let result = match kernel.words() {
-            1 => self.batches(kernel, end, &mut [0; 1]),
-            2 => self.batches(kernel, end, &mut [0; 2]),
-            3 => self.batches(kernel, end, &mut [0; 3]),
-            4 => self.batches(kernel, end, &mut [0; 4]),
-            words => self.batches(kernel, end, &mut vec![0; words]),
-        };
+        let words = self.view.packing.words;
+        let result = with_words!(words, W, self.batches::<W>(kernel, end));
         self.native = Some(native);
-        result
+        result.unwrap_or(Err(Stop::NoMachineCode))
     }
 
-    #[inline(always)]
-    fn batches(&mut self, kernel: &Kernel, end: usize, parent: &mut [u64]) -> Result<(), Stop> {
-        let words = parent.len();
+    fn batches<const W: usize>(&mut self, kernel: &Kernel, end: usize) -> Result<(), Stop> {
+        let words = exact::<W>(self.view.packing.words);
+        // Words behind the state stay zero.
+        let mut parent = [0; W];
         let most = self.most_states();
-        let mut batch = Batch::default();
+        let (program, view) = (self.program, self.view);
+        let mut scratch = Scratch::default();
+        let mut batch = Batch {
+            states: Vec::with_capacity(4 * BATCH),
+            hashes: Vec::with_capacity(4 * BATCH),
+            parents: Vec::with_capacity(BATCH),
+        };
         while self.next < end {
             if self.cancelled() {
                 return Err(Stop::Interrupted);
             }
-            batch.words.clear();
+            batch.states.clear();
             batch.hashes.clear();
             batch.parents.clear();
             let mut plain = false;
             for state in self.next..end {
-                self.store.states.read(state, parent);
-                let before = batch.words.len();
-                match kernel.expand(parent, &mut batch.words) {
+                self.store.states.read(state, &mut parent[..words]);
+                let before = batch.states.len();
+                // The line of the table is on its way while further successors are computed.
+                let reach = |child: &[u64; W]| {
+                    let mut child = *child;
+                    view.canonicalise(program, &mut child[..words], &mut scratch);
+                    let hash = hash(&child[..words]);
+                    self.store.regions[region_of(hash)].prefetch(hash);
+                    batch.states.push(child);
+                    batch.hashes.push(hash);
+                };
+                match kernel.expand(&parent, true, reach) {
                     Ok(fired) if fired.moves || self.view.deadlock == Deadlock::Off => {
-                        let successors = batch.words.len() / words.max(1);
-                        batch.parents.push((successors, fired.transitions));
+                        batch.parents.push((batch.states.len(), fired.transitions));
                     }
                     Ok(_) | Err(Plain) => {
-                        batch.words.truncate(before);
+                        batch.states.truncate(before);
+                        batch.hashes.truncate(before);
                         plain = true;
                         break;
                     }
                 }
-                if batch.words.len() >= BATCH * words {
+                if batch.states.len() >= BATCH || batch.parents.len() == BATCH {
                     break;
                 }
             }
-            if let Some(symmetry) = &self.view.symmetry {
-                for child in batch.words.chunks_exact_mut(words.max(1)) {
-                    symmetry.canonicalise(
-                        self.program,
-                        &self.view.packing,
-                        child,
-                        &mut batch.scratch,
-                    );
-                }
-            }
-            for child in batch.words.chunks_exact(words.max(1)) {
-                let hash = hash(child);
-                self.store.regions[region_of(hash)].prefetch(hash);
-                batch.hashes.push(hash);
-            }
             for &hash in &batch.hashes {
                 if let Some(state) = self.store.regions[region_of(hash)].guess(hash) {
-                    self.store.states.prefetch(state as usize);
+                    self.store.states.prefetch(state);
                 }
             }
             let mut child = 0;
             for &(successors, transitions) in &batch.parents {
-                for i in child..successors {
-                    let state = &batch.words[i * words..(i + 1) * words];
+                let parent = self.next as u64 + 1;
+                let own = child..successors;
+                for (state, &hash) in batch.states[own.clone()].iter().zip(&batch.hashes[own]) {
                     let room = (self.store.len() as u64) < most;
                     let accept = || room && kernel.fine(state);
-                    let parent = self.next as u64 + 1;
-                    if !self.store.enter(batch.hashes[i], state, parent, accept) {
+                    if !self.store.enter(hash, &state[..words], parent, accept) {
                         return Err(Stop::Plain);
                     }
                 }

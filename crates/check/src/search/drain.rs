@@ -4,7 +4,10 @@
 //! Only when everything that can be reached is known. Moves are found again by firing the rules
 //! a second time, which needs no memory during the search, and then followed backward from the quiescent states.
 
+use super::batch::BATCH;
 use super::*;
+use crate::native::{exact, with_words, Kernel, Plain};
+use std::ops::Range;
 
 impl Search<'_> {
     /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
@@ -113,11 +116,11 @@ impl Search<'_> {
             }
             let part = |i: usize| {
                 let first = start + i * STRETCH;
-                (first..count.min(first + STRETCH)).collect::<Vec<_>>()
+                first.min(count)..count.min(first + STRETCH)
             };
             let this = &*self;
             all.extend(side_by_side((0..threads).collect(), |i| {
-                this.moves_of(&part(i), claims, spontaneous)
+                this.moves_of(part(i), claims, spontaneous)
             }));
             self.next = start;
             self.tell(Phase::Drain);
@@ -130,25 +133,106 @@ impl Search<'_> {
         Some((quiescent, all))
     }
 
-    fn moves_of(&self, states: &[usize], claims: &[u32], spontaneous: bool) -> Moves {
+    fn moves_of(&self, states: Range<usize>, claims: &[u32], spontaneous: bool) -> Moves {
         let mut worker = Worker::new(self.program, self.view);
         let mut moves = Moves::default();
-        for &state in states {
-            worker.load(&self.store, state);
-            let quiescent = worker.holds(claims).unwrap_or_else(|fault| {
-                moves.fault.get_or_insert((state, fault));
-                false
-            });
-            moves.quiescent.push(quiescent);
-            let before = moves.targets.len();
-            let _ = worker.expand(spontaneous, |worker, _| {
-                moves
-                    .targets
-                    .extend(self.store.find(hash(&worker.child), &worker.child));
-                Ok(())
-            });
-            moves.degrees.push((moves.targets.len() - before) as u32);
+        let Some(kernel) = self.native.as_ref().map(|native| &native.kernel) else {
+            for state in states {
+                self.plain_moves(state, claims, spontaneous, &mut worker, &mut moves);
+            }
+            return moves;
+        };
+        let words = self.view.packing.words;
+        let swift = with_words!(
+            words,
+            W,
+            self.swift_moves::<W>(kernel, states, claims, spontaneous, &mut worker)
+        );
+        swift.unwrap_or(moves)
+    }
+
+    /// Appends whether the claims hold in a state, and its moves.
+    fn plain_moves(
+        &self,
+        state: usize,
+        claims: &[u32],
+        spontaneous: bool,
+        worker: &mut Worker,
+        moves: &mut Moves,
+    ) {
+        worker.load(&self.store, state);
+        moves.judge(state, claims, worker);
+        let before = moves.targets.len();
+        let _ = worker.expand(spontaneous, |worker, _| {
+            let target = self.store.find(hash(&worker.child), &worker.child);
+            moves.targets.extend(target);
+            Ok(())
+        });
+        moves.degrees.push((moves.targets.len() - before) as u32);
+    }
+
+    /// The same by machine code, for some states at a time.
+    fn swift_moves<const W: usize>(
+        &self,
+        kernel: &Kernel,
+        states: Range<usize>,
+        claims: &[u32],
+        spontaneous: bool,
+        worker: &mut Worker,
+    ) -> Moves {
+        let words = exact::<W>(self.view.packing.words);
+        let is_drain = self.view.quiescent.as_deref() == Some(claims);
+        let mut moves = Moves::default();
+        let mut parent = [0; W];
+        let mut targets: Vec<([u64; W], u64)> = Vec::new();
+        let look_up = |targets: &mut Vec<([u64; W], u64)>, moves: &mut Moves| {
+            for &(_, hash) in targets.iter() {
+                if let Some(state) = self.store.regions[region_of(hash)].guess(hash) {
+                    self.store.states.prefetch(state);
+                }
+            }
+            for (state, hash) in targets.drain(..) {
+                moves.targets.extend(self.store.find(hash, &state[..words]));
+            }
+        };
+        for state in states {
+            self.store.states.read(state, &mut parent[..words]);
+            let before = targets.len();
+            let reach = |child: &[u64; W]| {
+                let mut child = *child;
+                let stored = &mut child[..words];
+                (self.view).canonicalise(self.program, stored, &mut worker.scratch);
+                let hash = hash(stored);
+                self.store.regions[region_of(hash)].prefetch(hash);
+                targets.push((child, hash));
+            };
+            let done = kernel.expand(&parent, spontaneous, reach);
+            let quiescent = match is_drain {
+                true => kernel.quiescent(&parent).map(Some),
+                false => Ok(None),
+            };
+            match done.and(quiescent) {
+                Ok(quiescent) => {
+                    match quiescent {
+                        Some(quiescent) => moves.quiescent.push(quiescent),
+                        None => {
+                            worker.load(&self.store, state);
+                            moves.judge(state, claims, worker);
+                        }
+                    }
+                    moves.degrees.push((targets.len() - before) as u32);
+                }
+                Err(Plain) => {
+                    targets.truncate(before);
+                    look_up(&mut targets, &mut moves);
+                    self.plain_moves(state, claims, spontaneous, worker, &mut moves);
+                }
+            }
+            if targets.len() >= BATCH {
+                look_up(&mut targets, &mut moves);
+            }
         }
+        look_up(&mut targets, &mut moves);
         moves
     }
 }
@@ -161,4 +245,15 @@ struct Moves {
     quiescent: Vec<bool>,
     degrees: Vec<u32>,
     targets: Vec<u32>,
+}
+
+impl Moves {
+    /// Notes whether the claims hold in the state that the worker has loaded.
+    fn judge(&mut self, state: usize, claims: &[u32], worker: &mut Worker) {
+        let holds = worker.holds(claims).unwrap_or_else(|fault| {
+            self.fault.get_or_insert((state, fault));
+            false
+        });
+        self.quiescent.push(holds);
+    }
 }

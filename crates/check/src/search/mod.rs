@@ -166,6 +166,14 @@ impl View {
             symmetry: None,
         }
     }
+
+    /// Replaces a packed state by the one that is stored for it.
+    #[inline(always)]
+    fn canonicalise(&self, program: &Program, state: &mut [u64], scratch: &mut Scratch) {
+        if let Some(symmetry) = &self.symmetry {
+            symmetry.canonicalise(program, &self.packing, state, scratch);
+        }
+    }
 }
 
 /// A way through the state space.
@@ -256,10 +264,8 @@ impl<'a> Worker<'a> {
 
     /// Replaces the child by the state that is stored for it.
     fn canonicalise_child(&mut self) {
-        if let Some(symmetry) = &self.view.symmetry {
-            let packing = &self.view.packing;
-            symmetry.canonicalise(self.program, packing, &mut self.child, &mut self.scratch);
-        }
+        self.view
+            .canonicalise(self.program, &mut self.child, &mut self.scratch);
     }
 
     /// Packs the frame's state, or the one that is stored for it, into the child.

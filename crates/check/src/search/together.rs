@@ -6,7 +6,7 @@
 //! If anything is found that has to be reported, the stretch is taken back, and one thread goes over it again.
 
 use super::*;
-use crate::native::Kernel;
+use crate::native::{exact, with_words, Kernel};
 use std::sync::atomic::AtomicUsize;
 
 /// Successors of some states in a row.
@@ -41,6 +41,19 @@ impl Part {
         self.shares.iter_mut().for_each(Vec::clear);
         self.ends.clear();
         self.stuck.clear();
+    }
+
+    /// Closes the row of the last parent's successors: finds their hashes and to whom they belong.
+    #[inline(always)]
+    fn hash(&mut self, words: usize) {
+        let threads = self.shares.len();
+        let known = self.hashes.len() * words;
+        for child in self.words[known..].chunks_exact(words.max(1)) {
+            let hash = hash(child);
+            self.shares[owner(region_of(hash), threads)].push(self.hashes.len() as u32);
+            self.hashes.push(hash);
+        }
+        self.ends.push(self.hashes.len() as u32);
     }
 }
 
@@ -120,7 +133,6 @@ impl Search<'_> {
             states,
             parts,
             words,
-            threads,
             kernel,
         };
         let owned = side_by_side(shares(regions, threads), |share| {
@@ -128,10 +140,8 @@ impl Search<'_> {
         });
         let new: usize = owned.iter().map(|owned| owned.fresh.len()).sum();
         if new as u64 > room || owned.iter().any(|owned| owned.broken) {
-            side_by_side(shares(regions, threads), |mut share| {
-                let forget = |region: &mut &mut Region| {
-                    region.forget_candidates(|entry| all.hash(entry));
-                };
+            side_by_side(shares(regions, threads), |share| {
+                let forget = |region: &mut Region| region.forget_candidates(&all);
                 share.regions.iter_mut().for_each(forget);
             });
             return false;
@@ -198,7 +208,7 @@ impl Search<'_> {
                 let earlier = parts[part].fresh[i / 64] & ((1 << (i % 64)) - 1);
                 let number = before[part][i / 64] + earlier.count_ones();
                 let hash = parts[part].hashes[i];
-                share.regions[region_of(hash) / threads].replace(hash, entry, number);
+                share.region(hash).replace(hash, entry, number);
             }
         });
         true
@@ -212,20 +222,42 @@ fn place(entry: u32) -> (usize, usize) {
     (candidate >> SUCCESSOR_BITS, candidate & mask)
 }
 
-/// The regions that one thread fills: all whose numbers leave the same remainder.
+/// The thread that fills a region.
+#[inline(always)]
+fn owner(region: usize, threads: usize) -> usize {
+    region * threads / REGIONS
+}
+
+/// The regions that one thread fills, which lie in a row.
 struct Share<'a> {
     own: usize,
-    regions: Vec<&'a mut Region>,
+    /// Number of the first region.
+    first: usize,
+    regions: &'a mut [Region],
+}
+
+impl Share<'_> {
+    #[inline(always)]
+    fn region(&mut self, hash: u64) -> &mut Region {
+        &mut self.regions[region_of(hash) - self.first]
+    }
 }
 
 fn shares(regions: &mut [Region], threads: usize) -> Vec<Share<'_>> {
-    let share = |own| Share {
-        own,
-        regions: Vec::new(),
-    };
-    let mut shares: Vec<Share> = (0..threads).map(share).collect();
-    for (r, region) in regions.iter_mut().enumerate() {
-        shares[r % threads].regions.push(region);
+    let mut shares = Vec::new();
+    let mut rest = regions;
+    let mut first = 0;
+    for own in 0..threads {
+        let end = (first..REGIONS).find(|&region| owner(region, threads) > own);
+        let count = end.unwrap_or(REGIONS) - first;
+        let (regions, behind) = rest.split_at_mut(count);
+        rest = behind;
+        shares.push(Share {
+            own,
+            first,
+            regions,
+        });
+        first += count;
     }
     shares
 }
@@ -241,54 +273,55 @@ struct Expander<'a> {
 impl Expander<'_> {
     /// Expands states in a row; false if something has to be reported.
     fn expand(&self, states: std::ops::Range<usize>, worker: &mut Worker, part: &mut Part) -> bool {
-        match self.view.packing.words {
-            1 => self.all(states, worker, part, &mut [0; 1]),
-            2 => self.all(states, worker, part, &mut [0; 2]),
-            3 => self.all(states, worker, part, &mut [0; 3]),
-            4 => self.all(states, worker, part, &mut [0; 4]),
-            words => self.all(states, worker, part, &mut vec![0; words]),
+        let words = self.view.packing.words;
+        match self.kernel {
+            None => {
+                for state in states {
+                    if !self.plain(state, worker, part) {
+                        return false;
+                    }
+                    part.hash(words);
+                }
+                true
+            }
+            Some(kernel) => {
+                let done = with_words!(words, W, self.swift::<W>(kernel, states, worker, part));
+                done.unwrap_or(false)
+            }
         }
     }
 
-    #[inline(always)]
-    fn all(
+    fn swift<const W: usize>(
         &self,
+        kernel: &Kernel,
         states: std::ops::Range<usize>,
         worker: &mut Worker,
         part: &mut Part,
-        parent: &mut [u64],
     ) -> bool {
-        let words = parent.len();
+        let words = exact::<W>(self.view.packing.words);
+        // Words behind the state stay zero.
+        let mut parent = [0; W];
         for state in states {
-            self.store.states.read(state, parent);
-            let first = part.words.len();
-            let swift = self
-                .kernel
-                .map(|kernel| kernel.expand(parent, &mut part.words));
-            match swift {
-                Some(Ok(fired)) if fired.moves || self.view.deadlock == Deadlock::Off => {
+            self.store.states.read(state, &mut parent[..words]);
+            let before = part.words.len();
+            let reach = |child: &[u64; W]| {
+                let mut child = *child;
+                let stored = &mut child[..words];
+                (self.view).canonicalise(self.program, stored, &mut worker.scratch);
+                part.words.extend_from_slice(stored);
+            };
+            match kernel.expand(&parent, true, reach) {
+                Ok(fired) if fired.moves || self.view.deadlock == Deadlock::Off => {
                     part.transitions += fired.transitions;
-                    if let Some(symmetry) = &self.view.symmetry {
-                        let (packing, scratch) = (&self.view.packing, &mut worker.scratch);
-                        for child in part.words[first..].chunks_exact_mut(words.max(1)) {
-                            symmetry.canonicalise(self.program, packing, child, scratch);
-                        }
-                    }
                 }
                 _ => {
-                    part.words.truncate(first);
+                    part.words.truncate(before);
                     if !self.plain(state, worker, part) {
                         return false;
                     }
                 }
             }
-            for child in part.words[first..].chunks_exact(words.max(1)) {
-                let hash = hash(child);
-                let shares = part.shares.len();
-                part.shares[region_of(hash) % shares].push(part.hashes.len() as u32);
-                part.hashes.push(hash);
-            }
-            part.ends.push(part.hashes.len() as u32);
+            part.hash(words);
         }
         true
     }
@@ -322,7 +355,6 @@ struct Entering<'a> {
     states: &'a States,
     parts: &'a [Part],
     words: usize,
-    threads: usize,
     kernel: Option<&'a Kernel>,
 }
 
@@ -335,19 +367,27 @@ struct Owned {
     broken: bool,
 }
 
-impl Entering<'_> {
-    fn state(&self, part: usize, i: usize) -> &[u64] {
-        &self.parts[part].words[i * self.words..(i + 1) * self.words]
+impl Hashes for Entering<'_> {
+    fn prefetch(&self, entry: u32) {
+        if entry & CANDIDATE == 0 {
+            self.states.prefetch(entry);
+        }
     }
 
     fn hash(&self, entry: u32) -> u64 {
         match entry & CANDIDATE {
-            0 => self.states.hash(entry as usize),
+            0 => self.states.hash(entry),
             _ => {
                 let (part, i) = place(entry);
                 self.parts[part].hashes[i]
             }
         }
+    }
+}
+
+impl Entering<'_> {
+    fn state(&self, part: usize, i: usize) -> &[u64] {
+        &self.parts[part].words[i * self.words..(i + 1) * self.words]
     }
 
     fn same(&self, entry: u32, state: &[u64]) -> bool {
@@ -368,20 +408,20 @@ impl Entering<'_> {
             for batch in part.shares[share.own].chunks(BATCH) {
                 for &i in batch {
                     let hash = part.hashes[i as usize];
-                    share.regions[region_of(hash) / self.threads].prefetch(hash);
+                    share.region(hash).prefetch(hash);
                 }
                 for &i in batch {
                     let hash = part.hashes[i as usize];
-                    let guess = share.regions[region_of(hash) / self.threads].guess(hash);
+                    let guess = share.region(hash).guess(hash);
                     if let Some(state) = guess.filter(|entry| entry & CANDIDATE == 0) {
-                        self.states.prefetch(state as usize);
+                        self.states.prefetch(state);
                     }
                 }
                 for &i in batch {
                     let hash = part.hashes[i as usize];
-                    let region = &mut *share.regions[region_of(hash) / self.threads];
+                    let region = share.region(hash);
                     let state = self.state(number, i as usize);
-                    region.reserve(|entry| self.hash(entry));
+                    region.reserve(self);
                     if let Err(free) = region.find(hash, |entry| self.same(entry, state)) {
                         let entry = CANDIDATE | (number as u32) << SUCCESSOR_BITS | i;
                         region.fill(free, hash, entry);

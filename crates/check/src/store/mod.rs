@@ -85,32 +85,6 @@ impl States {
         tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
     }
 
-    /// The hash of a stored state.
-    #[inline]
-    pub fn hash(&self, state: usize) -> u64 {
-        if self.words == 1 {
-            return hash(&[self.word(state * self.stride) & self.last]);
-        }
-        let mut words = [0; 16];
-        match words.get_mut(..self.words) {
-            Some(words) => {
-                self.read(state, words);
-                hash(words)
-            }
-            None => {
-                let mut words = vec![0; self.words];
-                self.read(state, &mut words);
-                hash(&words)
-            }
-        }
-    }
-
-    /// Asks for the line in which a state begins.
-    #[inline(always)]
-    pub fn prefetch(&self, state: usize) {
-        prefetch(self.bytes.as_ptr().wrapping_add(state * self.stride));
-    }
-
     /// Adds a state; gives its number.
     #[inline(always)]
     fn push(&mut self, words: &[u64]) -> u32 {
@@ -157,6 +131,36 @@ impl States {
                 .reserve_exact(bytes + bytes / 2 - self.bytes.len());
         }
         self.bytes.resize(bytes, 0);
+    }
+}
+
+impl Hashes for States {
+    #[inline(always)]
+    fn prefetch(&self, state: u32) {
+        prefetch(
+            self.bytes
+                .as_ptr()
+                .wrapping_add(state as usize * self.stride),
+        );
+    }
+
+    #[inline(always)]
+    fn hash(&self, state: u32) -> u64 {
+        if self.words == 1 {
+            return hash(&[self.word(state as usize * self.stride) & self.last]);
+        }
+        let mut words = [0; 16];
+        match words.get_mut(..self.words) {
+            Some(words) => {
+                self.read(state as usize, words);
+                hash(words)
+            }
+            None => {
+                let mut words = vec![0; self.words];
+                self.read(state as usize, &mut words);
+                hash(&words)
+            }
+        }
     }
 }
 
@@ -230,7 +234,7 @@ impl Store {
     ) -> bool {
         let states = &mut self.states;
         let region = &mut self.regions[region_of(hash)];
-        region.reserve(|state| states.hash(state as usize));
+        region.reserve(states);
         if let Err(free) = region.find(hash, |state| states.is(state as usize, words)) {
             if !accept() {
                 return false;

@@ -59,15 +59,31 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// A bit for each byte that is this one.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+fn equal_bytes(bytes: &[u8; 16], byte: u8) -> u32 {
+    use std::arch::x86_64::*;
+    // SAFETY: every processor of this kind has these instructions, and sixteen bytes are there to be read.
+    unsafe {
+        let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+        _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
+    }
+}
+
+/// A bit for each byte that is this one.
+#[cfg(not(target_arch = "x86_64"))]
+fn equal_bytes(bytes: &[u8; 16], byte: u8) -> u32 {
+    let bit = |lane: usize| ((bytes[lane] == byte) as u32) << lane;
+    (0..16).fold(0, |bits, lane| bits | bit(lane))
+}
+
 impl Bucket {
     /// A bit for each lane with this tag.
     #[inline(always)]
     fn lanes(&self, tag: u8) -> u32 {
-        let mut lanes = 0u32;
-        for (lane, &found) in self.tags.iter().enumerate() {
-            lanes |= ((found == tag) as u32) << lane;
-        }
-        lanes & ((1 << LANES) - 1)
+        equal_bytes(&self.tags, tag) & ((1 << LANES) - 1)
     }
 }
 
@@ -129,7 +145,7 @@ impl Region {
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.first(hash)];
         let lanes = bucket.lanes(tag_of(hash));
-        (lanes != 0).then(|| bucket.entries[lanes.trailing_zeros() as usize % LANES])
+        bucket.entries.get(lanes.trailing_zeros() as usize).copied()
     }
 
     /// Looks for an entry that `same` accepts; else gives the free place for it.
@@ -141,7 +157,7 @@ impl Region {
             let bucket = &self.buckets[at];
             let mut lanes = bucket.lanes(tag);
             while lanes != 0 {
-                let entry = bucket.entries[lanes.trailing_zeros() as usize % LANES];
+                let entry = bucket.entries[lanes.trailing_zeros() as usize];
                 if same(entry) {
                     return Ok(entry);
                 }
@@ -161,11 +177,11 @@ impl Region {
         }
     }
 
-    /// Makes room for one more entry. `hash_of` gives the hash of an entry's state.
+    /// Makes room for one more entry.
     #[inline(always)]
-    pub fn reserve(&mut self, hash_of: impl Fn(u32) -> u64) {
+    pub fn reserve(&mut self, states: &impl Hashes) {
         if self.count >= room(self.buckets.len()) {
-            self.rebuild(larger(self.buckets.len()), hash_of, |_| true);
+            self.rebuild(larger(self.buckets.len()), states, |_| true);
         }
     }
 
@@ -195,33 +211,28 @@ impl Region {
     }
 
     /// Takes all candidates out.
-    pub fn forget_candidates(&mut self, hash_of: impl Fn(u32) -> u64) {
-        self.rebuild(self.buckets.len(), hash_of, |entry| entry & CANDIDATE == 0);
+    pub fn forget_candidates(&mut self, states: &impl Hashes) {
+        self.rebuild(self.buckets.len(), states, |entry| entry & CANDIDATE == 0);
     }
 
     #[cold]
-    fn rebuild(
-        &mut self,
-        buckets: usize,
-        hash_of: impl Fn(u32) -> u64,
-        keep: impl Fn(u32) -> bool,
-    ) {
+    fn rebuild(&mut self, buckets: usize, states: &impl Hashes, keep: impl Fn(u32) -> bool) {
         let old = std::mem::replace(&mut self.buckets, vec![Bucket::default(); buckets]);
         self.count = 0;
-        // Hashes are found in groups, so that the states are fetched side by side.
-        let mut hashes = [0; 8 * LANES];
-        for group in old.chunks(8) {
-            let used = |bucket: &'_ Bucket| {
-                let bucket = *bucket;
-                (0..LANES)
-                    .filter(move |&lane| bucket.tags[lane] != 0)
-                    .map(move |lane| bucket.entries[lane])
-            };
-            let entries = || group.iter().flat_map(used).filter(|&entry| keep(entry));
-            for (hash, entry) in hashes.iter_mut().zip(entries()) {
-                *hash = hash_of(entry);
+        // In groups, so that the states are fetched side by side.
+        let mut entries = Vec::with_capacity(16 * LANES);
+        for group in old.chunks(16) {
+            entries.clear();
+            for bucket in group {
+                for (&entry, &tag) in bucket.entries.iter().zip(&bucket.tags) {
+                    if tag != 0 && keep(entry) {
+                        states.prefetch(entry);
+                        entries.push(entry);
+                    }
+                }
             }
-            for (&hash, entry) in hashes.iter().zip(entries()) {
+            for &entry in &entries {
+                let hash = states.hash(entry);
                 if let Err(free) = self.find(hash, |_| false) {
                     self.fill(free, hash, entry);
                 }
@@ -230,13 +241,27 @@ impl Region {
     }
 }
 
+/// Knows the hashes of the states that entries stand for.
+pub(crate) trait Hashes {
+    /// Asks for what the hash is made of.
+    fn prefetch(&self, entry: u32);
+    /// The hash of an entry's state.
+    fn hash(&self, entry: u32) -> u64;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Hashes of numbers, in the part of the hash that a region looks at.
-    fn hash_of(entry: u32) -> u64 {
-        hash(&[(entry & !CANDIDATE) as u64])
+    /// Entries that are the states themselves.
+    struct Numbers;
+
+    impl Hashes for Numbers {
+        fn prefetch(&self, _: u32) {}
+
+        fn hash(&self, entry: u32) -> u64 {
+            hash(&[(entry & !CANDIDATE) as u64])
+        }
     }
 
     #[test]
@@ -244,16 +269,17 @@ mod tests {
         let mut region = Region::default();
         let mark = |n: u32| n | if n.is_multiple_of(3) { CANDIDATE } else { 0 };
         for n in 0..5000 {
-            let hash = hash_of(n);
-            region.reserve(hash_of);
+            let hash = Numbers.hash(n);
+            region.reserve(&Numbers);
             let found = region.find(hash, |entry| entry == mark(n));
             region.fill(found.err().unwrap(), hash, mark(n));
         }
-        let has = |region: &Region, n: u32| region.find(hash_of(n), |entry| entry == n).is_ok();
+        let has =
+            |region: &Region, n: u32| region.find(Numbers.hash(n), |entry| entry == n).is_ok();
         assert!((0..5000).all(|n| has(&region, n) == (n % 3 != 0)));
         assert_eq!(region.memory(), (region.buckets.len() * 64) as u64);
-        region.replace(hash_of(3000), mark(3000), 3000);
-        region.forget_candidates(hash_of);
+        region.replace(Numbers.hash(3000), mark(3000), 3000);
+        region.forget_candidates(&Numbers);
         assert!((0..5000).all(|n| has(&region, n) == (n % 3 != 0 || n == 3000)));
         assert_eq!(region.count, 3334);
     }
