@@ -42,14 +42,14 @@ pub enum Receiver {
     Remote(u8),
 }
 
-/// What an agent does to its surroundings.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// What an agent does to its surroundings. How the fields of messages are kept is the user's choice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
-pub enum Act {
+pub enum Act<Fields = Vec<u16>> {
     Send {
         message: MessageId,
         to: Receiver,
-        fields: Vec<u16>,
+        fields: Fields,
     },
     WriteMemory,
     Done,
@@ -60,6 +60,30 @@ pub enum Act {
     },
     Acknowledge(u8),
     Unlocked,
+}
+
+impl Act {
+    /// The same act with its fields kept in another way.
+    pub fn with_fields<Fields>(&self, keep: impl FnOnce(&[u16]) -> Fields) -> Act<Fields> {
+        match self {
+            Act::Send {
+                message,
+                to,
+                fields,
+            } => Act::Send {
+                message: *message,
+                to: *to,
+                fields: keep(fields),
+            },
+            Act::WriteMemory => Act::WriteMemory,
+            Act::Done => Act::Done,
+            Act::StartRead => Act::StartRead,
+            Act::StartWrite => Act::StartWrite,
+            Act::StartStore { whole } => Act::StartStore { whole: *whole },
+            Act::Acknowledge(local) => Act::Acknowledge(*local),
+            Act::Unlocked => Act::Unlocked,
+        }
+    }
 }
 
 /// What became of an event.

@@ -25,7 +25,7 @@ struct Chunk {
 
 /// A sparse array over all lines, in pages; what was never set has the default value.
 pub struct Paged<T> {
-    pages: Vec<Option<Box<[T]>>>,
+    pages: Vec<Option<Box<[T; PAGE]>>>,
     default: T,
 }
 
@@ -49,16 +49,22 @@ impl<T: std::marker::Copy> Paged<T> {
         }
     }
 
-    /// The place of a line's value, made if it does not exist.
+    /// Sets the value of a line.
     #[inline]
-    pub fn get_mut(&mut self, line: u32) -> &mut T {
-        let page = line as usize / PAGE;
+    pub fn set(&mut self, line: u32, value: T) {
+        let (page, place) = (line as usize / PAGE, line as usize % PAGE);
+        match self.pages.get_mut(page) {
+            Some(Some(page)) => page[place] = value,
+            _ => self.make(page)[place] = value,
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, page: usize) -> &mut [T; PAGE] {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let default = self.default;
-        let page = self.pages[page].get_or_insert_with(|| vec![default; PAGE].into_boxed_slice());
-        &mut page[line as usize % PAGE]
+        self.pages[page].get_or_insert_with(|| Box::new([self.default; PAGE]))
     }
 }
 
@@ -178,7 +184,7 @@ impl Data {
     pub fn set_memory(&mut self, line: u32, copy: Copy) {
         let old = self.memory.get(line);
         if old != copy {
-            *self.memory.get_mut(line) = copy;
+            self.memory.set(line, copy);
         }
         self.release(old);
     }

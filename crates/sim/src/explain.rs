@@ -78,19 +78,12 @@ impl std::error::Error for Failure {}
 const STEPS: usize = 60;
 
 /// Records what concerns one line.
+#[derive(Default)]
 pub(crate) struct Trace {
-    pub line: Line,
     steps: VecDeque<Step>,
 }
 
 impl Trace {
-    pub fn new(line: Line) -> Trace {
-        Trace {
-            line,
-            steps: VecDeque::new(),
-        }
-    }
-
     pub fn step(&mut self, agent: usize, visible: bool, action: Action) {
         if self.steps.len() == STEPS {
             self.steps.pop_front();

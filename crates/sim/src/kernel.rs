@@ -221,18 +221,21 @@ impl<E: Copy> Queue<E> {
     /// Brings the list of the bucket at the cursor into order.
     fn sort(&mut self, mut index: u32) {
         while index != NONE {
-            let node = self.nodes[index as usize];
-            self.nodes[index as usize].next = self.free;
-            self.free = index;
-            index = node.next;
+            let node = &mut self.nodes[index as usize];
+            let next = std::mem::replace(&mut node.next, self.free);
             let time = (self.cursor << SPAN) + Time::from(node.offset);
+            let event = (time, node.event);
+            self.free = index;
+            index = next;
             // Insertion sort: buckets are short and nearly in order. An older event comes before
             // the newer ones of its time, which are there already.
             let mut place = self.current.len();
+            self.current.push(event);
             while place > 0 && self.current[place - 1].0 < time {
+                self.current[place] = self.current[place - 1];
                 place -= 1;
             }
-            self.current.insert(place, (time, node.event));
+            self.current[place] = event;
         }
     }
 

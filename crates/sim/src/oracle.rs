@@ -57,9 +57,8 @@ impl Oracle {
         if self.level == Level::Off {
             return 1;
         }
-        let latest = self.latest.get_mut(line);
-        *latest += 1;
-        let version = *latest;
+        let version = self.latest.get(line) + 1;
+        self.latest.set(line, version);
         if self.level == Level::Bytes {
             for word in words {
                 self.words.insert((line, word), value);
@@ -101,12 +100,12 @@ impl Oracle {
 
     /// Whether a word has the value written last.
     #[inline]
-    pub fn word(&self, line: Line, word: u16, value: u64) -> bool {
+    pub fn word(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
         if self.level < Level::Bytes {
             return true;
         }
         let written = self.words.get(&(line, word)).copied();
-        value == written.unwrap_or_else(|| Data::untouched_word(line, word))
+        value() == written.unwrap_or_else(|| Data::untouched_word(line, word))
     }
 }
 

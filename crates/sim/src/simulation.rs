@@ -10,7 +10,7 @@ use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
 use crate::agents::remote::Cache;
-use crate::components::link::Direction;
+use crate::components::link::{Direction, Size};
 use crate::components::memory;
 use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
@@ -18,7 +18,7 @@ use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
-use crate::platform::{Memory, Platform};
+use crate::platform::{self, Memory, Platform};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -206,11 +206,14 @@ pub(crate) enum Purpose {
 }
 
 /// What the simulator needs to know of a message kind.
+#[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    pub name: String,
+    /// What it takes on a link.
+    pub size: Size,
     pub line: bool,
     pub store: bool,
-    pub payload_bytes: u32,
+    /// Whether it carries a whole line's bytes, as a copy or for a store.
+    pub whole: bool,
     pub class: Option<Class>,
     pub group: Option<u8>,
     /// Number of its virtual circuit.
@@ -219,11 +222,47 @@ pub(crate) struct Kind {
     pub used_once: bool,
 }
 
+/// Times of the machine that events need.
+pub(crate) struct Times {
+    /// From a core to its cache, and back after a hit and after a fill.
+    pub request: Time,
+    pub hit: Time,
+    pub fill: Time,
+    /// Between two accesses of a core.
+    pub work: Time,
+    /// Of the home.
+    pub occupancy: Time,
+    pub latency: Time,
+    /// From a unit to memory, and back.
+    pub path: (Time, Time),
+    pub patience: Time,
+}
+
+impl Times {
+    fn new(platform: &Platform) -> Times {
+        let (cores, cache, home) = (&platform.cores, &platform.cache, &platform.home);
+        let path = home.memory_path.value;
+        Times {
+            request: cache.request.value,
+            hit: cache.hit.value,
+            fill: cache.fill.value,
+            work: cores.work.value,
+            occupancy: home.occupancy.value,
+            latency: home.latency.value,
+            path: (path / 2, path - path / 2),
+            patience: platform.patience.value,
+        }
+    }
+}
+
 /// A run in progress.
 pub struct Simulation {
     pub(crate) queue: Queue<Event>,
     pub(crate) now: Time,
+    pub(crate) times: Times,
     pub(crate) kinds: Vec<Kind>,
+    /// Names of the messages.
+    pub(crate) names: Vec<String>,
     /// Whether the protocol says which messages answer forwards, so that the end of a coherence
     /// transaction can be seen.
     pub(crate) answers: bool,
@@ -235,8 +274,6 @@ pub struct Simulation {
     pub(crate) cores: Cores,
     pub(crate) caches: Vec<Cache>,
     pub(crate) units: Vec<Unit>,
-    /// Bits of a line's number that choose its slice, and those above that choose its unit.
-    pub(crate) unit_bits: (u32, u32),
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
     pub(crate) up: Vec<Direction>,
@@ -250,7 +287,9 @@ pub struct Simulation {
     pub(crate) platform: Platform,
     pub(crate) line_bytes: u32,
     pub(crate) failure: Option<Box<Failure>>,
-    pub(crate) trace: Option<Trace>,
+    trace: Option<Trace>,
+    /// The line that is traced; no line's number if none is.
+    traced: Line,
     pub(crate) progress: Time,
     /// Accesses of cores that are not done.
     pub(crate) in_flight: u64,
@@ -273,13 +312,14 @@ impl Simulation {
         let remotes = platform.remotes;
         check(setup)?;
         let protocol = &setup.protocol;
-        let kinds = kinds(protocol);
+        let kinds = kinds(protocol, &platform.link);
         let units = platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
         let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
             queue: Queue::new(),
             now: 0,
+            times: Times::new(platform),
             victims_bounded: protocol
                 .bounds
                 .per_message
@@ -297,10 +337,6 @@ impl Simulation {
                 protocol.line_bytes,
             ),
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
-            unit_bits: (
-                platform.home.slices.value.trailing_zeros(),
-                platform.home.units.value.trailing_zeros(),
-            ),
             units: (0..units).map(|_| Unit::default()).collect(),
             directory: Paged::new(0),
             up: (0..remotes).map(direction).collect(),
@@ -315,11 +351,13 @@ impl Simulation {
             },
             answers: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
             kinds,
+            names: protocol.messages.iter().map(|m| m.name.clone()).collect(),
             random: Random::new(setup.seed),
             platform: platform.clone(),
             line_bytes: protocol.line_bytes,
             failure: None,
-            trace: trace.map(Trace::new),
+            traced: trace.unwrap_or(Line::MAX),
+            trace: trace.map(|_| Trace::default()),
             progress: 0,
             in_flight: 0,
             traffic: Traffic::new(&setup.workload, mix(setup.seed)),
@@ -356,7 +394,6 @@ impl Simulation {
         if !self.device.done() {
             self.queue.push(0, Event::Ask);
         }
-        let patience = self.platform.patience.value;
         while let Some((time, event)) = self.queue.pop() {
             self.now = time;
             self.counters.events += 1;
@@ -364,21 +401,26 @@ impl Simulation {
                 Event::Access(access) => self.access(access),
                 Event::Core(access) => self.core(access),
                 Event::Drained(core, place) => self.drained_at_core(core, place),
-                Event::Deliver(message) => match self.messages[message].to {
-                    HOME => self.arrive_home(message),
-                    _ => self.arrive_remote(message),
-                },
+                Event::Deliver(index) => {
+                    let message = self.messages[index];
+                    match message.to {
+                        HOME => self.arrive_home(index, &message),
+                        _ => self.arrive_remote(index, &message),
+                    }
+                }
                 Event::Unit(unit) => self.unit(unit as usize),
                 Event::Read(line) => self.memory_read(line),
                 Event::Written(line) => self.memory_written(line),
                 Event::Ask => self.ask(),
                 Event::Unlock(line) => self.unlock(line),
             }
-            if time - self.progress > patience && (self.in_flight > 0 || !self.device.done()) {
-                self.stuck();
-            }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
+            if time - self.progress > self.times.patience || self.failure.is_some() {
+                if self.in_flight > 0 || !self.device.done() {
+                    self.stuck();
+                }
+                if let Some(failure) = self.failure.take() {
+                    return Err(failure);
+                }
             }
             if self.counters.events & ASKED_AFTER == 0 && !go_on(self.counters.performed) {
                 return Ok(false);
@@ -409,8 +451,7 @@ impl Simulation {
             row_hits: self.memory.row_hits,
             row_misses: self.memory.row_misses,
         };
-        let names = self.kinds.iter().map(|kind| kind.name.clone()).collect();
-        self.counters.statistics(names, &totals)
+        self.counters.statistics(self.names.clone(), &totals)
     }
 
     /// Lines that lie in caches now.
@@ -467,7 +508,7 @@ impl Simulation {
         if purpose == Purpose::Core && self.private() {
             return self.queue.push(at, Event::Core(access));
         }
-        let reaches = at + self.platform.cache.request.value;
+        let reaches = at + self.times.request;
         self.queue.push(reaches, Event::Access(access));
     }
 
@@ -493,9 +534,8 @@ impl Simulation {
             self.counters.prefetched += u64::from(!hit);
             return;
         }
-        let cache = &self.platform.cache;
-        let back = if hit { &cache.hit } else { &cache.fill };
-        let done = self.now + back.value;
+        let times = &self.times;
+        let done = self.now + if hit { times.hit } else { times.fill };
         if access.purpose == Purpose::Drain {
             return self.drained(&access, hit, performed, done);
         }
@@ -509,7 +549,7 @@ impl Simulation {
         } else {
             self.counters.skipped += 1;
         }
-        self.issue(access.core, done + self.platform.cores.work.value);
+        self.issue(access.core, done + self.times.work);
     }
 
     /// Sends a message that is ready at a time not before now.
@@ -518,29 +558,16 @@ impl Simulation {
         self.flights = self.flights.wrapping_add(1);
         message.flight = self.flights;
         message.credit = true;
-        let kind = &self.kinds[message.kind.index()];
-        let circuit = kind.circuit;
+        let kind = self.kinds[message.kind.index()];
         self.counters.messages[message.kind.index()] += 1;
         if self.traced(message.line) {
-            let (agent, to) = (self.agent(message.from), self.agent(message.to));
-            let words = self.message_words(&message);
-            let flight = message.flight;
-            self.note(
-                agent,
-                message.from == HOME,
-                Action::Send {
-                    message: words,
-                    to,
-                    flight,
-                },
-            );
+            self.note_send(&message);
         }
-        if self.direction(&message).has_room(circuit) {
-            let index = self.messages.insert(message);
-            self.transmit(index, &message, ready);
+        let index = self.messages.insert(message);
+        if self.direction(&message).has_room(kind.circuit) {
+            self.transmit(index, &message, kind, ready);
         } else {
-            let index = self.messages.insert(message);
-            self.direction(&message).queue(circuit, ready, index);
+            self.direction(&message).queue(kind.circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
         }
     }
@@ -556,35 +583,36 @@ impl Simulation {
 
     /// Puts a message for which there is room onto a link.
     #[inline]
-    fn transmit(&mut self, index: u32, message: &Message, ready: Time) {
-        let kind = &self.kinds[message.kind.index()];
+    fn transmit(&mut self, index: u32, message: &Message, kind: Kind, ready: Time) {
         let order = kind
             .group
             .map(|group| (message.from, message.to, group, message.line));
-        let bytes = kind.payload_bytes;
         let direction = match message.from {
             HOME => &mut self.down[message.to as usize],
             from => &mut self.up[from as usize],
         };
-        let arrival = direction.send(ready, bytes, &mut self.random, order);
+        let arrival = direction.send(ready, kind.size, &mut self.random, order);
         self.queue.push(arrival, Event::Deliver(index));
+    }
+
+    /// A message goes out of its circuit at the receiver, but stays in the pool.
+    pub(crate) fn leaves_circuit(&mut self, index: u32) {
+        let message = self.messages[index];
+        self.messages[index].credit = false;
+        self.taken(&message);
     }
 
     /// A message has left its circuit at the receiver; the next one in its queue may go.
     #[inline]
-    pub(crate) fn taken(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        if !std::mem::take(&mut message.credit) {
+    pub(crate) fn taken(&mut self, message: &Message) {
+        if !message.credit {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        let direction = match message.from {
-            HOME => &mut self.down[message.to as usize],
-            from => &mut self.up[from as usize],
-        };
-        if let Some((ready, next)) = direction.release(circuit) {
+        if let Some((ready, next)) = self.direction(message).release(circuit) {
             let message = self.messages[next];
-            self.transmit(next, &message, ready.max(self.now));
+            let kind = self.kinds[message.kind.index()];
+            self.transmit(next, &message, kind, ready.max(self.now));
         }
     }
 
@@ -658,12 +686,11 @@ impl Simulation {
         let home = self.home.controller().name.clone();
         for remote in 0..self.platform.remotes {
             let configuration = self.caches[remote as usize].configuration(line);
-            let state = self.remote.about(configuration).state as usize;
-            let state = &self.remote.controller().states[state];
+            let state = &self.remote.controller().states[self.remote.state(configuration)];
             let waited: Vec<&str> = state
                 .waits
                 .iter()
-                .map(|message| self.kinds[message.index()].name.as_str())
+                .map(|message| self.names[message.index()].as_str())
                 .collect();
             let words = self.remote.words(configuration);
             let agent = self.agent_name(remote);
@@ -706,7 +733,18 @@ impl Simulation {
     /// Whether steps of this line are recorded.
     #[inline]
     pub(crate) fn traced(&self, line: Line) -> bool {
-        matches!(&self.trace, Some(trace) if trace.line == line)
+        self.traced == line
+    }
+
+    #[cold]
+    fn note_send(&mut self, message: &Message) {
+        let (agent, to) = (self.agent(message.from), self.agent(message.to));
+        let action = Action::Send {
+            message: self.message_words(message),
+            to,
+            flight: message.flight,
+        };
+        self.note(agent, message.from == HOME, action);
     }
 
     /// Records a step of the traced line.
@@ -734,12 +772,12 @@ impl Simulation {
     }
 
     pub(crate) fn message_words(&self, message: &Message) -> String {
-        self.kinds[message.kind.index()].name.clone()
+        self.names[message.kind.index()].clone()
     }
 }
 
 /// What the simulator needs to know of each message.
-fn kinds(protocol: &Protocol) -> Vec<Kind> {
+fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
     let remote = &protocol.remote;
     let used_once = |id: MessageId| {
         remote.rules.iter().any(|rule| {
@@ -757,15 +795,16 @@ fn kinds(protocol: &Protocol) -> Vec<Kind> {
         .map(|id| {
             let message = protocol.message(id);
             let group = protocol.order_of(message.channel);
+            let payload_bytes = match message.carries {
+                Carries::Nothing => 0,
+                Carries::PartialStore => 8,
+                Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
+            };
             Kind {
-                name: message.name.clone(),
+                size: Size::new(link, payload_bytes),
                 line: message.carries.line(),
                 store: message.carries.store(),
-                payload_bytes: match message.carries {
-                    Carries::Nothing => 0,
-                    Carries::PartialStore => 8,
-                    Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
-                },
+                whole: payload_bytes == protocol.line_bytes,
                 class: protocol.class(id),
                 group: group.map(|group| group as u8),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,

@@ -12,7 +12,7 @@ use cohkit_protocol::sequence::Action;
 use std::collections::VecDeque;
 
 use super::device::Operation;
-use super::program::{Answer, Deed, Input, Transition};
+use super::program::{number_of, Act, Answer, ConfigurationId, Input, Transition};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
@@ -75,55 +75,54 @@ impl Simulation {
     /// The unit that a line belongs to.
     #[inline]
     fn unit_of(&self, line: Line) -> usize {
-        let (slice_bits, unit_bits) = self.unit_bits;
-        let slice = line & ((1 << slice_bits) - 1);
-        let unit = line >> slice_bits & ((1 << unit_bits) - 1);
-        ((slice << unit_bits) + unit) as usize
-    }
-
-    fn line_of(&self, work: Work) -> Line {
-        match work {
-            Work::Message(index) => self.messages[index].line,
-            Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
-                line
-            }
-        }
+        // The bits that choose the slice, and above them those that choose its unit.
+        line as usize & (self.units.len() - 1)
     }
 
     /// A message reaches the home.
     #[inline]
-    pub(crate) fn arrive_home(&mut self, index: u32) {
-        let line = self.messages[index].line;
-        self.present(Work::Message(index), line, self.is_request(index));
+    pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
+        let number = self.unit_of(message.line);
+        let request = self.is_request(message);
+        let work = Work::Message(index);
+        self.present(number, work, message.line, Some(message), request);
     }
 
     /// Memory has read a line. The unit may start another read at once.
+    #[inline]
     pub(crate) fn memory_read(&mut self, line: Line) {
         let number = self.unit_of(line);
         self.units[number].reading = false;
-        self.present(Work::Read(line), line, false);
+        self.present(number, Work::Read(line), line, None, false);
         self.slot_free(number);
     }
 
     /// Memory has written a line. The unit may start another write at once.
+    #[inline]
     pub(crate) fn memory_written(&mut self, line: Line) {
         let number = self.unit_of(line);
         self.units[number].writing = false;
-        self.present(Work::Written(line), line, false);
+        self.present(number, Work::Written(line), line, None, false);
         self.slot_free(number);
     }
 
     /// Work for a unit: handled at once if it is idle, queued otherwise.
     #[inline]
-    fn present(&mut self, work: Work, line: Line, request: bool) {
-        let number = self.unit_of(line);
+    fn present(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        request: bool,
+    ) {
         let now = self.now;
         let unit = &mut self.units[number];
         if unit.free_at <= now
             && unit.responses.is_empty()
             && (!request || unit.requests.is_empty())
         {
-            return self.handle(number, work, line, request);
+            return self.handle(number, work, line, message, request);
         }
         match request {
             true => unit.requests.push_back(work),
@@ -133,10 +132,13 @@ impl Simulation {
     }
 
     /// Sees to it that a unit with something to do looks at its queues once it is free.
+    #[inline]
     fn wake(&mut self, number: usize) {
         let unit = &mut self.units[number];
-        let work = !unit.responses.is_empty() || (!unit.requests.is_empty() && !unit.blocked);
-        if work && !unit.awake {
+        if unit.responses.is_empty() && (unit.requests.is_empty() || unit.blocked) {
+            return;
+        }
+        if !unit.awake {
             unit.awake = true;
             let at = unit.free_at.max(self.now);
             self.queue.push(at, KernelEvent::Unit(number as u32));
@@ -150,41 +152,61 @@ impl Simulation {
         unit.awake = false;
         if unit.free_at <= now {
             if let Some(work) = unit.responses.pop_front() {
-                let line = self.line_of(work);
-                self.handle(number, work, line, false);
+                self.handle_queued(number, work, false);
             } else if !unit.blocked {
                 if let Some(work) = unit.requests.pop_front() {
-                    let line = self.line_of(work);
-                    self.handle(number, work, line, true);
+                    self.handle_queued(number, work, true);
                 }
             }
         }
         self.wake(number);
     }
 
+    /// A unit handles an input that was in a queue.
+    fn handle_queued(&mut self, number: usize, work: Work, request: bool) {
+        match work {
+            Work::Message(index) => {
+                let message = self.messages[index];
+                self.handle(number, work, message.line, Some(&message), request);
+            }
+            Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
+                self.handle(number, work, line, None, request);
+            }
+        }
+    }
+
     /// A unit handles one input.
-    fn handle(&mut self, number: usize, work: Work, line: Line, request: bool) {
-        let occupancy = self.platform.home.occupancy.value;
-        self.units[number].free_at = self.now + occupancy;
+    fn handle(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        request: bool,
+    ) {
+        let occupancy = self.times.occupancy;
+        let unit = &mut self.units[number];
+        unit.free_at = self.now + occupancy;
         self.counters.occupied += occupancy;
-        if !self.units[number].waiting.is_empty() && self.overtakes(number, work, line) {
+        if !unit.waiting.is_empty() && self.overtakes(number, message, line) {
             return self.wait(number, work, line, Reason::Left);
         }
-        let input = match work {
-            Work::Message(index) => Self::input(&self.messages[index]),
-            Work::Read(_) => {
+        let local = |program, event| Self::local_input(program, event, HOME);
+        let input = match (work, message) {
+            (_, Some(message)) => Self::input(message),
+            (Work::Written(_), _) => local(&self.home, Event::MemoryDone),
+            (Work::Local(_, operation), _) => local(&self.home, Event::Local(operation)),
+            (Work::Unlock(_), _) => local(&self.home, Event::Unlock),
+            _ => {
                 let choice = self.choose();
-                Self::local_input(&self.home, Event::MemoryData(choice), HOME)
+                local(&self.home, Event::MemoryData(choice))
             }
-            Work::Written(_) => Self::local_input(&self.home, Event::MemoryDone, HOME),
-            Work::Local(_, local) => Self::local_input(&self.home, Event::Local(local), HOME),
-            Work::Unlock(_) => Self::local_input(&self.home, Event::Unlock, HOME),
         };
         let configuration = self.directory.get(line);
         let transition = self.home.step(configuration, &input);
         match transition.answer {
             Answer::Take => {}
-            Answer::Leave => return self.leave(number, work, line, request),
+            Answer::Leave => return self.leave(number, work, line, message, request),
             Answer::Refuse if matches!(work, Work::Local(..)) => return self.refused(),
             _ => return self.unexpected(work, line, &input),
         }
@@ -192,7 +214,7 @@ impl Simulation {
             self.counters.stall(Stall::UnitSlot);
             return self.wait(number, work, line, Reason::Slot);
         }
-        self.take(number, work, line, &transition);
+        self.take(number, work, line, message, configuration, &transition);
     }
 
     /// Which of the grants that the home may choose among.
@@ -204,11 +226,10 @@ impl Simulation {
     }
 
     /// Whether an earlier message of the same order waits, so that this one has to wait too.
-    fn overtakes(&self, number: usize, work: Work, line: Line) -> bool {
-        let Work::Message(index) = work else {
+    fn overtakes(&self, number: usize, message: Option<&Message>, line: Line) -> bool {
+        let Some(message) = message else {
             return false;
         };
-        let message = &self.messages[index];
         let group = self.kinds[message.kind.index()].group;
         let waiting = &self.units[number].waiting;
         group.is_some()
@@ -222,17 +243,17 @@ impl Simulation {
     }
 
     /// The controller leaves the input where it is.
-    fn leave(&mut self, number: usize, work: Work, line: Line, request: bool) {
+    fn leave(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        request: bool,
+    ) {
         self.counters.stall(Stall::Left);
-        let bounded = match work {
-            Work::Message(index) => {
-                request
-                    && self.kinds[self.messages[index].kind.index()]
-                        .group
-                        .is_none()
-            }
-            _ => false,
-        };
+        let group = |message: &Message| self.kinds[message.kind.index()].group;
+        let bounded = request && message.is_some_and(|message| group(message).is_none());
         let limit = self.platform.home.waiting.value as usize;
         let unit = &mut self.units[number];
         if bounded && unit.waiting.len() >= limit {
@@ -247,36 +268,37 @@ impl Simulation {
     /// Work leaves its queue and waits; a message gives its place in the circuit to the next.
     fn wait(&mut self, number: usize, work: Work, line: Line, reason: Reason) {
         if let Work::Message(index) = work {
-            self.taken(index);
+            self.leaves_circuit(index);
         }
         self.units[number].waiting.push((work, line, reason));
     }
 
     /// Whether a transition needs a memory operation or coherence transaction while the unit's is in use.
+    #[inline]
     fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> bool {
         let unit = &self.units[number];
-        if (transition.reads && unit.reading) || (transition.writes && unit.writing) {
-            return true;
-        }
-        unit.forwards > 0
-            && unit.forwarding != line
-            && transition.acts().any(|act| {
-                matches!(self.home.act(act), Deed::Send { kind, .. }
-                    if self.kinds[kind.index()].class == Some(Class::Forward))
-            })
+        (transition.reads && unit.reading)
+            || (transition.writes && unit.writing)
+            || (transition.forwards && unit.forwards > 0 && unit.forwarding != line)
     }
 
     /// Carries a transition out.
-    fn take(&mut self, number: usize, work: Work, line: Line, transition: &Transition) {
-        let message = match work {
-            Work::Message(index) => {
-                self.taken(index);
-                Some(self.messages.remove(index))
-            }
-            _ => None,
-        };
+    #[inline]
+    fn take(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        before: ConfigurationId,
+        transition: &Transition,
+    ) {
+        if let (Work::Message(index), Some(message)) = (work, message) {
+            self.taken(message);
+            self.messages.remove(index);
+        }
         if self.traced(line) {
-            self.note_work(work, message.as_ref());
+            self.note_work(work, message);
         }
         if let Work::Local(line, local) = work {
             self.device.current = Some(Operation {
@@ -286,7 +308,7 @@ impl Simulation {
             });
         }
         let mut freed = false;
-        if let Some(message) = &message {
+        if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
             let unit = &mut self.units[number];
             if kind.class == Some(Class::Answer) && unit.forwards > 0 && unit.forwarding == line {
@@ -298,17 +320,15 @@ impl Simulation {
                 unit.stores.push(Store { line, copy, word });
             }
         }
-        let before = self.directory.get(line);
         if transition.next != before {
-            *self.directory.get_mut(line) = transition.next;
+            self.directory.set(line, transition.next);
         }
         for act in transition.acts() {
-            let deed = self.home.act(act);
-            self.act(number, work, line, message.as_ref(), deed);
+            let act = self.home.act(act);
+            self.act(number, work, line, message, act);
         }
-        if let Some(message) = &message {
-            let kind = &self.kinds[message.kind.index()];
-            if kind.line {
+        if let Some(message) = message {
+            if self.kinds[message.kind.index()].line {
                 self.data.release(message.copy);
             }
         }
@@ -323,8 +343,7 @@ impl Simulation {
     /// What waited for the line, or for a slot that is free now, goes back to the heads of the queues.
     #[inline]
     fn present_again(&mut self, number: usize, line: Line, freed: bool) {
-        let unit = &mut self.units[number];
-        if !unit.waiting.is_empty() {
+        if !self.units[number].waiting.is_empty() {
             self.release_waiting(number, Some(line), freed);
         }
         // Should the request at the head have found the waiting set full: it may be one for this line.
@@ -357,7 +376,7 @@ impl Simulation {
             }
             self.units[number].waiting.remove(place);
             let request = match work {
-                Work::Message(index) => self.is_request(index),
+                Work::Message(index) => self.is_request(&self.messages[index]),
                 work => matches!(work, Work::Local(..)),
             };
             let unit = &mut self.units[number];
@@ -372,26 +391,29 @@ impl Simulation {
     /// Whether a message keeps to the queue of requests. Where an order joins requests with others,
     /// all of them do.
     #[inline]
-    fn is_request(&self, index: u32) -> bool {
-        let kind = &self.kinds[self.messages[index].kind.index()];
+    fn is_request(&self, message: &Message) -> bool {
+        let kind = &self.kinds[message.kind.index()];
         kind.group.is_some() || kind.class == Some(Class::Request)
     }
 
     /// One act of the home.
+    #[inline]
     fn act(
         &mut self,
         number: usize,
         work: Work,
         line: Line,
         message: Option<&Message>,
-        deed: Deed,
+        act: Act,
     ) {
-        let home = &self.platform.home;
-        let (latency, path) = (home.latency.value, home.memory_path.value);
-        let ready = self.now + latency;
-        match deed {
-            Deed::Send { kind, to, fields } => {
-                let about = &self.kinds[kind.index()];
+        let ready = self.now + self.times.latency;
+        match act {
+            Act::Send {
+                message: kind,
+                to,
+                fields,
+            } => {
+                let about = self.kinds[kind.index()];
                 let forward = about.class == Some(Class::Forward);
                 let (mut copy, mut ready) = (Copy::UNTOUCHED, ready);
                 if about.line {
@@ -400,7 +422,7 @@ impl Simulation {
                     self.check_used_once(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
                         // Memory that acts at once, in the controller's terms: its time passes here.
-                        ready = self.operate(ready + path / 2, line) + path - path / 2;
+                        ready = self.operate(ready, line);
                     }
                 }
                 if forward && self.answers {
@@ -413,7 +435,7 @@ impl Simulation {
                     copy,
                     kind,
                     from: HOME,
-                    to,
+                    to: number_of(to),
                     word: 0,
                     fields,
                     credit: false,
@@ -421,36 +443,32 @@ impl Simulation {
                 };
                 self.send(message, ready);
             }
-            Deed::StartRead => {
+            Act::StartRead => {
                 self.units[number].reading = true;
-                let end = self.operate(ready + path / 2, line) + path - path / 2;
+                let end = self.operate(ready, line);
                 self.queue.push(end, KernelEvent::Read(line));
             }
-            Deed::StartWrite => {
+            Act::StartWrite => {
                 self.write_back(line, message);
                 self.start_write(number, ready, line);
             }
-            Deed::StartStore { whole } => {
+            Act::StartStore { whole } => {
                 self.store(number, line, whole);
                 self.start_write(number, ready, line);
             }
-            Deed::WriteMemory => {
-                self.operate(ready + path / 2, line);
-                match message.map(|m| (m, &self.kinds[m.kind.index()])) {
-                    Some((m, kind)) if kind.store => {
-                        let whole = kind.payload_bytes == self.line_bytes;
-                        let _ = m;
-                        self.store(number, line, whole);
-                    }
+            Act::WriteMemory => {
+                self.operate(ready, line);
+                match message.map(|m| self.kinds[m.kind.index()]) {
+                    Some(kind) if kind.store => self.store(number, line, kind.whole),
                     _ => self.write_back(line, message),
                 }
             }
-            Deed::Acknowledge(local) => self.acknowledged(line, local),
-            Deed::Unlocked => {
+            Act::Acknowledge(local) => self.acknowledged(line, local),
+            Act::Unlocked => {
                 self.device.current = None;
                 self.ask_later();
             }
-            Deed::Done => {
+            Act::Done => {
                 self.fail(
                     FailureKind::Meaningless,
                     line,
@@ -460,15 +478,16 @@ impl Simulation {
         }
     }
 
+    /// Lets memory work on a line for a unit; the result is when the unit knows.
     #[inline]
-    fn operate(&mut self, at: Time, line: Line) -> Time {
-        self.memory.operate(at, line)
+    fn operate(&mut self, ready: Time, line: Line) -> Time {
+        let (there, back) = self.times.path;
+        self.memory.operate(ready + there, line) + back
     }
 
     fn start_write(&mut self, number: usize, ready: Time, line: Line) {
-        let path = self.platform.home.memory_path.value;
         self.units[number].writing = true;
-        let end = self.operate(ready + path / 2, line) + path - path / 2;
+        let end = self.operate(ready, line);
         self.queue.push(end, KernelEvent::Written(line));
     }
 
@@ -573,7 +592,8 @@ impl Simulation {
             local,
             locked: false,
         });
-        self.present(Work::Local(line, local), line, true);
+        let number = self.unit_of(line);
+        self.present(number, Work::Local(line, local), line, None, true);
     }
 
     fn ask_later(&mut self) {
@@ -645,7 +665,8 @@ impl Simulation {
             let new = self.data.write_word(line, old, word, value, version);
             self.data.set_memory(line, new);
         }
-        self.present(Work::Unlock(line), line, false);
+        let number = self.unit_of(line);
+        self.present(number, Work::Unlock(line), line, None, false);
     }
 
     /// What the device may do with a line under its lock.

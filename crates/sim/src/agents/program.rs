@@ -6,8 +6,8 @@
 //! variables) are numbered in the order in which a run meets them; the initial one is 0.
 
 use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
-use cohkit_protocol::protocol::{MessageId, Protocol, Right};
+use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
 use rustc_hash::FxHashMap;
 
 use crate::message::{FIELDS, HOME};
@@ -31,19 +31,37 @@ pub struct Input {
     pub fields: [u16; FIELDS],
 }
 
+/// An act that is kept without a list of its own.
+pub type Act = execute::Act<[u16; FIELDS]>;
+
+/// The number by which messages know an agent.
+#[inline]
+pub fn number_of(receiver: Receiver) -> u8 {
+    match receiver {
+        Receiver::Home => HOME,
+        Receiver::Remote(remote) => remote,
+    }
+}
+
 /// What an agent does with an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
-    /// Whether the input is taken.
-    pub answer: Answer,
     /// The configuration afterwards.
     pub next: ConfigurationId,
     first: u32,
     count: u16,
+    /// Whether the input is taken.
+    pub answer: Answer,
+    /// What the configuration before gives.
+    pub before: About,
+    /// What the configuration afterwards gives.
+    pub after: About,
     /// Whether the rule starts a memory read.
     pub reads: bool,
     /// Whether the rule starts a memory write.
     pub writes: bool,
+    /// Whether the rule sends a forward.
+    pub forwards: bool,
 }
 
 impl Transition {
@@ -56,7 +74,6 @@ impl Transition {
 
 /// What becomes of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Answer {
     /// It is taken.
     Take,
@@ -68,33 +85,13 @@ pub enum Answer {
     Unexpected,
     /// A rule could not be executed: a value out of its range, or no receiver.
     Fault,
-}
-
-/// One act of a transition.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Deed {
-    Send {
-        kind: MessageId,
-        to: u8,
-        fields: [u16; FIELDS],
-    },
-    WriteMemory,
-    Done,
-    StartRead,
-    StartWrite,
-    StartStore {
-        whole: bool,
-    },
-    Acknowledge(u8),
-    Unlocked,
+    /// The machine has not been asked yet; never the answer of [`Program::step`].
+    Unknown,
 }
 
 /// What a configuration gives its agent.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Index of the state.
-    pub state: u16,
     /// What the agent may do.
     pub right: Right,
     /// Whether the agent has the line's bytes.
@@ -103,25 +100,46 @@ pub struct About {
     pub stable: bool,
 }
 
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN: Transition = Transition {
+    next: 0,
+    first: 0,
+    count: 0,
+    answer: Answer::Unknown,
+    before: NOTHING,
+    after: NOTHING,
+    reads: false,
+    writes: false,
+    forwards: false,
+};
+
+const NOTHING: About = About {
+    right: Right::None,
+    holds: false,
+    stable: false,
+};
 
 /// A controller with the transitions a run has met.
 pub struct Program {
     controller: Controller,
     remotes: u8,
     messages: u16,
-    codes: usize,
+    /// The first code after those of messages, accesses and local operations.
+    after_locals: u16,
+    /// A row of the table has `1 << code_bits` entries.
+    code_bits: u32,
     /// Alternatives of what may follow a memory read.
     choices: u8,
     /// Whether configuration and event alone decide; then `table` is used, otherwise `memo`.
     dense: bool,
-    table: Vec<u32>,
-    memo: FxHashMap<(ConfigurationId, Input), u32>,
+    /// Rows of transitions, one for each configuration.
+    table: Vec<Transition>,
+    memo: FxHashMap<(ConfigurationId, Input), Transition>,
     configurations: Vec<Configuration>,
     about: Vec<About>,
     numbers: FxHashMap<Configuration, ConfigurationId>,
-    transitions: Vec<Transition>,
-    deeds: Vec<Deed>,
+    /// Classes of the messages.
+    classes: Vec<Option<Class>>,
+    acts: Vec<Act>,
     /// Rules of the transitions that take their input.
     rules: Vec<u32>,
 }
@@ -150,18 +168,16 @@ impl Program {
             _ => 1,
         });
         let choices = choices.max().unwrap_or(1);
-        let codes = usize::from(messages)
-            + Access::ALL.len()
-            + controller.locals.len()
-            + 2
-            + usize::from(choices);
+        let after_locals = messages + (Access::ALL.len() + controller.locals.len()) as u16;
+        let codes = usize::from(after_locals) + 2 + usize::from(choices);
         let bare = protocol.messages.iter().all(|m| m.fields.is_empty());
         let alone = remotes == 1 || (!home && controller.variables.is_empty());
         let mut program = Program {
             controller: controller.clone(),
             remotes,
             messages,
-            codes,
+            after_locals,
+            code_bits: codes.next_power_of_two().trailing_zeros(),
             choices,
             dense: bare && alone,
             table: Vec::new(),
@@ -169,8 +185,11 @@ impl Program {
             configurations: Vec::new(),
             about: Vec::new(),
             numbers: FxHashMap::default(),
-            transitions: Vec::new(),
-            deeds: Vec::new(),
+            classes: protocol
+                .message_ids()
+                .map(|id| protocol.class(id))
+                .collect(),
+            acts: Vec::new(),
             rules: Vec::new(),
         };
         let initial = Machine::new(controller, remotes).initial();
@@ -191,31 +210,27 @@ impl Program {
     /// The number of an event.
     #[inline]
     pub fn code(&self, event: Event) -> EventCode {
-        let accesses = Access::ALL.len() as u16;
-        let after = self.messages + accesses;
-        let locals = self.controller.locals.len() as u16;
         match event {
             Event::Message(message) => message.0,
             Event::Access(access) => self.messages + access as u16,
-            Event::Local(local) => after + u16::from(local),
-            Event::Unlock => after + locals,
-            Event::MemoryDone => after + locals + 1,
-            Event::MemoryData(choice) => after + locals + 2 + u16::from(choice),
+            Event::Local(local) => self.messages + Access::ALL.len() as u16 + u16::from(local),
+            Event::Unlock => self.after_locals,
+            Event::MemoryDone => self.after_locals + 1,
+            Event::MemoryData(choice) => self.after_locals + 2 + u16::from(choice),
         }
     }
 
     /// The event with this number.
     pub fn event(&self, code: EventCode) -> Event {
         let after = self.messages + Access::ALL.len() as u16;
-        let locals = self.controller.locals.len() as u16;
         if code < self.messages {
             Event::Message(MessageId(code))
         } else if code < after {
             Event::Access(Access::ALL[usize::from(code - self.messages)].0)
-        } else if code < after + locals {
+        } else if code < self.after_locals {
             Event::Local((code - after) as u8)
         } else {
-            match code - after - locals {
+            match code - self.after_locals {
                 0 => Event::Unlock,
                 1 => Event::MemoryDone,
                 choice => Event::MemoryData((choice - 2) as u8),
@@ -226,27 +241,40 @@ impl Program {
     /// The transition of a configuration on an input.
     #[inline]
     pub fn step(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
-        let known = if self.dense {
-            self.table[configuration as usize * self.codes + usize::from(input.code)]
-        } else {
-            *self.memo.get(&(configuration, *input)).unwrap_or(&UNKNOWN)
-        };
-        if known != UNKNOWN {
-            return self.transitions[known as usize];
+        // Empty unless the program is dense.
+        match self.table.get(self.place(configuration, input.code)) {
+            Some(known) if known.answer != Answer::Unknown => *known,
+            _ => self.look_up(configuration, input),
         }
-        self.execute(configuration, input)
+    }
+
+    fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
+        match self.memo.get(&(configuration, *input)) {
+            Some(known) => *known,
+            None => self.execute(configuration, input),
+        }
+    }
+
+    #[inline]
+    fn place(&self, configuration: ConfigurationId, code: EventCode) -> usize {
+        ((configuration as usize) << self.code_bits) + usize::from(code)
     }
 
     /// The act with this index.
     #[inline]
-    pub fn act(&self, index: u32) -> Deed {
-        self.deeds[index as usize]
+    pub fn act(&self, index: u32) -> Act {
+        self.acts[index as usize]
     }
 
     /// What a configuration gives.
     #[inline]
     pub fn about(&self, configuration: ConfigurationId) -> About {
         self.about[configuration as usize]
+    }
+
+    /// Index of a configuration's state.
+    pub fn state(&self, configuration: ConfigurationId) -> usize {
+        self.configurations[configuration as usize].state.into()
     }
 
     /// A configuration in words: `IM_A owed=1`.
@@ -286,7 +314,6 @@ impl Program {
         let number = self.configurations.len() as ConfigurationId;
         let state = &self.controller.states[configuration.state as usize];
         self.about.push(About {
-            state: configuration.state,
             right: state.right,
             holds: state.holds_line,
             stable: state.stable(),
@@ -294,7 +321,8 @@ impl Program {
         self.configurations.push(configuration.clone());
         self.numbers.insert(configuration.clone(), number);
         if self.dense {
-            self.table.resize(self.table.len() + self.codes, UNKNOWN);
+            let end = self.place(number + 1, 0);
+            self.table.resize(end, UNKNOWN);
         }
         number
     }
@@ -316,10 +344,7 @@ impl Program {
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,
-            first: 0,
-            count: 0,
-            reads: false,
-            writes: false,
+            ..UNKNOWN
         };
         match result {
             Err(_) => {}
@@ -329,53 +354,37 @@ impl Program {
             Ok(Outcome::Taken { rule, acts }) => {
                 transition.answer = Answer::Take;
                 self.rules.push(rule as u32);
-                let start = self.deeds.len() as u32;
-                self.deeds.extend(acts.iter().map(deed));
-                transition.first = start;
+                transition.first = self.acts.len() as u32;
                 transition.count = acts.len() as u16;
-                let new = &self.deeds[start as usize..];
-                transition.reads = new.contains(&Deed::StartRead);
-                transition.writes = new
-                    .iter()
-                    .any(|deed| matches!(deed, Deed::StartWrite | Deed::StartStore { .. }));
+                for act in &acts {
+                    match act {
+                        execute::Act::StartRead => transition.reads = true,
+                        execute::Act::StartWrite | execute::Act::StartStore { .. } => {
+                            transition.writes = true;
+                        }
+                        execute::Act::Send { message, .. } => {
+                            let class = self.classes[message.index()];
+                            transition.forwards |= class == Some(Class::Forward);
+                        }
+                        _ => {}
+                    }
+                    self.acts.push(act.with_fields(|fields| {
+                        let mut kept = [0; FIELDS];
+                        kept[..fields.len()].copy_from_slice(fields);
+                        kept
+                    }));
+                }
                 transition.next = self.number(&configuration);
             }
         }
-        let index = self.transitions.len() as u32;
-        self.transitions.push(transition);
+        transition.before = self.about(from);
+        transition.after = self.about(transition.next);
         if self.dense {
-            self.table[from as usize * self.codes + usize::from(input.code)] = index;
+            let place = self.place(from, input.code);
+            self.table[place] = transition;
         } else {
-            self.memo.insert((from, *input), index);
+            self.memo.insert((from, *input), transition);
         }
         transition
-    }
-}
-
-fn deed(act: &Act) -> Deed {
-    match act {
-        Act::Send {
-            message,
-            to,
-            fields,
-        } => {
-            let mut values = [0; FIELDS];
-            values[..fields.len()].copy_from_slice(fields);
-            Deed::Send {
-                kind: *message,
-                to: match to {
-                    Receiver::Home => HOME,
-                    Receiver::Remote(remote) => *remote,
-                },
-                fields: values,
-            }
-        }
-        Act::WriteMemory => Deed::WriteMemory,
-        Act::Done => Deed::Done,
-        Act::StartRead => Deed::StartRead,
-        Act::StartWrite => Deed::StartWrite,
-        Act::StartStore { whole } => Deed::StartStore { whole: *whole },
-        Act::Acknowledge(local) => Deed::Acknowledge(*local),
-        Act::Unlocked => Deed::Unlocked,
     }
 }

@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
 use cohkit_protocol::sequence::Action;
 
-use super::program::{Answer, ConfigurationId, Deed, Transition};
+use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
 use crate::components::tags::{Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
@@ -187,10 +187,11 @@ impl Simulation {
     }
 
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
+    #[inline]
     fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
         self.victims_bounded.iter().all(|&(kind, limit)| {
             let sends = transition.acts().any(
-                |act| matches!(self.remote.act(act), Deed::Send { kind: sent, .. } if sent == kind),
+                |act| matches!(self.remote.act(act), Act::Send { message, .. } if message == kind),
             );
             let same = |message: &Message| {
                 (message.kind, message.from, message.line) == (kind, cache, line)
@@ -215,7 +216,7 @@ impl Simulation {
         let transition = self.remote.step(entry.configuration, &input);
         match transition.answer {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
-                let after = self.remote.about(transition.next);
+                let after = transition.after;
                 self.note_access(cache, line, access.kind);
                 self.react(cache, line, entry, &transition, None, Some(index));
                 if enough == Right::None {
@@ -292,7 +293,7 @@ impl Simulation {
     pub(crate) fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
-        if !self.oracle.current(line, version) || !self.oracle.word(line, word, value()) {
+        if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
             let text = format!(
                 "{} loads what write {version} of the line left, but write {} was the last",
                 self.agent_name(cache),
@@ -303,13 +304,13 @@ impl Simulation {
     }
 
     /// A message reaches a cache.
-    pub(crate) fn arrive_remote(&mut self, index: u32) {
-        let message = self.messages[index];
+    #[inline]
+    pub(crate) fn arrive_remote(&mut self, index: u32, message: &Message) {
         let cache = message.to;
-        if self.blocked(cache, &message, usize::MAX) || !self.deliver(cache, index) {
+        if self.blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
             self.counters.stall(Stall::Left);
             // It waits in the cache, and gives its place in the circuit to the next.
-            self.taken(index);
+            self.leaves_circuit(index);
             self.caches[cache as usize].left.push(index);
             return;
         }
@@ -319,7 +320,7 @@ impl Simulation {
             let waiting = self.messages[index];
             let taken = waiting.line == message.line
                 && !self.blocked(cache, &waiting, place)
-                && self.deliver(cache, index);
+                && self.deliver(cache, index, &waiting);
             if taken {
                 self.caches[cache as usize].left.remove(place);
                 place = 0;
@@ -343,34 +344,31 @@ impl Simulation {
     }
 
     /// Lets the controller take a message. False if it leaves it.
-    fn deliver(&mut self, cache: u8, index: u32) -> bool {
-        let message = self.messages[index];
+    fn deliver(&mut self, cache: u8, index: u32, message: &Message) -> bool {
         let line = message.line;
         let (place, mut entry) = self.caches[cache as usize].find(line);
-        let transition = self
-            .remote
-            .step(entry.configuration, &Self::input(&message));
+        let transition = self.remote.step(entry.configuration, &Self::input(message));
         match transition.answer {
             Answer::Take => {}
             Answer::Leave => return false,
             _ => {
-                let name = &self.kinds[message.kind.index()].name;
+                let name = &self.names[message.kind.index()];
                 let words = self.remote.words(entry.configuration);
                 let text = format!(
                     "{} has no rule for {name} in {words}",
                     self.agent_name(cache)
                 );
-                self.note_receive(&message);
+                self.note_receive(message);
                 self.fail(FailureKind::UnexpectedMessage, line, text);
                 return true;
             }
         }
-        self.taken(index);
+        self.taken(message);
         self.messages.remove(index);
         if self.traced(line) {
-            self.note_receive(&message);
+            self.note_receive(message);
         }
-        self.react(cache, line, &mut entry, &transition, Some(&message), None);
+        self.react(cache, line, &mut entry, &transition, Some(message), None);
         while entry.first != NONE {
             let index = entry.first;
             let next = self.accesses[index].next;
@@ -452,13 +450,16 @@ impl Simulation {
         message: Option<&Message>,
         access: Option<u32>,
     ) {
-        let before = self.remote.about(entry.configuration);
-        let after = self.remote.about(transition.next);
+        let (before, after) = (transition.before, transition.after);
         let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
         let mut brought = message.filter(|_| carries).map(|message| message.copy);
         for act in transition.acts() {
             match self.remote.act(act) {
-                Deed::Send { kind, to, fields } => {
+                Act::Send {
+                    message: kind,
+                    to,
+                    fields,
+                } => {
                     let about = &self.kinds[kind.index()];
                     let (line_too, store) = (about.line, about.store);
                     let (mut copy, mut word) = (Copy::UNTOUCHED, 0);
@@ -482,7 +483,7 @@ impl Simulation {
                         copy,
                         kind,
                         from: cache,
-                        to,
+                        to: number_of(to),
                         word,
                         fields,
                         credit: false,
@@ -490,7 +491,7 @@ impl Simulation {
                     };
                     self.send(message, self.now);
                 }
-                Deed::Done => self.done(cache, line, entry, &mut brought),
+                Act::Done => self.done(cache, line, entry, &mut brought),
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
         }
@@ -555,7 +556,7 @@ impl Simulation {
             if !self.oracle.current(line, version) {
                 let text = format!(
                     "{} is sent with what write {version} of the line left, but write {} was the last",
-                    self.kinds[kind].name,
+                    self.names[kind],
                     self.oracle.latest(line)
                 );
                 self.fail(FailureKind::DataValue, line, text);

@@ -13,17 +13,33 @@ use crate::platform;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
+/// What a message takes on a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Header and payload.
+    bytes: u32,
+    /// For which it occupies a link.
+    time: Time,
+}
+
+impl Size {
+    /// The size of a message with this payload.
+    pub fn new(link: &platform::Link, payload_bytes: u32) -> Size {
+        let bytes = link.header_bytes.value as u32 + payload_bytes;
+        Size {
+            bytes,
+            time: link.bandwidth.time_of(bytes),
+        }
+    }
+}
+
 /// One direction of a set of links.
 pub struct Direction {
     /// When each link can begin the next message.
     free: Vec<Time>,
     latency: Time,
-    bandwidth: platform::Quantity,
-    header_bytes: u64,
     /// Random extra delay of each message, up to this; of one in eight up to 16 times this.
     jitter: Time,
-    /// Serialisation of a header alone and with a line, as sizes repeat.
-    times: [(u32, Time); 2],
     /// Latest arrival per sender, receiver, order group and line, while it may still matter.
     last: FxHashMap<(u8, u8, u8, Line), Time>,
     circuits: Vec<Circuit>,
@@ -58,10 +74,7 @@ impl Direction {
             limited: link.credits.value > 0,
             free: vec![0; link.links.value.max(1) as usize],
             latency: link.latency.value,
-            bandwidth: link.bandwidth.clone(),
-            header_bytes: link.header_bytes.value,
             jitter: link.jitter.value,
-            times: [(0, 0); 2],
             last: FxHashMap::default(),
             bytes: 0,
             waited: 0,
@@ -100,26 +113,30 @@ impl Direction {
     }
 
     /// Sends a message that is ready at `ready`; the result is when it arrives.
+    #[inline]
     pub fn send(
         &mut self,
         ready: Time,
-        payload_bytes: u32,
+        size: Size,
         random: &mut Random,
         order: Option<(u8, u8, u8, Line)>,
     ) -> Time {
-        let time = self.time_of(payload_bytes);
-        let mut link = 0;
-        for other in 1..self.free.len() {
-            if self.free[other] < self.free[link] {
+        // There is at least one link.
+        let (mut link, others) = match &mut self.free[..] {
+            [first, others @ ..] => (first, others),
+            [] => return ready,
+        };
+        for other in others {
+            if *other < *link {
                 link = other;
             }
         }
-        let start = ready.max(self.free[link]);
-        self.free[link] = start + time;
-        self.bytes += self.header_bytes + u64::from(payload_bytes);
+        let start = ready.max(*link);
+        *link = start + size.time;
+        self.bytes += u64::from(size.bytes);
         self.waited += start - ready;
-        self.busy += time;
-        let mut arrival = start + time + self.latency;
+        self.busy += size.time;
+        let mut arrival = start + size.time + self.latency;
         if self.jitter > 0 {
             // One in eight is late by far more: races need messages that many others pass.
             let late = if random.below(8) == 0 { 16 } else { 1 };
@@ -136,15 +153,6 @@ impl Direction {
         arrival
     }
 
-    #[inline]
-    fn time_of(&mut self, payload_bytes: u32) -> Time {
-        let place = usize::from(payload_bytes > 0);
-        if self.times[place].0 != payload_bytes || self.times[place].1 == 0 {
-            let bytes = self.header_bytes as u32 + payload_bytes;
-            self.times[place] = (payload_bytes, self.bandwidth.time_of(bytes));
-        }
-        self.times[place].1
-    }
 }
 
 #[cfg(test)]
@@ -173,7 +181,7 @@ mod tests {
         link.latency.value = 5_000;
         let mut direction = Direction::new(&link, 1);
         let mut random = Random::new(0);
-        let mut send = |payload| direction.send(0, payload, &mut random, None);
+        let mut send = |payload| direction.send(0, Size::new(&link, payload), &mut random, None);
         // 8 bytes a header at 1 GB/s: 8 ns; the third message waits for the first.
         assert_eq!((send(0), send(128), send(0)), (13_000, 141_000, 21_000));
         assert_eq!((direction.bytes, direction.waited), (152, 8_000));
