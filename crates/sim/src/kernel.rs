@@ -1,9 +1,10 @@
 //! The event kernel: a queue of events ordered by time, and among equal times by insertion.
 //!
-//! Time is in picoseconds. Near events lie in a wheel of buckets, each an intrusive list with the newest
-//! event first; a bucket is sorted when the clock reaches it. Far events lie in a heap and move to
-//! the wheel as soon as it reaches that far, before anything can be inserted beside them.
-//! Nothing is allocated per event once the pools have grown to the largest number of events at a time.
+//! Time is in picoseconds. Near events lie in a wheel of buckets, each an intrusive list in order of time.
+//! Most events come after all that their bucket holds; the others find their place from its begin.
+//! Far events lie in a heap and move to the wheel as soon as it reaches that far, before anything can
+//! be inserted beside them. Nothing is allocated per event once the pools have grown to the largest
+//! number of events at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +19,7 @@ pub const SECOND: Time = 1_000_000_000_000;
 
 /// A bucket spans `1 << SPAN` picoseconds: about as long as machines have between two events.
 const SPAN: u32 = 9;
-/// Buckets in the wheel, a power of two of at most 4096: the bitmap has one word of summary.
+/// Buckets in the wheel, a power of two.
 const BUCKETS: u64 = 4096;
 const NONE: u32 = u32::MAX;
 
@@ -27,8 +28,15 @@ struct Node<E> {
     event: E,
     /// Picoseconds from the begin of its bucket.
     offset: u32,
-    /// The node that was inserted into the same bucket before it, or the next free node.
+    /// The next node of its bucket, or the next free one.
     next: u32,
+}
+
+/// A list of nodes; `last` means nothing if there is no first.
+#[derive(Clone, Copy)]
+struct Bucket {
+    first: u32,
+    last: u32,
 }
 
 /// A far event, ordered by time and then insertion.
@@ -58,19 +66,16 @@ impl<E> Ord for Far<E> {
 /// A deterministic event queue.
 pub struct Queue<E> {
     now: Time,
-    /// Number of the bucket being emptied, counted from time 0 and never wrapped.
+    /// Number of the first bucket of the wheel, counted from time 0 and never wrapped; `now` lies in it.
     cursor: u64,
-    /// Events of the bucket at the cursor, the next one last.
-    current: Vec<(Time, E)>,
-    /// The newest node of each bucket.
-    buckets: Box<[u32; BUCKETS as usize]>,
+    buckets: Box<[Bucket; BUCKETS as usize]>,
+    /// A bit for each bucket that holds an event.
     occupied: [u64; (BUCKETS / 64) as usize],
-    summary: u64,
     nodes: Vec<Node<E>>,
     free: u32,
     far: BinaryHeap<Reverse<Far<E>>>,
-    /// Time of the earliest far event, so that the heap is looked at only when it matters.
-    far_first: Time,
+    /// Bucket of the earliest far event, so that the heap is looked at only when it matters.
+    far_bucket: u64,
     inserted: u64,
 }
 
@@ -86,14 +91,17 @@ impl<E: Copy> Queue<E> {
         Queue {
             now: 0,
             cursor: 0,
-            current: Vec::new(),
-            buckets: Box::new([NONE; BUCKETS as usize]),
+            buckets: Box::new(
+                [Bucket {
+                    first: NONE,
+                    last: NONE,
+                }; BUCKETS as usize],
+            ),
             occupied: [0; (BUCKETS / 64) as usize],
-            summary: 0,
             nodes: Vec::new(),
             free: NONE,
             far: BinaryHeap::new(),
-            far_first: Time::MAX,
+            far_bucket: u64::MAX,
             inserted: 0,
         }
     }
@@ -111,168 +119,139 @@ impl<E: Copy> Queue<E> {
             near -= 1;
             free = self.nodes[free as usize].next;
         }
-        self.current.len() + near + self.far.len()
+        near + self.far.len()
     }
 
     /// Whether no event lies in the queue.
     pub fn is_empty(&self) -> bool {
-        self.current.is_empty() && self.summary == 0 && self.far.is_empty()
+        self.far.is_empty() && self.occupied.iter().all(|&word| word == 0)
     }
 
     /// Inserts an event. A time before [`Queue::now`] counts as now.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
-        let bucket = time >> SPAN;
-        // Wraps to a large number for the bucket at hand and all before it.
-        if bucket.wrapping_sub(self.cursor + 1) < BUCKETS - 1 {
+        let time = time.max(self.now);
+        if (time >> SPAN) - self.cursor < BUCKETS {
             self.append(time, event);
         } else {
-            self.push_elsewhere(time, event);
+            self.push_far(time, event);
         }
     }
 
-    /// Inserts an event that does not belong into the wheel.
-    fn push_elsewhere(&mut self, time: Time, event: E) {
-        let time = time.max(self.now);
-        if time >> SPAN <= self.cursor {
-            // Into what is left of the bucket at hand, behind all that is not later.
-            let mut place = self.current.len();
-            while place > 0 && self.current[place - 1].0 <= time {
-                place -= 1;
-            }
-            self.current.insert(place, (time, event));
-        } else {
-            self.inserted += 1;
-            self.far_first = self.far_first.min(time);
-            self.far.push(Reverse(Far {
-                time,
-                number: self.inserted,
-                event,
-            }));
-        }
+    #[cold]
+    fn push_far(&mut self, time: Time, event: E) {
+        self.inserted += 1;
+        self.far_bucket = self.far_bucket.min(time >> SPAN);
+        self.far.push(Reverse(Far {
+            time,
+            number: self.inserted,
+            event,
+        }));
     }
 
     /// Takes the earliest event; among equal times the one inserted first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        let (time, event) = match self.current.pop() {
-            Some(next) => next,
-            None => self.advance()?,
+        // Most often the next event lies a few buckets ahead, in the same word of bits.
+        let here = self.occupied[(self.cursor / 64) as usize % 64] >> (self.cursor % 64);
+        self.cursor = match here {
+            0 => self.next_occupied()?,
+            _ => self.cursor + u64::from(here.trailing_zeros()),
         };
-        self.now = time;
-        Some((time, event))
+        if self.far_bucket < self.cursor + BUCKETS {
+            // What lies in the wheel is earlier than all that was far, so the cursor stays right.
+            self.bring_near();
+        }
+        let place = self.cursor as usize % BUCKETS as usize;
+        let index = self.buckets[place].first;
+        let node = &mut self.nodes[index as usize];
+        self.now = (self.cursor << SPAN) + Time::from(node.offset);
+        if node.next == NONE {
+            self.occupied[place / 64] &= !(1 << (place % 64));
+        }
+        self.buckets[place].first = std::mem::replace(&mut node.next, self.free);
+        self.free = index;
+        Some((self.now, node.event))
     }
 
     /// Inserts an event into the wheel.
     #[inline]
     fn append(&mut self, time: Time, event: E) {
         let place = (time >> SPAN) as usize % BUCKETS as usize;
+        let offset = time as u32 & ((1 << SPAN) - 1);
         let node = Node {
             event,
-            offset: time as u32 & ((1 << SPAN) - 1),
-            next: self.buckets[place],
+            offset,
+            next: NONE,
         };
-        let index = self.free;
-        match self.nodes.get_mut(index as usize) {
+        let index = match self.nodes.get_mut(self.free as usize) {
             Some(free) => {
-                self.free = free.next;
+                let index = std::mem::replace(&mut self.free, free.next);
                 *free = node;
-                self.buckets[place] = index;
+                index
             }
             None => {
-                self.buckets[place] = self.nodes.len() as u32;
                 self.nodes.push(node);
+                self.nodes.len() as u32 - 1
             }
-        }
-        self.occupied[place / 64] |= 1 << (place % 64);
-        self.summary |= 1 << (place / 64);
-    }
-
-    /// Moves to the next bucket that holds an event, and takes its first.
-    #[inline]
-    fn advance(&mut self) -> Option<(Time, E)> {
-        self.cursor = match self.next_occupied() {
-            Some(bucket) => bucket,
-            None if self.far.is_empty() => return None,
-            None => self.far_first >> SPAN,
         };
-        if self.far_first >> SPAN < self.cursor + BUCKETS {
-            // What lies in the wheel is earlier than all that is far, so the cursor stays right.
-            self.bring_near();
+        let bucket = &mut self.buckets[place];
+        if bucket.first == NONE {
+            bucket.first = index;
+            bucket.last = index;
+            self.occupied[place / 64] |= 1 << (place % 64);
+            return;
         }
-        let place = self.cursor as usize % BUCKETS as usize;
-        let first = std::mem::replace(&mut self.buckets[place], NONE);
-        let word = &mut self.occupied[place / 64];
-        *word &= !(1 << (place % 64));
-        if *word == 0 {
-            self.summary &= !(1 << (place / 64));
+        let last = &mut self.nodes[bucket.last as usize];
+        if last.offset <= offset {
+            last.next = index;
+            bucket.last = index;
+        } else {
+            self.insert(place, index, offset);
         }
-        let node = &mut self.nodes[first as usize];
-        if node.next != NONE {
-            self.sort(first);
-            return self.current.pop();
-        }
-        // Alone, as most are.
-        node.next = self.free;
-        self.free = first;
-        Some(((self.cursor << SPAN) + Time::from(node.offset), node.event))
     }
 
-    /// Brings the list of the bucket at the cursor into order.
-    fn sort(&mut self, mut index: u32) {
-        while index != NONE {
-            let node = &mut self.nodes[index as usize];
-            let next = std::mem::replace(&mut node.next, self.free);
-            let time = (self.cursor << SPAN) + Time::from(node.offset);
-            let event = (time, node.event);
-            self.free = index;
-            index = next;
-            // Insertion sort: buckets are short and nearly in order. An older event comes before
-            // the newer ones of its time, which are there already.
-            let mut place = self.current.len();
-            self.current.push(event);
-            while place > 0 && self.current[place - 1].0 < time {
-                self.current[place] = self.current[place - 1];
-                place -= 1;
-            }
-            self.current[place] = event;
+    /// Inserts a node before later ones of its bucket, of which there is at least one.
+    fn insert(&mut self, place: usize, index: u32, offset: u32) {
+        let mut before = NONE;
+        let mut after = self.buckets[place].first;
+        while self.nodes[after as usize].offset <= offset {
+            before = after;
+            after = self.nodes[after as usize].next;
+        }
+        self.nodes[index as usize].next = after;
+        match before {
+            NONE => self.buckets[place].first = index,
+            before => self.nodes[before as usize].next = index,
         }
     }
 
     /// Moves far events that the wheel reaches by now into it, in order.
+    #[cold]
     fn bring_near(&mut self) {
         while let Some(Reverse(first)) = self.far.peek() {
-            if first.time >> SPAN >= self.cursor + BUCKETS {
-                break;
+            self.far_bucket = first.time >> SPAN;
+            if self.far_bucket >= self.cursor + BUCKETS {
+                return;
             }
             if let Some(Reverse(far)) = self.far.pop() {
                 self.append(far.time, far.event);
             }
         }
-        self.far_first = self
-            .far
-            .peek()
-            .map_or(Time::MAX, |Reverse(first)| first.time);
+        self.far_bucket = u64::MAX;
     }
 
-    /// The first occupied bucket after the cursor.
-    #[inline]
+    /// The first occupied bucket beyond the cursor's word of bits, or that of the first far event.
     fn next_occupied(&self) -> Option<u64> {
-        let next = self.cursor + 1;
-        let word = (next / 64) as usize % 64;
-        let here = self.occupied[word] >> (next % 64);
-        if here != 0 {
-            return Some(next + u64::from(here.trailing_zeros()));
+        let word = self.cursor / 64;
+        // Around the wheel, to what of the cursor's word lies before the cursor.
+        for ahead in word + 1..=word + BUCKETS / 64 {
+            let bits = self.occupied[ahead as usize % 64];
+            if bits != 0 {
+                return Some(ahead * 64 + u64::from(bits.trailing_zeros()));
+            }
         }
-        if self.summary == 0 {
-            return None;
-        }
-        // Ahead around the wheel; the word at hand, of which only the part before the start is left, comes last.
-        let ahead = (word as u32 + 1) % 64;
-        let words = self.summary.rotate_right(ahead).trailing_zeros();
-        let found = self.occupied[(ahead + words) as usize % 64];
-        let begin = next / 64 * 64 + 64 + u64::from(words) * 64;
-        Some(begin + u64::from(found.trailing_zeros()))
+        (!self.far.is_empty()).then_some(self.far_bucket)
     }
 }
 

@@ -208,6 +208,8 @@ pub(crate) enum Purpose {
 /// What the simulator needs to know of a message kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
+    /// How many were sent.
+    sent: u64,
     /// What it takes on a link.
     pub size: Size,
     pub line: bool,
@@ -220,6 +222,28 @@ pub(crate) struct Kind {
     pub circuit: u8,
     /// Whether a remote performs an access with its bytes without keeping the line.
     pub used_once: bool,
+}
+
+impl Kind {
+    /// What a message of this kind may not overtake.
+    #[inline]
+    fn order(&self, message: &Message) -> Option<(u8, u8, u8, Line)> {
+        let key = |group| (message.from, message.to, group, message.line);
+        self.group.map(key)
+    }
+}
+
+/// The links that a message takes.
+#[inline]
+fn direction<'a>(
+    up: &'a mut [Direction],
+    down: &'a mut [Direction],
+    message: &Message,
+) -> &'a mut Direction {
+    match message.from {
+        HOME => &mut down[message.to as usize],
+        from => &mut up[from as usize],
+    }
 }
 
 /// Times of the machine that events need.
@@ -346,7 +370,6 @@ impl Simulation {
             oracle: Oracle::new(setup.oracle),
             device: Device::new(&setup.device),
             counters: Counters {
-                messages: vec![0; kinds.len()],
                 ..Counters::default()
             },
             answers: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
@@ -451,7 +474,9 @@ impl Simulation {
             row_hits: self.memory.row_hits,
             row_misses: self.memory.row_misses,
         };
-        self.counters.statistics(self.names.clone(), &totals)
+        let sent = self.kinds.iter().map(|kind| kind.sent);
+        let messages = self.names.iter().cloned().zip(sent).collect();
+        self.counters.statistics(messages, &totals)
     }
 
     /// Lines that lie in caches now.
@@ -558,39 +583,31 @@ impl Simulation {
         self.flights = self.flights.wrapping_add(1);
         message.flight = self.flights;
         message.credit = true;
-        let kind = self.kinds[message.kind.index()];
-        self.counters.messages[message.kind.index()] += 1;
+        let kind = &mut self.kinds[message.kind.index()];
+        kind.sent += 1;
+        let (size, circuit) = (kind.size, kind.circuit);
+        let order = kind.order(&message);
         if self.traced(message.line) {
             self.note_send(&message);
         }
         let index = self.messages.insert(message);
-        if self.direction(&message).has_room(kind.circuit) {
-            self.transmit(index, &message, kind, ready);
+        let direction = direction(&mut self.up, &mut self.down, &message);
+        if direction.has_room(circuit) {
+            let arrival = direction.send(ready, size, &mut self.random, order);
+            self.queue.push(arrival, Event::Deliver(index));
         } else {
-            self.direction(&message).queue(kind.circuit, ready, index);
+            direction.queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
         }
     }
 
-    /// The links that a message takes.
-    #[inline]
-    fn direction(&mut self, message: &Message) -> &mut Direction {
-        match message.from {
-            HOME => &mut self.down[message.to as usize],
-            from => &mut self.up[from as usize],
-        }
-    }
-
-    /// Puts a message for which there is room onto a link.
-    #[inline]
-    fn transmit(&mut self, index: u32, message: &Message, kind: Kind, ready: Time) {
-        let order = kind
-            .group
-            .map(|group| (message.from, message.to, group, message.line));
-        let direction = match message.from {
-            HOME => &mut self.down[message.to as usize],
-            from => &mut self.up[from as usize],
-        };
+    /// Sends a message that waited for room, and has it now.
+    #[cold]
+    fn send_queued(&mut self, index: u32, ready: Time) {
+        let message = self.messages[index];
+        let kind = &self.kinds[message.kind.index()];
+        let order = kind.order(&message);
+        let direction = direction(&mut self.up, &mut self.down, &message);
         let arrival = direction.send(ready, kind.size, &mut self.random, order);
         self.queue.push(arrival, Event::Deliver(index));
     }
@@ -609,10 +626,9 @@ impl Simulation {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        if let Some((ready, next)) = self.direction(message).release(circuit) {
-            let message = self.messages[next];
-            let kind = self.kinds[message.kind.index()];
-            self.transmit(next, &message, kind, ready.max(self.now));
+        let direction = direction(&mut self.up, &mut self.down, message);
+        if let Some((ready, next)) = direction.release(circuit) {
+            self.send_queued(next, ready.max(self.now));
         }
     }
 
@@ -801,6 +817,7 @@ fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
             };
             Kind {
+                sent: 0,
                 size: Size::new(link, payload_bytes),
                 line: message.carries.line(),
                 store: message.carries.store(),

@@ -126,8 +126,6 @@ pub struct Counters {
     pub skipped: u64,
     /// Lines brought by prefetch hints.
     pub prefetched: u64,
-    /// Messages sent, by kind.
-    pub messages: Vec<u64>,
     /// Occasions of waiting, by [`Stall`].
     pub stalls: [u64; 6],
     /// Time that units were occupied, summed.
@@ -193,7 +191,7 @@ pub(crate) struct Totals {
 
 impl Counters {
     /// The statistics of a finished run.
-    pub(crate) fn statistics(&self, names: Vec<String>, totals: &Totals) -> Statistics {
+    pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
         let nanoseconds = |time: Time| time as f64 / 1000.0;
         let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
         let seconds = self.end as f64 / SECOND as f64;
@@ -365,13 +363,7 @@ impl Counters {
             "events that the kernel delivered",
             self.events as f64,
         );
-        Statistics {
-            values,
-            messages: names
-                .into_iter()
-                .zip(self.messages.iter().copied())
-                .collect(),
-        }
+        Statistics { values, messages }
     }
 }
 

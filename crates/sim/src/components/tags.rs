@@ -54,15 +54,11 @@ impl Tags {
     #[inline]
     pub fn find(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
-        let tags = &self.tags[set];
-        // All ways are compared at once; the compiler makes vector code of it.
-        let mut found = 0u32;
-        for (way, &tag) in tags.iter().enumerate() {
-            found |= u32::from(tag == line + 1) << way;
-        }
-        match found {
+        // All ways are compared at once: the compiler makes vector code of it.
+        let equal = self.tags[set].map(|tag| u8::from(tag == line + 1));
+        match u128::from_le_bytes(equal) {
             0 => None,
-            found => Some((set * WAYS) as Slot + found.trailing_zeros()),
+            found => Some((set * WAYS) as Slot + found.trailing_zeros() / 8),
         }
     }
 
