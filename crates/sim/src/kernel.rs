@@ -131,15 +131,48 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         let time = time.max(self.now);
-        if (time >> SPAN) - self.cursor < BUCKETS {
-            self.append(time, event);
+        let near = (time >> SPAN) - self.cursor < BUCKETS;
+        let index = self.free;
+        let node = match self.nodes.get_mut(index as usize) {
+            Some(node) if near => node,
+            _ => return self.push_apart(time, event),
+        };
+        let place = (time >> SPAN) as usize % BUCKETS as usize;
+        let offset = time as u32 & ((1 << SPAN) - 1);
+        self.free = node.next;
+        *node = Node {
+            event,
+            offset,
+            next: NONE,
+        };
+        let bucket = &mut self.buckets[place];
+        if bucket.first == NONE {
+            bucket.first = index;
+            bucket.last = index;
+            self.occupied[place / 64] |= 1 << (place % 64);
+            return;
+        }
+        let last = &mut self.nodes[bucket.last as usize];
+        if last.offset <= offset {
+            last.next = index;
+            bucket.last = index;
         } else {
-            self.push_far(time, event);
+            self.insert(place, index, offset);
         }
     }
 
+    /// Inserts an event that is far, or for which there is no node yet.
     #[cold]
-    fn push_far(&mut self, time: Time, event: E) {
+    fn push_apart(&mut self, time: Time, event: E) {
+        if (time >> SPAN) - self.cursor < BUCKETS {
+            self.free = self.nodes.len() as u32;
+            self.nodes.push(Node {
+                event,
+                offset: 0,
+                next: NONE,
+            });
+            return self.push(time, event);
+        }
         self.inserted += 1;
         self.far_bucket = self.far_bucket.min(time >> SPAN);
         self.far.push(Reverse(Far {
@@ -174,44 +207,8 @@ impl<E: Copy> Queue<E> {
         Some((self.now, node.event))
     }
 
-    /// Inserts an event into the wheel.
-    #[inline]
-    fn append(&mut self, time: Time, event: E) {
-        let place = (time >> SPAN) as usize % BUCKETS as usize;
-        let offset = time as u32 & ((1 << SPAN) - 1);
-        let node = Node {
-            event,
-            offset,
-            next: NONE,
-        };
-        let index = match self.nodes.get_mut(self.free as usize) {
-            Some(free) => {
-                let index = std::mem::replace(&mut self.free, free.next);
-                *free = node;
-                index
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
-        };
-        let bucket = &mut self.buckets[place];
-        if bucket.first == NONE {
-            bucket.first = index;
-            bucket.last = index;
-            self.occupied[place / 64] |= 1 << (place % 64);
-            return;
-        }
-        let last = &mut self.nodes[bucket.last as usize];
-        if last.offset <= offset {
-            last.next = index;
-            bucket.last = index;
-        } else {
-            self.insert(place, index, offset);
-        }
-    }
-
     /// Inserts a node before later ones of its bucket, of which there is at least one.
+    #[inline(never)]
     fn insert(&mut self, place: usize, index: u32, offset: u32) {
         let mut before = NONE;
         let mut after = self.buckets[place].first;
@@ -235,7 +232,7 @@ impl<E: Copy> Queue<E> {
                 return;
             }
             if let Some(Reverse(far)) = self.far.pop() {
-                self.append(far.time, far.event);
+                self.push(far.time, far.event);
             }
         }
         self.far_bucket = u64::MAX;

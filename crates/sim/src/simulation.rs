@@ -234,7 +234,7 @@ impl Kind {
 }
 
 /// The links that a message takes.
-#[inline]
+#[inline(always)]
 fn direction<'a>(
     up: &'a mut [Direction],
     down: &'a mut [Direction],
@@ -490,7 +490,7 @@ impl Simulation {
     }
 
     /// A core issues its next access at a time not before now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn issue(&mut self, core: u16, at: Time) {
         let Some(next) = self.traffic.draw(core) else {
             return;
@@ -506,10 +506,12 @@ impl Simulation {
     }
 
     /// The cache that serves a core.
+    #[inline]
     pub(crate) fn cache_of(&self, core: u16) -> u8 {
         (core % u16::from(self.platform.remotes)) as u8
     }
 
+    #[inline]
     fn start(
         &mut self,
         line: Line,
@@ -552,7 +554,7 @@ impl Simulation {
     }
 
     /// An access has been performed at its cache now; its core goes on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
         if access.purpose == Purpose::Hint {
@@ -620,7 +622,7 @@ impl Simulation {
     }
 
     /// A message has left its circuit at the receiver; the next one in its queue may go.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn taken(&mut self, message: &Message) {
         if !message.credit {
             return;

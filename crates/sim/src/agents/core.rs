@@ -151,7 +151,7 @@ impl Simulation {
 
     /// An access goes on to its cache.
     fn reach(&mut self, index: u32) {
-        let reaches = self.now + self.platform.cache.request.value;
+        let reaches = self.now + self.times.request;
         self.queue.push(reaches, Event::Access(index));
     }
 
@@ -195,7 +195,7 @@ impl Simulation {
     fn goes_on(&mut self, access: &Pending, done: Time) {
         self.progress = self.now;
         self.counters.latency.record(done - access.issued);
-        self.issue(access.core, done + self.platform.cores.work.value);
+        self.issue(access.core, done + self.times.work);
     }
 
     fn store_into_buffer(&mut self, index: u32, access: &Pending) {

@@ -80,7 +80,7 @@ impl Simulation {
     }
 
     /// A message reaches the home.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
         let number = self.unit_of(message.line);
         let request = self.is_request(message);
@@ -89,7 +89,7 @@ impl Simulation {
     }
 
     /// Memory has read a line. The unit may start another read at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn memory_read(&mut self, line: Line) {
         let number = self.unit_of(line);
         self.units[number].reading = false;
@@ -107,7 +107,7 @@ impl Simulation {
     }
 
     /// Work for a unit: handled at once if it is idle, queued otherwise.
-    #[inline]
+    #[inline(always)]
     fn present(
         &mut self,
         number: usize,
@@ -132,7 +132,7 @@ impl Simulation {
     }
 
     /// Sees to it that a unit with something to do looks at its queues once it is free.
-    #[inline]
+    #[inline(always)]
     fn wake(&mut self, number: usize) {
         let unit = &mut self.units[number];
         if unit.responses.is_empty() && (unit.requests.is_empty() || unit.blocked) {
@@ -283,7 +283,7 @@ impl Simulation {
     }
 
     /// Carries a transition out.
-    #[inline]
+    #[inline(always)]
     fn take(
         &mut self,
         number: usize,
@@ -341,7 +341,7 @@ impl Simulation {
     }
 
     /// What waited for the line, or for a slot that is free now, goes back to the heads of the queues.
-    #[inline]
+    #[inline(always)]
     fn present_again(&mut self, number: usize, line: Line, freed: bool) {
         if !self.units[number].waiting.is_empty() {
             self.release_waiting(number, Some(line), freed);
@@ -352,7 +352,7 @@ impl Simulation {
     }
 
     /// A slot of a unit is free now.
-    #[inline]
+    #[inline(always)]
     fn slot_free(&mut self, number: usize) {
         if !self.units[number].waiting.is_empty() {
             self.release_waiting(number, None, true);
@@ -397,15 +397,8 @@ impl Simulation {
     }
 
     /// One act of the home.
-    #[inline]
-    fn act(
-        &mut self,
-        number: usize,
-        work: Work,
-        line: Line,
-        message: Option<&Message>,
-        act: Act,
-    ) {
+    #[inline(always)]
+    fn act(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>, act: Act) {
         let ready = self.now + self.times.latency;
         match act {
             Act::Send {
@@ -479,7 +472,7 @@ impl Simulation {
     }
 
     /// Lets memory work on a line for a unit; the result is when the unit knows.
-    #[inline]
+    #[inline(always)]
     fn operate(&mut self, ready: Time, line: Line) -> Time {
         let (there, back) = self.times.path;
         self.memory.operate(ready + there, line) + back

@@ -92,7 +92,7 @@ impl Cache {
         self.find(line).1.configuration
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, line: Line) -> (Place, Entry) {
         if let Some(slot) = self.tags.find(line) {
             return (Place::Way(slot), self.entries[slot as usize]);
@@ -106,6 +106,7 @@ impl Cache {
 
 impl Simulation {
     /// An access reaches its cache.
+    #[inline(always)]
     pub(crate) fn access(&mut self, index: u32) {
         let access = self.accesses[index];
         let cache = &mut self.caches[access.cache as usize];
@@ -140,6 +141,7 @@ impl Simulation {
         self.keep(access.cache, access.line, place, entry);
     }
 
+    #[inline(always)]
     fn queue_up(&mut self, entry: &mut Entry, index: u32) {
         if entry.first == NONE {
             entry.first = index;
@@ -150,6 +152,7 @@ impl Simulation {
     }
 
     /// A free way for a line; the least recently used line that can go makes room.
+    #[inline(always)]
     fn make_room(&mut self, cache: u8, line: Line) -> Option<Slot> {
         let tags = &self.caches[cache as usize].tags;
         if let Some(slot) = tags.vacancy(line) {
@@ -175,6 +178,7 @@ impl Simulation {
     }
 
     /// Gives a line up, if the controller has a row for that. False if not.
+    #[inline(always)]
     fn evict(&mut self, cache: u8, line: Line, entry: &mut Entry) -> bool {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
         let transition = self.remote.step(entry.configuration, &input);
@@ -187,7 +191,7 @@ impl Simulation {
     }
 
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
-    #[inline]
+    #[inline(always)]
     fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
         self.victims_bounded.iter().all(|&(kind, limit)| {
             let sends = transition.acts().any(
@@ -251,7 +255,7 @@ impl Simulation {
     }
 
     /// Performs an access in the cache's own copy.
-    #[inline]
+    #[inline(always)]
     fn perform(&mut self, line: Line, entry: &mut Entry, index: u32) {
         let access = self.accesses[index];
         match access.kind {
@@ -289,7 +293,7 @@ impl Simulation {
     }
 
     /// A load is performed with these bytes now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
@@ -304,7 +308,7 @@ impl Simulation {
     }
 
     /// A message reaches a cache.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive_remote(&mut self, index: u32, message: &Message) {
         let cache = message.to;
         if self.blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
@@ -331,7 +335,7 @@ impl Simulation {
     }
 
     /// Whether an earlier message of the same order waits, among the first `until` that were left.
-    #[inline]
+    #[inline(always)]
     fn blocked(&self, cache: u8, message: &Message, until: usize) -> bool {
         let left = &self.caches[cache as usize].left;
         let group = self.kinds[message.kind.index()].group;
@@ -344,6 +348,7 @@ impl Simulation {
     }
 
     /// Lets the controller take a message. False if it leaves it.
+    #[inline(always)]
     fn deliver(&mut self, cache: u8, index: u32, message: &Message) -> bool {
         let line = message.line;
         let (place, mut entry) = self.caches[cache as usize].find(line);
@@ -404,7 +409,7 @@ impl Simulation {
     }
 
     /// Puts an entry back where it belongs now.
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, cache: u8, line: Line, place: Place, mut entry: Entry) {
         let this = &mut self.caches[cache as usize];
         let gone = entry.configuration == 0;

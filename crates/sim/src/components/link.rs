@@ -83,7 +83,7 @@ impl Direction {
     }
 
     /// Takes room for one message of a circuit, if there is any.
-    #[inline]
+    #[inline(always)]
     pub fn has_room(&mut self, circuit: u8) -> bool {
         if !self.limited {
             return true;
@@ -101,7 +101,7 @@ impl Direction {
     }
 
     /// The receiver has taken a message of a circuit. The result is the message that gets its room.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {
             return None;
@@ -113,7 +113,7 @@ impl Direction {
     }
 
     /// Sends a message that is ready at `ready`; the result is when it arrives.
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &mut self,
         ready: Time,
@@ -152,7 +152,6 @@ impl Direction {
         }
         arrival
     }
-
 }
 
 #[cfg(test)]

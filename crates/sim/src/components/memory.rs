@@ -102,7 +102,7 @@ impl Memory {
     }
 
     /// Begins an operation on a line now; the result is when it ends.
-    #[inline]
+    #[inline(always)]
     pub fn operate(&mut self, now: Time, line: Line) -> Time {
         match &mut self.kind {
             Kind::Bram {

@@ -40,7 +40,7 @@ impl Tags {
         self.sets as usize * WAYS
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&self, line: Line) -> usize {
         let mut index = line;
         if self.hashed {
@@ -55,15 +55,18 @@ impl Tags {
     pub fn find(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
         // All ways are compared at once: the compiler makes vector code of it.
-        let equal = self.tags[set].map(|tag| u8::from(tag == line + 1));
-        match u128::from_le_bytes(equal) {
+        let mut found = 0u32;
+        for (way, &tag) in self.tags[set].iter().enumerate() {
+            found |= u32::from(tag == line + 1) << way;
+        }
+        match found {
             0 => None,
-            found => Some((set * WAYS) as Slot + found.trailing_zeros() / 8),
+            found => Some((set * WAYS) as Slot + found.trailing_zeros()),
         }
     }
 
     /// A free slot for a line.
-    #[inline]
+    #[inline(always)]
     pub fn vacancy(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
         if self.used[set] as usize == self.ways {
@@ -90,7 +93,7 @@ impl Tags {
     }
 
     /// Puts a line into a free slot, as the most recently used of its set.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, slot: Slot, line: Line) {
         let set = slot as usize / WAYS;
         self.tags[set][slot as usize % WAYS] = line + 1;
@@ -99,7 +102,7 @@ impl Tags {
     }
 
     /// Empties a slot that holds a line.
-    #[inline]
+    #[inline(always)]
     pub fn clear(&mut self, slot: Slot) {
         let set = slot as usize / WAYS;
         self.tags[set][slot as usize % WAYS] = 0;
@@ -107,7 +110,7 @@ impl Tags {
     }
 
     /// Makes a slot the most recently used of its set.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
         let order = &mut self.order[slot as usize / WAYS];
         let way = u64::from(slot) % WAYS as u64;
