@@ -3,6 +3,7 @@
 //!
 //! Prints one line per case. Rates are per second of processor time, where the system tells it.
 //! `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise; an argument selects cases by name.
+//! The sequential read also runs on a sixteenth and a quarter of the region, which shows how time grows with it.
 
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::text;
@@ -11,6 +12,7 @@ use cohkit_sim::kernel::Queue;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{Setup, Simulation};
+use std::io::{self, Write};
 use std::time::Instant;
 
 /// Peak memory of this process in MiB, where the system tells.
@@ -31,7 +33,7 @@ fn processor_seconds(begin: Instant) -> f64 {
     nanoseconds.map_or(begin.elapsed().as_secs_f64(), |n| n / 1e9)
 }
 
-fn bare_events() {
+fn bare_events(out: &mut impl Write) -> io::Result<()> {
     let mut queue: Queue<u64> = Queue::new();
     let events = 40_000_000u64;
     for event in 0..400 {
@@ -49,19 +51,27 @@ fn bare_events() {
         queue.push(time + 20_000 + (event * 7919 + time * 31) % 400_000, event);
     }
     let seconds = processor_seconds(origin) - begin;
-    println!(
+    writeln!(
+        out,
         "bare events           {:6.1} million per second (sum {sum})",
         events as f64 / seconds / 1e6
-    );
+    )
 }
 
-fn main() {
+fn main() -> io::Result<()> {
+    match cases(&mut io::stdout()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+fn cases(out: &mut impl Write) -> io::Result<()> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     let source = std::fs::read_to_string(root).expect("the protocol text is there");
     let protocol = text::parse(&source).unwrap_or_else(|_| panic!("the protocol text is wrong"));
     let mib = std::env::var("COHKIT_BENCH_MIB");
     let mib: u32 = mib.ok().and_then(|mib| mib.parse().ok()).unwrap_or(1024);
-    let lines = mib * 8192;
     let cases = [
         (
             "sequential read",
@@ -93,8 +103,9 @@ fn main() {
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
     if only.is_none() {
-        bare_events();
+        bare_events(out)?;
     }
+    let mut with_oracle = f64::NAN;
     for (name, pattern, access, oracle) in cases {
         if only
             .as_ref()
@@ -102,32 +113,55 @@ fn main() {
         {
             continue;
         }
-        let workload = Workload::pass(pattern, access, lines, 32, 4);
-        let setup = Setup::new(
-            protocol.clone(),
-            Platform::shipped("enzian-dc-ddr").unwrap(),
-            workload,
-        );
-        let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
-        setup.oracle = oracle;
-        let mut simulation =
-            Simulation::new(&setup, None).unwrap_or_else(|error| panic!("{error}"));
-        let origin = Instant::now();
-        let begin = processor_seconds(origin);
-        if let Err(failure) = simulation.run() {
-            panic!("{failure}");
-        }
-        let seconds = processor_seconds(origin) - begin;
-        let statistics = simulation.statistics();
+        let run = |mib: u32| {
+            let workload = Workload::pass(pattern, access, mib * 8192, 32, 4);
+            let platform = Platform::shipped("enzian-dc-ddr").expect("it is shipped");
+            let setup = Setup::new(protocol.clone(), platform, workload);
+            let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
+            setup.oracle = oracle;
+            let mut simulation =
+                Simulation::new(&setup, None).unwrap_or_else(|error| panic!("{error}"));
+            let origin = Instant::now();
+            let begin = processor_seconds(origin);
+            if let Err(failure) = simulation.run() {
+                panic!("{failure}");
+            }
+            let seconds = processor_seconds(origin) - begin;
+            (seconds / f64::from(mib * 8192), simulation.statistics())
+        };
+        let smaller = [mib / 16, mib / 4].map(|mib| mib.max(1));
+        let plain = name == "sequential read";
+        let before = plain.then(|| smaller.map(|mib| run(mib).0));
+        let (each, statistics) = run(mib);
         let get = |name: &str| statistics.get(name).unwrap_or(f64::NAN);
-        println!(
+        writeln!(
+            out,
             "{name:<22}{:6.2} million transfers per second; {:.1} events each; {:.2} GiB/s simulated, \
              mean latency {:.0} ns; peak {} MiB",
-            f64::from(lines) / seconds / 1e6,
-            get("events") / f64::from(lines),
+            1e-6 / each,
+            get("events") / f64::from(mib * 8192),
             get("bandwidth_bytes_per_s") / f64::from(1 << 30),
             get("latency_mean_ns"),
             peak_mib()
-        );
+        )?;
+        if let Some(before) = before {
+            with_oracle = each;
+            for (mib, before) in smaller.iter().zip(before) {
+                let (nanoseconds, ratio) = (before * 1e9, each / before);
+                writeln!(out, "  {mib} MiB: {nanoseconds:.0} ns of host time each; the whole takes {ratio:.2} times that each")?;
+            }
+        }
+        if oracle == Level::Off && with_oracle.is_finite() {
+            writeln!(
+                out,
+                "  the oracle takes {:.0} % more time",
+                (with_oracle / each - 1.0) * 100.0
+            )?;
+        }
+        if access == Access::Store {
+            let share = peak_mib() as f64 / f64::from(mib);
+            writeln!(out, "  peak memory: {share:.2} bytes for each byte written")?;
+        }
     }
+    Ok(())
 }
