@@ -39,6 +39,11 @@ impl Builder {
         }
     }
 
+    /// The model as it stands, unchecked.
+    pub(crate) fn into_model(self) -> Model {
+        self.model
+    }
+
     /// The model, if it is valid.
     ///
     /// # Errors
@@ -190,6 +195,7 @@ impl Builder {
         self.model.invariants.push(Invariant {
             name: property,
             why,
+            parameters: Vec::new(),
             holds: holds.into(),
         });
     }

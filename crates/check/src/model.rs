@@ -254,13 +254,15 @@ pub struct Rule {
     pub priority: i32,
 }
 
-/// A named claim about every reachable state.
+/// A named claim about states.
 #[derive(Clone, Debug)]
 pub struct Invariant {
     /// Name of the property.
     pub name: String,
     /// What it means that it does not hold, as a clause; may be empty.
     pub why: String,
+    /// Bound variables; one claim for each combination of their values.
+    pub parameters: Vec<VariableId>,
     /// What must hold.
     pub holds: Expr,
 }
@@ -333,6 +335,8 @@ pub enum Deadlock {
     Stuttering,
     /// As before, unless [`Model::quiescent`] holds in it.
     ExceptQuiescent,
+    /// Any state in which no rule may fire, not even one that changes nothing.
+    Stuck,
     /// None.
     Off,
 }

@@ -209,8 +209,8 @@ pub(crate) struct Program {
     pub quiescent: Option<Vec<u32>>,
     /// Where the code of each cover begins; `None` for those that [`Op::Cover`] meets.
     pub covers: Vec<Option<u32>>,
-    /// Conjuncts of each liveness property.
-    pub liveness: Vec<Vec<u32>>,
+    /// Instances of liveness properties: index into [`Model::liveness`], and conjuncts.
+    pub liveness: Vec<(u32, Vec<u32>)>,
     /// What must hold in a state for it to be kept.
     pub assumptions: Vec<u32>,
     /// All multisets of the state, those inside others first. Each is sorted in every stored state.

@@ -249,7 +249,10 @@ fn violated(
         },
         Broken::Deadlock => (
             Property::NoDeadlock,
-            text("no rule leads to a different state"),
+            text(match model.deadlock {
+                Deadlock::Stuck => "no rule may fire",
+                _ => "no rule leads to a different state",
+            }),
         ),
         Broken::DeadEnd(stuck) => (
             Property::Drain,

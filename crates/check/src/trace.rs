@@ -18,7 +18,7 @@ pub struct Trace {
     pub start: String,
     /// Which start state, counted over all instances.
     pub start_index: u32,
-    /// Values in the start state that are not their type's first value.
+    /// Values in the start state other than those with which variables begin.
     pub initial: Vec<Setting>,
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
@@ -123,7 +123,7 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
     let start = machine.start(path.start).map(drop);
     let slots = || program.slots.iter().enumerate();
     let initial = slots()
-        .filter(|&(i, slot)| machine.frame[i] != slot.lo)
+        .filter(|&(i, _)| machine.frame[i] != program.frame[i])
         .map(|(i, slot)| Setting {
             variable: slot.name.clone(),
             value: show(i, machine.frame[i]),

@@ -348,7 +348,10 @@ impl Validator<'_> {
         }
         for invariant in &model.invariants {
             self.place = format!("invariant `{}`", invariant.name);
-            self.expect(&invariant.holds, Kind::Bool, "the invariant");
+            self.scoped(|v| {
+                v.parameters(&invariant.parameters);
+                v.expect(&invariant.holds, Kind::Bool, "the invariant");
+            });
         }
         for cover in &model.covers {
             self.place = format!("cover `{}`", cover.name);
@@ -358,7 +361,10 @@ impl Validator<'_> {
         }
         for claim in model.liveness.iter().chain(&model.assumptions) {
             self.place = format!("claim `{}`", claim.name);
-            self.expect(&claim.holds, Kind::Bool, "the claim");
+            self.scoped(|v| {
+                v.parameters(&claim.parameters);
+                v.expect(&claim.holds, Kind::Bool, "the claim");
+            });
         }
         self.place = "quiescent".into();
         match &model.quiescent {

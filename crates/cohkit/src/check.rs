@@ -1,4 +1,4 @@
-//! `cohkit check`: verdicts on the systems of protocol texts.
+//! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
 
 use crate::console::Console;
 use crate::judge::{judge, Listener, Request, Systems};
@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::protocols::Source;
 use crate::verdict::Verdict;
-use crate::{deliver, files};
+use crate::{deliver, files, models};
 use cohkit_chart::Text;
 use cohkit_check::model::Model;
 use cohkit_check::murphi;
@@ -15,7 +15,7 @@ use cohkit_check::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::System;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Checks all systems of all files; the worst outcome wins.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
@@ -26,11 +26,20 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     for folder in options.export_murphi.iter().chain(&options.chart_svg) {
         files::try_folder(folder)?;
     }
+    suited(options)?;
+    // A model is read when its turn comes.
     let sources: Vec<_> = (options.files.iter())
-        .map(|file| Source::read(file, console))
+        .map(|file| match models::is_model(file) {
+            true => Input::Model(file),
+            false => Input::Protocol(Source::read(file, console)),
+        })
         .collect();
     if options.export_murphi.is_some() || options.chart_svg.is_some() {
-        distinct(sources.iter().flatten())?;
+        let protocols = sources.iter().filter_map(|source| match source {
+            Input::Protocol(Ok(source)) => Some(source),
+            _ => None,
+        });
+        distinct(protocols)?;
     }
     let mut batch = Batch {
         options,
@@ -43,7 +52,11 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         text: String::new(),
     };
     for source in sources {
-        if let Err(failure) = source.and_then(|source| batch.check(source, console)) {
+        let result = match source {
+            Input::Protocol(source) => source.and_then(|source| batch.check(source, console)),
+            Input::Model(file) => batch.check_model(file, console),
+        };
+        if let Err(failure) = result {
             console.say(&failure.message);
             batch.outcome = batch.outcome.max(failure.outcome);
         }
@@ -58,6 +71,44 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         deliver(&batch.text, &options.output, console)?;
     }
     Ok(batch.outcome)
+}
+
+/// A file to check.
+enum Input<'a> {
+    Protocol(Result<Source, Failure>),
+    Model(&'a Path),
+}
+
+/// Refuses options that mean nothing for a file that is given.
+fn suited(options: &Check) -> Result<(), Failure> {
+    let given = |name: &'static str, given: bool| given.then_some(name);
+    let of_protocols = [
+        given("--system", !options.systems.is_empty()),
+        given("--remotes", options.remotes.is_some()),
+        given("--lines", options.lines.is_some()),
+        given("--capacity", options.capacity.is_some()),
+        given("--chart-svg", options.chart_svg.is_some()),
+    ];
+    let of_models = [
+        given("--dialect", options.dialect.is_some()),
+        given("--deadlock", options.deadlock.is_some()),
+    ];
+    for file in &options.files {
+        let (others, this, what) = match models::is_model(file) {
+            true => (&of_protocols[..], "a Murphi model", "protocol texts"),
+            false => (&of_models[..], "a protocol text", "Murphi models"),
+        };
+        if let Some(option) = others.iter().flatten().next() {
+            return Err(Failure::new(
+                Outcome::BadInput,
+                format!(
+                    "error: {}: is {this}, and `{option}` is for {what}\n  help: check the files one by one",
+                    file.display()
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses texts whose exported files would replace each other's, as these are named after the protocol.
@@ -81,8 +132,8 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
 }
 
 /// What is checked in one run of the command, and what came of it so far.
-struct Batch<'a> {
-    options: &'a Check,
+pub(crate) struct Batch<'a> {
+    pub(crate) options: &'a Check,
     charts: Text,
     outcome: Outcome,
     /// For JSON: one entry for each system.
@@ -128,7 +179,6 @@ impl Batch<'_> {
         run: Value,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        self.outcome = self.outcome.max(verdict.outcome());
         if let Some(folder) = &self.options.chart_svg {
             let sequences = verdict.sequences();
             for (index, sequence) in sequences.iter().enumerate() {
@@ -143,11 +193,29 @@ impl Batch<'_> {
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
+        let charts = self.charts;
+        self.tell(
+            verdict.outcome(),
+            || verdict.json(run),
+            || verdict.text(&charts),
+            console,
+        )
+    }
+
+    /// Takes an outcome into account, and tells it as JSON or as text.
+    pub(crate) fn tell(
+        &mut self,
+        outcome: Outcome,
+        json: impl FnOnce() -> Value,
+        text: impl FnOnce() -> String,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        self.outcome = self.outcome.max(outcome);
         if self.options.output.json {
-            self.values.push(verdict.json(run));
+            self.values.push(json());
             return Ok(());
         }
-        let text = verdict.text(&self.charts);
+        let text = text();
         if self.options.output.out.is_some() {
             self.text += &text;
             Ok(())

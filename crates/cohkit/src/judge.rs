@@ -175,7 +175,7 @@ pub fn judge(
         let run = json!({
             "file": source.path.display().to_string(),
             "version": env!("CARGO_PKG_VERSION"),
-            "threads": threads(request),
+            "threads": threads(request.threads),
             "memory_bytes": report.memory,
             "seconds": seconds,
             "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
@@ -195,12 +195,10 @@ pub fn judge(
     Ok(())
 }
 
-fn threads(request: &Request) -> usize {
+pub(crate) fn threads(asked: Option<usize>) -> usize {
     // More than there are processors would only wait for each other.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    request
-        .threads
-        .map_or(processors, |asked| asked.min(processors))
+    asked.map_or(processors, |asked| asked.min(processors))
 }
 
 fn search(
@@ -231,7 +229,7 @@ fn search(
     listener.model(source, system, &model)?;
     let progress = listener.progress(source, system);
     let options = search::Options {
-        threads: threads(request),
+        threads: threads(request.threads),
         max_states: request.max_states,
         max_depth: request.max_depth,
         max_memory: request

@@ -18,6 +18,7 @@ mod console;
 mod files;
 pub mod interrupt;
 pub mod judge;
+mod models;
 mod options;
 mod outcome;
 mod progress;

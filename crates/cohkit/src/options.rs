@@ -3,7 +3,7 @@
 use crate::judge::Systems;
 use crate::size;
 use crate::tabulate::Agent;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ pub(crate) struct Output {
     pub out: Option<PathBuf>,
 }
 
-/// Explores every reachable state of the systems a protocol text asks for.
+/// Explores every reachable state of the systems a protocol text asks for, or of a Murphi model.
 ///
 /// The properties are: a right to write excludes all other rights (single writer), reads see the last write
 /// (data value), every message that arrives is expected, there is no deadlock, every request can still
@@ -83,12 +83,25 @@ pub(crate) struct Output {
 /// A home that the text gives as a policy is constructed first; what the construction finds wrong is
 /// reported in the same way as a violation.
 /// A counterexample is a shortest one, drawn as a message sequence chart; a dot marks what the home cannot see.
+///
+/// Files that end in `.m` are Murphi models, as CMurphi or Rumur reads them. Their properties are what they say:
+/// invariants, assertions, covers and liveness; and that nothing is done that has no meaning, and there is no deadlock.
+/// A counterexample lists the rules that lead to the violation, with what each changes.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Check {
-    /// Protocol texts.
+    /// Protocol texts, and Murphi models, which end in `.m`.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Read Murphi models as this checker does, and accept nothing else; what either accepts if not given.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub dialect: Option<DialectOption>,
+
+    /// Which states of a Murphi model are deadlocks: those that no rule leaves for a different one (stuttering),
+    /// those in which no rule may fire (stuck), or none (off); stuttering if not given.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub deadlock: Option<DeadlockOption>,
 
     /// Check only the system of this name; may be repeated.
     #[arg(long = "system", value_name = "NAME")]
@@ -125,7 +138,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub max_memory: Option<u64>,
 
-    /// Write each system that is checked into this folder as a Murphi model, for another checker to confirm.
+    /// Write each system or model that is checked into this folder as a Murphi model, for another checker to confirm.
     /// Files are named after protocol and system, so the texts have to be of different protocols.
     #[arg(long, value_name = "DIR")]
     pub export_murphi: Option<PathBuf>,
@@ -137,6 +150,21 @@ pub(crate) struct Check {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Whose Murphi a model is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DialectOption {
+    Cmurphi,
+    Rumur,
+}
+
+/// Which states of a model are deadlocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DeadlockOption {
+    Stuttering,
+    Stuck,
+    Off,
 }
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.

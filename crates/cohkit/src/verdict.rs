@@ -228,7 +228,7 @@ impl Verdict<'_> {
 const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
 /// Why a search gave up, in words.
-fn words(reason: Reason) -> &'static str {
+pub(crate) fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::MaxStates => "the limit on states was reached",
         Reason::MaxDepth => "the limit on depth was reached",
@@ -238,11 +238,11 @@ fn words(reason: Reason) -> &'static str {
 }
 
 /// A count; as text in the rare case that it does not fit what JSON readers take for an integer.
-fn number(count: u128) -> Value {
+pub(crate) fn number(count: u128) -> Value {
     u64::try_from(count).map_or_else(|_| json!(count.to_string()), |count| json!(count))
 }
 
-fn kind(property: &Property) -> &'static str {
+pub(crate) fn kind(property: &Property) -> &'static str {
     match property {
         Property::Invariant(_) => "invariant",
         Property::Assertion(_) => "assertion",
@@ -254,7 +254,7 @@ fn kind(property: &Property) -> &'static str {
     }
 }
 
-fn name(property: &Property) -> String {
+pub(crate) fn name(property: &Property) -> String {
     match property {
         Property::Invariant(name)
         | Property::Assertion(name)
@@ -265,11 +265,11 @@ fn name(property: &Property) -> String {
     }
 }
 
-fn property(property: &Property, status: &Status) -> Value {
+pub(crate) fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": name(property), "status": status })
 }
 
-fn counterexample(
+pub(crate) fn counterexample(
     kind: &str,
     name: &str,
     message: &str,

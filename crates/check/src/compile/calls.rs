@@ -26,6 +26,7 @@ pub(super) struct Known {
 #[derive(Clone, Copy)]
 pub(super) struct Returns {
     to: Location,
+    ty: Option<TypeId>,
     end: Label,
 }
 
@@ -194,7 +195,11 @@ impl Compiler<'_> {
             self.known[p] = Some(value);
         }
         let end = self.label();
-        let before = self.returns.replace(Returns { to: result, end });
+        let before = self.returns.replace(Returns {
+            to: result,
+            ty: function.result,
+            end,
+        });
         self.block(&function.body);
         self.missing_return(function);
         self.place(end);
@@ -284,7 +289,8 @@ impl Compiler<'_> {
                 let len = function.result.map_or(0, |ty| c.sizes[ty.index()]);
                 let to = Location { len, ..next };
                 let end = c.label();
-                c.returns = Some(Returns { to, end });
+                let ty = function.result;
+                c.returns = Some(Returns { to, ty, end });
                 c.block(&function.body);
                 c.missing_return(function);
                 c.place(end);
@@ -309,21 +315,22 @@ impl Compiler<'_> {
 
     /// Leaves a function with a value, or the whole code.
     pub(super) fn give_back(&mut self, value: Option<&Expr>) {
-        let Some(Returns { to, end }) = self.returns else {
+        let Some(Returns { to, ty, end }) = self.returns else {
             self.emit(Op::Return { verdict: true });
             return;
         };
         if let Some(e) = value {
-            match self.is_aggregate(e) {
-                true => {
-                    let ty = self.model.type_of(e).unwrap_or(TypeId::BOOL);
+            match ty {
+                Some(ty) if self.model.bounds(ty).is_none() => {
                     let from = self.aggregate(e, ty);
                     self.copy(from, to, to.len);
                 }
-                false => {
+                Some(ty) => {
                     let value = self.value(e);
+                    self.check(value, ty, |_| "what is returned".into());
                     self.store(to, value.cell);
                 }
+                None => {}
             }
         }
         self.emit(Op::Jump { to: end.0 });

@@ -60,14 +60,14 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
         });
     }
     for (i, invariant) in model.invariants.iter().enumerate() {
-        let mut entries = Vec::new();
-        c.conjuncts(&invariant.holds, &mut |c, e| entries.push(c.claim(e, true)));
-        c.program
-            .invariants
-            .extend(entries.iter().map(|&entry| Claim {
-                invariant: i as u32,
-                entry,
-            }));
+        c.claims(invariant, |c, entries| {
+            c.program
+                .invariants
+                .extend(entries.iter().map(|&entry| Claim {
+                    invariant: i as u32,
+                    entry,
+                }));
+        });
     }
     if let Some(quiescent) = &model.quiescent {
         let mut entries = Vec::new();
@@ -78,17 +78,11 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
         let entry = cover.holds.as_ref().map(|e| c.claim(e, false));
         c.program.covers.push(entry);
     }
-    for property in &model.liveness {
-        let mut entries = Vec::new();
-        c.conjuncts(&property.holds, &mut |c, e| entries.push(c.claim(e, true)));
-        c.program.liveness.push(entries);
+    for (i, property) in model.liveness.iter().enumerate() {
+        c.claims(property, |c, entries| c.program.liveness.push((i as u32, entries)));
     }
     for assumption in &model.assumptions {
-        let mut entries = Vec::new();
-        c.conjuncts(&assumption.holds, &mut |c, e| {
-            entries.push(c.claim(e, true))
-        });
-        c.program.assumptions.extend(entries);
+        c.claims(assumption, |c, entries| c.program.assumptions.extend(entries));
     }
     c.recursive_functions();
     c.finish()
@@ -121,8 +115,9 @@ struct Compiler<'a> {
     returns: Option<calls::Returns>,
     /// What code returns whose assumption does not hold.
     without_assumption: bool,
-    /// The line of the text that code is made for.
+    /// The line of the text that code is made for, and the one that a piece begins on.
     line: u32,
+    first_line: u32,
 }
 
 /// A cell and what is known of its value.
@@ -246,6 +241,7 @@ impl<'a> Compiler<'a> {
             returns: None,
             without_assumption: false,
             line: 0,
+            first_line: 0,
         }
     }
 
@@ -293,6 +289,15 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// Calls `f` with the code of each instance of a claim, in conjuncts.
+    fn claims(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
+        self.instances(&claim.parameters, |c, _| {
+            let mut entries = Vec::new();
+            c.conjuncts(&claim.holds, &mut |c, e| entries.push(c.claim(e, true)));
+            f(c, entries);
+        });
+    }
+
     fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<i32> {
         let (lo, hi) = self
             .model
@@ -305,6 +310,11 @@ impl<'a> Compiler<'a> {
     fn conjuncts(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
         match e {
             Expr::Bool(true) => {}
+            Expr::Line(line, inner) => {
+                self.first_line = *line;
+                self.conjuncts(inner, f);
+                self.first_line = 0;
+            }
             Expr::Binary(Operator::And, a, b) => {
                 self.conjuncts(a, f);
                 self.conjuncts(b, f);
@@ -350,7 +360,7 @@ impl<'a> Compiler<'a> {
     fn piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
         let start = self.program.code.len();
         self.labels.clear();
-        self.line = 0;
+        self.line = self.first_line;
         f(self);
         for op in &mut self.program.code[start..] {
             if let Op::Jump { to } | Op::JumpIf { to, .. } = op {

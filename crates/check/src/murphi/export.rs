@@ -26,8 +26,13 @@ pub enum Style {
 /// The options that Rumur needs to decide what [`crate::check`] decides.
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
-    if model.deadlock != Deadlock::Stuttering || style == Style::Drain {
-        options.extend(["--deadlock-detection", "off"]);
+    match model.deadlock {
+        _ if style == Style::Drain => options.extend(["--deadlock-detection", "off"]),
+        Deadlock::Stuttering => {}
+        Deadlock::Stuck => options.extend(["--deadlock-detection", "stuck"]),
+        Deadlock::ExceptQuiescent | Deadlock::Off => {
+            options.extend(["--deadlock-detection", "off"])
+        }
     }
     options
 }
@@ -307,9 +312,10 @@ impl Printer<'_> {
         let liveness = model.liveness.iter().map(|i| ("liveness", i));
         let assumptions = model.assumptions.iter().map(|i| ("assume", i));
         for (word, claim) in invariants.chain(liveness).chain(assumptions) {
-            let name = quoted(&claim.name);
-            let claim = self.expr(&claim.holds, 0);
-            self.line(format!("{word} {name}\n  {claim};\n"));
+            self.ruleset(&claim.parameters, |p| {
+                let (name, holds) = (quoted(&claim.name), p.expr(&claim.holds, 0));
+                p.line(format!("{word} {name}\n  {holds};"));
+            });
         }
         for cover in &model.covers {
             if let Some(e) = &cover.holds {

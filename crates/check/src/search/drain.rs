@@ -22,8 +22,8 @@ impl Search<'_> {
     /// Looks for states from which rules never lead to one in which a liveness property holds.
     pub(super) fn liveness(&mut self) -> Verdict {
         let program = self.program;
-        for (property, conjuncts) in program.liveness.iter().enumerate() {
-            let verdict = self.reach(conjuncts, Some(property as u32));
+        for (property, conjuncts) in &program.liveness {
+            let verdict = self.reach(conjuncts, Some(*property));
             if verdict != Verdict::Holds {
                 return verdict;
             }

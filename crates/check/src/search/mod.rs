@@ -232,7 +232,7 @@ struct Event {
 /// What expanding a state amounts to.
 struct Expansion {
     transitions: u64,
-    /// Whether a rule leads to a different state.
+    /// Whether a rule leads to a different state; or fires at all, if that is enough to be no deadlock.
     moves: bool,
 }
 
@@ -349,6 +349,7 @@ impl<'a> Worker<'a> {
                 continue;
             }
             expansion.transitions += 1;
+            expansion.moves |= view.deadlock == Deadlock::Stuck;
             self.child.copy_from_slice(&self.parent);
             for &(slot, _) in &self.machine.log {
                 view.packing
@@ -370,7 +371,7 @@ impl<'a> Worker<'a> {
     fn deadlock(&mut self) -> Result<Option<bool>, Fault> {
         Ok(match self.view.deadlock {
             Deadlock::Off => None,
-            Deadlock::Stuttering => Some(false),
+            Deadlock::Stuttering | Deadlock::Stuck => Some(false),
             Deadlock::ExceptQuiescent => {
                 let quiescent = self.quiescent()?;
                 (!(quiescent && self.view.stop_at_deadlock)).then_some(quiescent)

@@ -146,42 +146,61 @@ impl Diagnostic {
     ///
     /// `file` is the name to show and `text` the text that was parsed.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        // A span that does not fit (another text was passed) is cut down rather than trusted.
-        let range = |span: Span| {
-            let start = boundary(text, span.start);
-            start..boundary(text, span.end).max(start)
-        };
-        let mark = |kind: AnnotationKind, span, label: &'_ str| {
-            let annotation = kind.span(range(span));
-            if label.is_empty() {
-                annotation
-            } else {
-                annotation.label(label.to_string())
-            }
-        };
-        let source = Snippet::source(text)
-            .path(file)
-            .annotation(mark(AnnotationKind::Primary, self.span, &self.label))
-            .annotations(self.notes.iter().filter_map(|(place, note)| {
-                place.map(|place| mark(AnnotationKind::Context, place, note))
-            }));
-        let help = self
-            .notes
-            .iter()
-            .filter(|(place, _)| place.is_none())
-            .map(|(_, note)| Level::HELP.message(note.as_str()));
-        let report = Level::ERROR
-            .primary_title(self.message.as_str())
-            .id(self.code.name())
-            .element(source)
-            .elements(help);
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
-        renderer.render(&[report]).to_string()
+        report(
+            (Level::ERROR, self.code.name()),
+            &self.message,
+            (self.span, &self.label),
+            &self.notes,
+            (file, text),
+            colour,
+        )
     }
+}
+
+/// A message about a place in a text, for a terminal: level and kind, message, `file:line:column`, the source line with
+/// a caret, and notes with a place in the text or without. `source` is the name to show and the text.
+pub fn report(
+    kind: (Level<'static>, &'static str),
+    message: &str,
+    (span, label): (Span, &str),
+    notes: &[(Option<Span>, String)],
+    source: (&str, &str),
+    colour: bool,
+) -> String {
+    let (file, text) = source;
+    // A span that does not fit (another text was passed) is cut down rather than trusted.
+    let range = |span: Span| {
+        let start = boundary(text, span.start);
+        start..boundary(text, span.end).max(start)
+    };
+    let mark = |kind: AnnotationKind, span, label: &'_ str| {
+        let annotation = kind.span(range(span));
+        if label.is_empty() {
+            annotation
+        } else {
+            annotation.label(label.to_string())
+        }
+    };
+    let source = Snippet::source(text)
+        .path(file)
+        .annotation(mark(AnnotationKind::Primary, span, label))
+        .annotations(notes.iter().filter_map(|(place, note)| {
+            place.map(|place| mark(AnnotationKind::Context, place, note))
+        }));
+    let help = notes
+        .iter()
+        .filter(|(place, _)| place.is_none())
+        .map(|(_, note)| Level::HELP.message(note.as_str()));
+    let (level, id) = kind;
+    let title = level.primary_title(message);
+    let title = if id.is_empty() { title } else { title.id(id) };
+    let report = title.element(source).elements(help);
+    let renderer = if colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    renderer.render(&[report]).to_string()
 }
 
 /// Line and column, both from 1, of a byte in a text. Columns count characters.
@@ -281,7 +300,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
 }
 
 /// ``did you mean `X`? `` and the names that exist, for a name that does not.
-pub(super) fn suggestion<'a>(
+pub fn suggestion<'a>(
     wrong: &str,
     kind: &str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -16,7 +16,8 @@ mod resolve;
 mod tests;
 
 use diagnostic::Sink;
-pub use diagnostic::{line_column, Code, Diagnostic};
+pub use annotate_snippets::Level;
+pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
 
 /// A range of bytes in the text, `start .. end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -29,7 +30,7 @@ pub struct Span {
 
 impl Span {
     /// From the start of this span to the end of another.
-    fn to(self, last: Span) -> Span {
+    pub fn to(self, last: Span) -> Span {
         Span {
             start: self.start,
             end: last.end.max(self.start),

@@ -1,0 +1,118 @@
+//! Diagnostics: what is wrong with a text, where, and what to do about it.
+
+use cohkit_protocol::text::{report, Level, Span};
+use rustc_hash::FxHashSet;
+
+/// One error or warning about a Murphi text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnostic {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Written beside the caret; may be empty.
+    pub label: String,
+    /// What helps: another place in the text with what is to be seen there, or general advice.
+    pub notes: Vec<(Option<Span>, String)>,
+    /// Whether the text can be used all the same.
+    pub warning: bool,
+}
+
+impl Diagnostic {
+    /// The largest number of errors given for one text.
+    pub const MOST: usize = 50;
+
+    /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
+    ///
+    /// `file` is the name to show and `text` the text that was read.
+    pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
+        let level = match self.warning {
+            true => Level::WARNING,
+            false => Level::ERROR,
+        };
+        report(
+            (level, ""),
+            &self.message,
+            (self.span, &self.label),
+            &self.notes,
+            (file, text),
+            colour,
+        )
+    }
+
+    pub(super) fn label(&mut self, label: impl Into<String>) -> &mut Self {
+        self.label = label.into();
+        self
+    }
+    /// Adds advice.
+    pub(super) fn note(&mut self, note: impl Into<String>) -> &mut Self {
+        self.notes.push((None, note.into()));
+        self
+    }
+    /// Points to another place.
+    pub(super) fn see(&mut self, place: Span, note: impl Into<String>) -> &mut Self {
+        self.notes.push((Some(place), note.into()));
+        self
+    }
+}
+
+/// Collects diagnostics: no two at one place, and not too many.
+#[derive(Default)]
+pub(super) struct Sink {
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    seen: FxHashSet<Span>,
+    more: usize,
+    /// What is not kept; so that it can be spoken of all the same.
+    spare: Option<Diagnostic>,
+}
+
+impl Sink {
+    /// An error; only the first at a place is kept.
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        let error = diagnostic(span, message, false);
+        let first = self.seen.insert(span);
+        if !first || self.errors.len() >= Diagnostic::MOST {
+            self.more += first as usize;
+            return self.spare.insert(error);
+        }
+        self.errors.push(error);
+        let last = self.errors.len() - 1;
+        &mut self.errors[last]
+    }
+
+    /// Something that is probably not meant.
+    pub fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        let warning = diagnostic(span, message, true);
+        if self.warnings.len() >= Diagnostic::MOST || self.warnings.iter().any(|w| w.span == span) {
+            return self.spare.insert(warning);
+        }
+        self.warnings.push(warning);
+        let last = self.warnings.len() - 1;
+        &mut self.warnings[last]
+    }
+
+    pub fn failed(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    /// Errors and warnings in the order of their places.
+    pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        self.errors.sort_by_key(|d| d.span);
+        self.warnings.sort_by_key(|d| d.span);
+        if let (Some(last), true) = (self.errors.last_mut(), self.more > 0) {
+            last.note(format!("{} more errors are not shown", self.more));
+        }
+        (self.errors, self.warnings)
+    }
+}
+
+fn diagnostic(span: Span, message: impl Into<String>, warning: bool) -> Diagnostic {
+    Diagnostic {
+        message: message.into(),
+        span,
+        label: String::new(),
+        notes: Vec::new(),
+        warning,
+    }
+}

@@ -1,0 +1,291 @@
+//! Tokens.
+
+use super::diagnostic::Sink;
+use super::Dialect;
+use cohkit_protocol::text::Span;
+use logos::Logos;
+
+/// What a token is; its words are in the text at its span.
+#[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
+#[logos(skip r"[ \t\r\n\f\u{b}\u{feff}]+")]
+#[logos(skip(r"--[^\n]*", allow_greedy = true))]
+#[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
+pub(super) enum Token {
+    #[regex("[A-Za-z][A-Za-z0-9_]*")]
+    Word,
+    /// A word that means something, at least in some places.
+    Key(Key),
+    #[regex("[0-9]+")]
+    #[regex("0[xX][0-9a-fA-F]+")]
+    Number,
+    #[regex(r"[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")]
+    Real,
+    #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
+    #[regex(r#"“([^”\\\n]|\\[^\n])*”"#)]
+    Title,
+    #[token(";")]
+    Semicolon,
+    #[token(",")]
+    Comma,
+    #[token(":")]
+    Colon,
+    #[token(".")]
+    Dot,
+    #[token("..")]
+    To,
+    #[token("(")]
+    Open,
+    #[token(")")]
+    Close,
+    #[token("[")]
+    OpenBracket,
+    #[token("]")]
+    CloseBracket,
+    #[token("{")]
+    OpenBrace,
+    #[token("}")]
+    CloseBrace,
+    #[token(":=")]
+    #[token("≔")]
+    Becomes,
+    #[token("==>")]
+    Fires,
+    #[token("->")]
+    #[token("→")]
+    #[token("⇒")]
+    Implies,
+    #[token("?")]
+    Question,
+    #[token("||")]
+    #[token("∨")]
+    OrOr,
+    #[token("&&")]
+    #[token("∧")]
+    AndAnd,
+    #[token("|")]
+    Or,
+    #[token("&")]
+    And,
+    #[token("^")]
+    Xor,
+    #[token("!")]
+    #[token("¬")]
+    Not,
+    #[token("=")]
+    Is,
+    #[token("==")]
+    IsIs,
+    #[token("!=")]
+    #[token("≠")]
+    IsNot,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    #[token("≤")]
+    LessOrEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    #[token("≥")]
+    GreaterOrEqual,
+    #[token("<<")]
+    ShiftLeft,
+    #[token(">>")]
+    ShiftRight,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    #[token("−")]
+    Minus,
+    #[token("*")]
+    #[token("×")]
+    Times,
+    #[token("/")]
+    #[token("÷")]
+    #[token("∕")]
+    Over,
+    #[token("%")]
+    Rest,
+    #[token("~")]
+    Tilde,
+    #[token("∀")]
+    ForAll,
+    #[token("∃")]
+    ThereIs,
+    /// After the last token; the parser can always look at one.
+    End,
+}
+
+macro_rules! keys {
+    ($($key:ident $word:literal $reserved:literal,)*) => {
+        /// The words of the language, in any case.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum Key { $($key,)* }
+
+        impl Key {
+            fn of(word: &str) -> Option<Key> {
+                match word { $($word => Some(Key::$key),)* _ => None }
+            }
+            /// As it is written.
+            pub fn word(self) -> &'static str {
+                match self { $(Key::$key => $word,)* }
+            }
+            /// Whether it can be no name. The others are kept by one dialect alone.
+            pub fn reserved(self) -> bool {
+                match self { $(Key::$key => $reserved,)* }
+            }
+        }
+    };
+}
+keys! {
+    Alias "alias" true, Array "array" true, Assert "assert" true, Assume "assume" false, Begin "begin" true,
+    Boolean "boolean" true, By "by" true, Case "case" true, Choose "choose" false, Clear "clear" true,
+    Const "const" true, Cover "cover" false, Do "do" true, Else "else" true, Elsif "elsif" true, End "end" true,
+    EndAlias "endalias" true, EndChoose "endchoose" false, EndExists "endexists" true, EndFor "endfor" true,
+    EndForall "endforall" true, EndFunction "endfunction" true, EndIf "endif" true,
+    EndProcedure "endprocedure" true, EndRecord "endrecord" true, EndRule "endrule" true,
+    EndRuleset "endruleset" true, EndStartstate "endstartstate" true, EndSwitch "endswitch" true,
+    EndWhile "endwhile" true, Enum "enum" true, Error "error" true, Exists "exists" true,
+    ExternFun "externfun" false, ExternProc "externproc" false, False "false" true, For "for" true,
+    Forall "forall" true, Function "function" true, If "if" true, Invariant "invariant" true,
+    IsMember "ismember" true, IsUndefined "isundefined" true, Liveness "liveness" false,
+    Multiset "multiset" false, MultisetAdd "multisetadd" false, MultisetCount "multisetcount" false,
+    MultisetRemove "multisetremove" false, MultisetRemovePred "multisetremovepred" false, Of "of" true,
+    Pctl "pctl" false, Procedure "procedure" true, Put "put" true, Real "real" true, Record "record" true,
+    Return "return" true, Rule "rule" true, Ruleset "ruleset" true, Scalarset "scalarset" true,
+    Startstate "startstate" true, Switch "switch" true, Then "then" true, ToWord "to" true, True "true" true,
+    Type "type" true, Undefine "undefine" true, Union "union" true, Var "var" true, While "while" true,
+}
+
+/// Words that CMurphi keeps beside those that are keys.
+pub(super) const KEPT_BY_CMURPHI: &str = "undefined in interleaved program traceuntil until pctl_next log log10 exp \
+    sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
+
+/// Cuts a text into tokens; the last is [`Token::End`].
+pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, Span)> {
+    let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
+    let mut bad: Option<Span> = None;
+    let mut lexer = Token::lexer(text);
+    while let Some(token) = lexer.next() {
+        let range = lexer.span();
+        let span = Span {
+            start: range.start as u32,
+            end: range.end as u32,
+        };
+        let Ok(mut token) = token else {
+            // Neighbouring bad characters make one diagnostic.
+            match &mut bad {
+                Some(before) if before.end == span.start => before.end = span.end,
+                _ => bad_characters(text, bad.replace(span), sink),
+            }
+            continue;
+        };
+        let word = lexer.slice();
+        match token {
+            Token::Word => {
+                let key = match word.len() <= 18 {
+                    true => Key::of(&word.to_ascii_lowercase()),
+                    false => None,
+                };
+                token = key.map_or(token, Token::Key);
+                if word.len() > LONGEST_NAME {
+                    sink.error(span, format!("a name of {} characters", word.len()))
+                        .label(format!("names have at most {LONGEST_NAME} characters"));
+                }
+            }
+            Token::Real => {
+                sink.error(span, "real numbers are not supported");
+                token = Token::Number;
+            }
+            Token::Title if dialect == Dialect::CMurphi && word.contains("\\\"") => {
+                sink.error(span, "CMurphi has no `\\\"` in a string");
+            }
+            _ if !word.is_ascii() && dialect == Dialect::CMurphi => {
+                sink.error(span, format!("CMurphi has no `{word}`"));
+            }
+            _ => {}
+        }
+        tokens.push((token, span));
+    }
+    bad_characters(text, bad, sink);
+    let end = text.len() as u32;
+    tokens.push((Token::End, Span { start: end, end }));
+    tokens
+}
+
+/// The longest name, in bytes; that of CMurphi.
+const LONGEST_NAME: usize = 256;
+
+fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
+    let Some(span) = span else { return };
+    let found = &text[span.start as usize..span.end as usize];
+    if found.starts_with(['"', '“']) {
+        sink.error(span, "a string without its closing `\"`")
+            .label("opens here")
+            .note("a string ends on the line it begins on");
+    } else if found.starts_with("/*") || text[span.start as usize..].starts_with("/*") {
+        sink.error(span, "a comment without its closing `*/`")
+            .label("opens here");
+    } else if found.starts_with('_') {
+        sink.error(span, "a name begins with a letter")
+            .label("not with `_`");
+    } else {
+        let shown: String = found.chars().take(8).collect();
+        sink.error(span, format!("`{shown}` has no meaning here"))
+            .label("not part of the language");
+    }
+}
+
+/// Refuses what is no text at all, with one message.
+pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
+    let strange = |character: char| {
+        (character.is_control() && !"\n\t\r\u{b}\u{c}".contains(character))
+            || character == '\u{fffd}'
+    };
+    if text.len() > super::LONGEST_TEXT {
+        let span = Span::default();
+        sink.error(span, format!("the text has {} bytes", text.len()))
+            .note(format!(
+                "a model has at most {} bytes; is this the right file?",
+                super::LONGEST_TEXT
+            ));
+        return false;
+    }
+    match text.char_indices().find(|&(_, c)| strange(c)) {
+        None => true,
+        Some((at, character)) => {
+            let span = Span {
+                start: at as u32,
+                end: (at + character.len_utf8()) as u32,
+            };
+            sink.error(span, "this is not a text")
+                .label(format!("the character U+{:04X}", character as u32));
+            false
+        }
+    }
+}
+
+/// The words of a string.
+pub(super) fn title(text: &str) -> String {
+    let inner = text
+        .trim_start_matches(['"', '“'])
+        .strip_suffix(['"', '”'])
+        .unwrap_or(text);
+    let mut words = String::new();
+    let mut characters = inner.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.clone().next()) {
+            ('\\', Some('n' | 't')) => {
+                characters.next();
+                words.push(' ');
+            }
+            ('\\', Some(next)) => {
+                characters.next();
+                words.push(next);
+            }
+            _ => words.push(c),
+        }
+    }
+    words
+}
+

@@ -1,0 +1,354 @@
+//! Expressions and quantifiers.
+//!
+//! The levels, those that bind least first: `?:`, `->`, `||`, `&&`, `|`, `^`, `&`, `!`, comparisons, shifts,
+//! sums, products, signs, `~`. Both dialects fit in: one has only some of them, in this order.
+
+use super::*;
+
+impl<'t> Parser<'t, '_> {
+    pub(super) fn expr(&mut self) -> Parsed<Expr<'t>> {
+        self.nested(Self::conditional)
+    }
+
+    fn make(&mut self, span: Span, kind: ExprKind<'t>, parts: &[u32]) -> Parsed<Expr<'t>> {
+        let depth = 1 + parts.iter().copied().max().unwrap_or(0);
+        if depth > DEEPEST {
+            self.sink
+                .error(span, "this expression has too many parts")
+                .label(format!("nested more than {DEEPEST} deep"));
+            return Err(Reported);
+        }
+        Ok(Expr { span, kind, depth })
+    }
+
+    fn binary(
+        &mut self,
+        op: Binary,
+        sign: Span,
+        a: Expr<'t>,
+        b: Expr<'t>,
+    ) -> Parsed<Expr<'t>> {
+        let (span, parts) = (a.span.to(b.span), [a.depth, b.depth]);
+        let kind = ExprKind::Binary(op, sign, Box::new(a), Box::new(b));
+        self.make(span, kind, &parts)
+    }
+
+    fn conditional(&mut self) -> Parsed<Expr<'t>> {
+        let condition = self.implication()?;
+        if !self.take(Token::Question) {
+            return Ok(condition);
+        }
+        let yes = self.expr()?;
+        self.expect(Token::Colon, "`:`")?;
+        let no = self.expr()?;
+        let span = condition.span.to(no.span);
+        let parts = [condition.depth, yes.depth, no.depth];
+        let kind = ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no));
+        self.make(span, kind, &parts)
+    }
+
+    fn implication(&mut self) -> Parsed<Expr<'t>> {
+        let a = self.left(0)?;
+        if !self.is(Token::Implies) {
+            return Ok(a);
+        }
+        let sign = self.next().1;
+        let b = self.nested(Self::implication)?;
+        self.binary(Binary::Implies, sign, a, b)
+    }
+
+    /// Operators that associate to the left, from a level on.
+    fn left(&mut self, level: usize) -> Parsed<Expr<'t>> {
+        type Level = &'static [(Token, Binary)];
+        const LEVELS: [Level; 5] = [
+            &[(Token::OrOr, Binary::OrElse)],
+            &[(Token::AndAnd, Binary::AndAlso)],
+            &[(Token::Or, Binary::Or)],
+            &[(Token::Xor, Binary::Xor)],
+            &[(Token::And, Binary::And)],
+        ];
+        let Some(&operators) = LEVELS.get(level) else {
+            return self.negation();
+        };
+        let mut a = self.left(level + 1)?;
+        while let Some(&(_, op)) = operators.iter().find(|o| self.is(o.0)) {
+            let sign = self.next().1;
+            if matches!(op, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
+                let word = self.words(sign);
+                self.only(Dialect::Rumur, sign, &format!("`{word}`"));
+            }
+            let b = self.left(level + 1)?;
+            a = self.binary(op, sign, a, b)?;
+        }
+        Ok(a)
+    }
+
+    fn negation(&mut self) -> Parsed<Expr<'t>> {
+        if !self.is(Token::Not) {
+            return self.comparison();
+        }
+        let start = self.next().1;
+        let e = self.nested(Self::negation)?;
+        let (span, parts) = (start.to(e.span), [e.depth]);
+        self.make(span, ExprKind::Unary(Unary::Not, Box::new(e)), &parts)
+    }
+
+    fn compares(&self) -> Option<Binary> {
+        Some(match self.token() {
+            Token::Is | Token::IsIs => Binary::Equal,
+            Token::IsNot => Binary::NotEqual,
+            Token::Less => Binary::Less,
+            Token::LessOrEqual => Binary::LessOrEqual,
+            Token::Greater => Binary::Greater,
+            Token::GreaterOrEqual => Binary::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
+    fn comparison(&mut self) -> Parsed<Expr<'t>> {
+        let a = self.shifts()?;
+        let Some(op) = self.compares() else {
+            return Ok(a);
+        };
+        let (token, sign) = self.next();
+        if token == Token::IsIs {
+            self.only(Dialect::Rumur, sign, "`==`");
+        }
+        let b = self.shifts()?;
+        let result = self.binary(op, sign, a, b)?;
+        if self.compares().is_some() {
+            let span = self.span();
+            self.sink
+                .error(span, "comparisons do not follow each other")
+                .label("put parentheses around one of them");
+            return Err(Reported);
+        }
+        Ok(result)
+    }
+
+    fn shifts(&mut self) -> Parsed<Expr<'t>> {
+        let mut a = self.sum()?;
+        loop {
+            let op = match self.token() {
+                Token::ShiftLeft => Binary::ShiftLeft,
+                Token::ShiftRight => Binary::ShiftRight,
+                _ => return Ok(a),
+            };
+            let sign = self.next().1;
+            self.only(Dialect::Rumur, sign, "shifts");
+            let b = self.sum()?;
+            a = self.binary(op, sign, a, b)?;
+        }
+    }
+
+    pub(super) fn sum(&mut self) -> Parsed<Expr<'t>> {
+        let mut a = self.product()?;
+        loop {
+            let op = match self.token() {
+                Token::Plus => Binary::Add,
+                Token::Minus => Binary::Subtract,
+                _ => return Ok(a),
+            };
+            let sign = self.next().1;
+            let b = self.product()?;
+            a = self.binary(op, sign, a, b)?;
+        }
+    }
+
+    fn product(&mut self) -> Parsed<Expr<'t>> {
+        let mut a = self.unary()?;
+        loop {
+            let op = match self.token() {
+                Token::Times => Binary::Multiply,
+                Token::Over => Binary::Divide,
+                Token::Rest => Binary::Remainder,
+                _ => return Ok(a),
+            };
+            let sign = self.next().1;
+            let b = self.unary()?;
+            a = self.binary(op, sign, a, b)?;
+        }
+    }
+
+    fn unary(&mut self) -> Parsed<Expr<'t>> {
+        let (op, start) = match self.token() {
+            Token::Plus => (Unary::Plus, self.span()),
+            Token::Minus => (Unary::Minus, self.span()),
+            Token::Tilde => (Unary::Complement, self.span()),
+            // It binds less, but can stand nowhere else: `x = !y`.
+            Token::Not => return self.nested(Self::negation),
+            _ => return self.postfix(),
+        };
+        self.next();
+        if op == Unary::Complement {
+            self.only(Dialect::Rumur, start, "`~`");
+        }
+        let e = self.nested(Self::unary)?;
+        let (span, parts) = (start.to(e.span), [e.depth]);
+        self.make(span, ExprKind::Unary(op, Box::new(e)), &parts)
+    }
+
+    /// A designator or another operand.
+    pub(super) fn postfix(&mut self) -> Parsed<Expr<'t>> {
+        let mut e = self.operand()?;
+        loop {
+            match self.token() {
+                Token::Dot => {
+                    self.next();
+                    let name = self.name("a field's name")?;
+                    let (span, parts) = (e.span.to(name.span), [e.depth]);
+                    e = self.make(span, ExprKind::Field(Box::new(e), name), &parts)?;
+                }
+                Token::OpenBracket => {
+                    self.next();
+                    let index = self.expr()?;
+                    let end = self.expect(Token::CloseBracket, "`]`")?;
+                    let (span, parts) = (e.span.to(end), [e.depth, index.depth]);
+                    let kind = ExprKind::Index(Box::new(e), Box::new(index));
+                    e = self.make(span, kind, &parts)?;
+                }
+                _ => return Ok(e),
+            }
+        }
+    }
+
+    fn operand(&mut self) -> Parsed<Expr<'t>> {
+        let start = self.span();
+        match self.token() {
+            Token::Number => {
+                self.next();
+                self.make(start, ExprKind::Number, &[])
+            }
+            Token::Key(key @ (Key::True | Key::False)) => {
+                self.next();
+                self.make(start, ExprKind::Bool(key == Key::True), &[])
+            }
+            Token::Open => {
+                self.next();
+                let mut e = self.expr()?;
+                let end = self.expect(Token::Close, "`)`")?;
+                e.span = start.to(end);
+                Ok(e)
+            }
+            Token::Key(Key::Forall) | Token::ForAll => self.quantified(true),
+            Token::Key(Key::Exists) | Token::ThereIs => self.quantified(false),
+            Token::Key(Key::IsUndefined) => {
+                self.next();
+                self.expect(Token::Open, "`(`")?;
+                let e = self.expr()?;
+                let end = self.expect(Token::Close, "`)`")?;
+                let parts = [e.depth];
+                self.make(start.to(end), ExprKind::IsUndefined(Box::new(e)), &parts)
+            }
+            Token::Key(Key::IsMember) => {
+                self.next();
+                self.expect(Token::Open, "`(`")?;
+                let e = self.expr()?;
+                self.expect(Token::Comma, "`,`")?;
+                let ty = self.type_expr()?;
+                let end = self.expect(Token::Close, "`)`")?;
+                let parts = [e.depth];
+                self.make(start.to(end), ExprKind::IsMember(Box::new(e), ty), &parts)
+            }
+            Token::Key(Key::MultisetCount) if self.ahead(1) == Token::Open => {
+                self.only(Dialect::CMurphi, start, "`multisetcount`");
+                self.next();
+                self.next();
+                let name = self.name("a name for a slot")?;
+                self.expect(Token::Colon, "`:`")?;
+                let multiset = self.expr()?;
+                self.expect(Token::Comma, "`,`")?;
+                let claim = self.expr()?;
+                let end = self.expect(Token::Close, "`)`")?;
+                let parts = [multiset.depth, claim.depth];
+                let kind = ExprKind::Count(name, Box::new(multiset), Box::new(claim));
+                self.make(start.to(end), kind, &parts)
+            }
+            _ if self.is_name(0) => {
+                let name = self.name("a value")?;
+                if !self.is(Token::Open) {
+                    return self.make(start, ExprKind::Name(name), &[]);
+                }
+                let (arguments, end) = self.arguments()?;
+                let parts: Vec<u32> = arguments.iter().map(|a| a.depth).collect();
+                self.make(start.to(end), ExprKind::Call(name, arguments), &parts)
+            }
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    pub(super) fn arguments(&mut self) -> Parsed<(Vec<Expr<'t>>, Span)> {
+        self.expect(Token::Open, "`(`")?;
+        let mut arguments = Vec::new();
+        while !self.is(Token::Close) {
+            arguments.push(self.expr()?);
+            if !self.take(Token::Comma) {
+                break;
+            }
+        }
+        let end = self.expect(Token::Close, "`)`")?;
+        Ok((arguments, end))
+    }
+
+    fn quantified(&mut self, all: bool) -> Parsed<Expr<'t>> {
+        let start = self.next().1;
+        let quantifiers = self.quantifiers()?;
+        if quantifiers.len() > 1 {
+            self.only(Dialect::CMurphi, start, "several names in one quantifier");
+        }
+        self.do_or_colon()?;
+        let e = self.expr()?;
+        let key = match all {
+            true => Key::EndForall,
+            false => Key::EndExists,
+        };
+        self.end(&[key])?;
+        let parts = [e.depth + quantifiers.len() as u32];
+        let kind = ExprKind::Quantified(all, quantifiers, Box::new(e));
+        let span = start.to(self.before());
+        self.make(span, kind, &parts)
+    }
+
+    /// `do`, for which CMurphi also takes a colon.
+    pub(super) fn do_or_colon(&mut self) -> Parsed<()> {
+        if self.is(Token::Colon) {
+            let span = self.next().1;
+            self.only(Dialect::CMurphi, span, "`:` for `do`");
+            return Ok(());
+        }
+        self.do_word()
+    }
+
+    pub(super) fn quantifiers(&mut self) -> Parsed<Vec<Quantifier<'t>>> {
+        let mut quantifiers = Vec::new();
+        loop {
+            let name = self.name("a name")?;
+            let domain = match self.take(Token::Becomes) {
+                true => {
+                    let from = self.expr()?;
+                    self.expect_key(Key::ToWord)?;
+                    let to = self.expr()?;
+                    let by = match self.take_key(Key::By) {
+                        true => Some(Box::new(self.expr()?)),
+                        false => None,
+                    };
+                    Domain::Steps(Box::new(from), Box::new(to), by)
+                }
+                false => {
+                    self.expect(Token::Colon, "`:` or `:=`")?;
+                    Domain::Type(self.type_expr()?)
+                }
+            };
+            quantifiers.push(Quantifier { name, domain });
+            let more = self.take(Token::Semicolon) || self.take(Token::Comma);
+            if !more || !self.is_name(0) {
+                return Ok(quantifiers);
+            }
+        }
+    }
+
+    /// What a number says; nothing if it is too large.
+    pub(super) fn number(&mut self, span: Span) -> Option<i64> {
+        super::super::number(self.words(span), self.dialect)
+    }
+}

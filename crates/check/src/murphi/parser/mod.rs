@@ -1,0 +1,686 @@
+//! From tokens to a tree, by recursive descent: the file, declarations, types and rules.
+//!
+//! After an error the parser goes on behind the next `;` or with the next rule, so that all errors of a file are found.
+
+mod expression;
+mod statement;
+
+use super::ast::*;
+use super::diagnostic::Sink;
+use super::lexer::{title, Key, Token};
+use super::Dialect;
+use cohkit_protocol::text::Span;
+use std::rc::Rc;
+
+/// The error has been reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported;
+
+type Parsed<T> = Result<T, Reported>;
+
+/// Nesting deeper than this is refused.
+const DEEPEST: u32 = 300;
+
+pub(super) struct Parser<'t, 's> {
+    text: &'t str,
+    tokens: &'s [(Token, Span)],
+    at: usize,
+    dialect: Dialect,
+    sink: &'s mut Sink,
+    depth: u32,
+}
+
+impl<'t, 's> Parser<'t, 's> {
+    pub fn new(
+        text: &'t str,
+        tokens: &'s [(Token, Span)],
+        dialect: Dialect,
+        sink: &'s mut Sink,
+    ) -> Self {
+        Parser {
+            text,
+            tokens,
+            at: 0,
+            dialect,
+            sink,
+            depth: 0,
+        }
+    }
+
+    fn token(&self) -> Token {
+        self.tokens[self.at].0
+    }
+
+    fn ahead(&self, by: usize) -> Token {
+        let last = self.tokens.len() - 1;
+        self.tokens[(self.at + by).min(last)].0
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+
+    /// The place of the token before.
+    fn before(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].1
+    }
+
+    fn next(&mut self) -> (Token, Span) {
+        let token = self.tokens[self.at];
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn words(&self, span: Span) -> &'t str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    fn is(&self, token: Token) -> bool {
+        self.token() == token
+    }
+
+    fn is_key(&self, key: Key) -> bool {
+        self.token() == Token::Key(key)
+    }
+
+    fn take(&mut self, token: Token) -> bool {
+        let found = self.is(token);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn take_key(&mut self, key: Key) -> bool {
+        self.take(Token::Key(key))
+    }
+
+    /// Reports that something else stands here than what is wanted.
+    fn expected(&mut self, what: &str) -> Reported {
+        let span = self.span();
+        match self.token() {
+            Token::End => self.sink.error(span, format!("the text ends where {what} is expected")),
+            _ => {
+                let found = self.words(span);
+                let found: String = found.chars().take(40).collect();
+                self.sink
+                    .error(span, format!("`{found}` stands where {what} is expected"))
+            }
+        }
+        .label(format!("expected {what}"));
+        Reported
+    }
+
+    fn expect(&mut self, token: Token, what: &str) -> Parsed<Span> {
+        match self.is(token) {
+            true => Ok(self.next().1),
+            false => Err(self.expected(what)),
+        }
+    }
+
+    fn expect_key(&mut self, key: Key) -> Parsed<Span> {
+        self.expect(Token::Key(key), &format!("`{}`", key.word()))
+    }
+
+    /// Says that only one dialect has something, if the other is asked for.
+    fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
+        let (other, name) = match dialect {
+            Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
+            _ => (Dialect::CMurphi, "CMurphi"),
+        };
+        if self.dialect == other {
+            self.sink.error(span, format!("{name} has no {what}"));
+        }
+    }
+
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEEPEST {
+            let span = self.span();
+            self.sink
+                .error(span, "this is nested too deeply")
+                .label(format!("at most {DEEPEST} levels"));
+            return Err(Reported);
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Whether a name stands `by` tokens ahead.
+    fn is_name(&self, by: usize) -> bool {
+        match self.ahead(by) {
+            Token::Word => true,
+            Token::Key(key) => !key.reserved(),
+            _ => false,
+        }
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<Name<'t>> {
+        if !self.is_name(0) {
+            if let Token::Key(key) = self.token() {
+                let span = self.span();
+                self.sink
+                    .error(span, format!("`{}` stands where {what} is expected", self.words(span)))
+                    .label(format!("`{}` is a word of the language", key.word()));
+                return Err(Reported);
+            }
+            return Err(self.expected(what));
+        }
+        let (token, span) = self.next();
+        let text = self.words(span);
+        if let Token::Key(key) = token {
+            let keeper = match key {
+                Key::Assume | Key::Cover | Key::Liveness => Dialect::Rumur,
+                _ => Dialect::CMurphi,
+            };
+            if self.dialect == keeper {
+                self.sink.error(
+                    span,
+                    format!("`{text}` stands where {what} is expected; it is a word of this dialect"),
+                );
+            }
+        } else if self.dialect == Dialect::CMurphi {
+            let kept = super::lexer::KEPT_BY_CMURPHI.split_whitespace();
+            if kept.into_iter().any(|w| w.eq_ignore_ascii_case(text))
+                && !text.eq_ignore_ascii_case("undefined")
+            {
+                self.sink
+                    .error(span, format!("`{text}` is a word that CMurphi keeps for itself"));
+            }
+        }
+        Ok(Name { text, span })
+    }
+
+    /// Names with commas between.
+    fn names(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
+        let mut names = vec![self.name(what)?];
+        while self.take(Token::Comma) {
+            if !self.is_name(0) {
+                let span = self.before();
+                self.only(Dialect::Rumur, span, "comma behind the last name");
+                break;
+            }
+            names.push(self.name(what)?);
+        }
+        Ok(names)
+    }
+
+    /// Semicolons between declarations, functions or rules. Rumur needs none of them.
+    fn semicolons(&mut self, needed: bool) {
+        let span = self.span();
+        let mut count = 0;
+        while self.take(Token::Semicolon) {
+            count += 1;
+        }
+        if self.dialect == Dialect::CMurphi && count == 0 && needed {
+            self.sink.error(span, "CMurphi needs a `;` here");
+        }
+        if count > 1 {
+            let span = self.before();
+            self.only(Dialect::Rumur, span, "second `;` here");
+        }
+    }
+
+    /// The end of a block.
+    fn end(&mut self, keys: &[Key]) -> Parsed<()> {
+        if let Token::Key(key) = self.token() {
+            if key == Key::End || keys.contains(&key) {
+                self.next();
+                return Ok(());
+            }
+        }
+        let own = keys.first().map_or("end", |key| key.word());
+        Err(self.expected(&format!("`end` or `{own}`")))
+    }
+
+    pub fn file(&mut self) -> Vec<Item<'t>> {
+        let mut items = Vec::new();
+        // What has come so far, in CMurphi's order.
+        let mut section = 0;
+        self.skip_semicolons();
+        while !self.is(Token::End) {
+            let (start, at) = (self.span(), self.at);
+            let result = self.item(&mut items);
+            let this = match items.last() {
+                Some(Item::Decl(_)) | None => 0,
+                Some(Item::Function(_)) => 1,
+                Some(Item::Rule(_)) => 2,
+            };
+            if result.is_err() {
+                self.recover(at);
+            } else if this < section && self.dialect == Dialect::CMurphi {
+                let what = ["declarations", "functions", "rules"];
+                self.sink
+                    .error(start, format!("{} behind {}", what[this], what[section]))
+                    .note("in CMurphi all declarations stand before all functions, and these before all rules");
+            }
+            section = section.max(this);
+        }
+        items
+    }
+
+    fn skip_semicolons(&mut self) {
+        while self.take(Token::Semicolon) {}
+    }
+
+    /// Goes on with what begins a declaration, a function or a rule.
+    fn recover(&mut self, began: usize) {
+        self.depth = 0;
+        if self.at == began {
+            self.next();
+        }
+        loop {
+            match self.token() {
+                Token::End => return,
+                Token::Key(
+                    Key::Rule | Key::Ruleset | Key::Startstate | Key::Invariant | Key::Function
+                    | Key::Procedure | Key::Const | Key::Type | Key::Var,
+                ) => return,
+                _ => self.next(),
+            };
+        }
+    }
+
+    fn item(&mut self, items: &mut Vec<Item<'t>>) -> Parsed<()> {
+        match self.token() {
+            Token::Key(Key::Const | Key::Type | Key::Var) => {
+                let mut decls = Vec::new();
+                let result = self.section(&mut decls);
+                items.extend(decls.into_iter().map(Item::Decl));
+                result
+            }
+            Token::Key(Key::Function | Key::Procedure) => {
+                let function = self.function()?;
+                items.push(Item::Function(function));
+                self.semicolons(true);
+                Ok(())
+            }
+            Token::Key(Key::ExternFun | Key::ExternProc) => {
+                let span = self.span();
+                self.sink
+                    .error(span, "functions in C++ are not supported")
+                    .label("declared here");
+                Err(Reported)
+            }
+            Token::Key(Key::Pctl) => {
+                let span = self.span();
+                self.sink.error(span, "probabilistic properties are not supported");
+                Err(Reported)
+            }
+            _ => {
+                let rule = self.rule()?;
+                items.push(Item::Rule(rule));
+                let last = self.is(Token::End);
+                self.semicolons(!last);
+                Ok(())
+            }
+        }
+    }
+
+    /// Declarations that may stand in front of a body.
+    fn locals(&mut self) -> Parsed<Vec<Decl<'t>>> {
+        let mut decls = Vec::new();
+        while let Token::Key(Key::Const | Key::Type | Key::Var) = self.token() {
+            self.section(&mut decls)?;
+        }
+        Ok(decls)
+    }
+
+    /// `const`, `type` or `var`, and what follows it.
+    fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> Parsed<()> {
+        let (word, _) = self.next();
+        while self.is_name(0) && matches!(self.ahead(1), Token::Colon | Token::Comma) {
+            decls.push(match word {
+                Token::Key(Key::Const) => {
+                    let name = self.name("a constant's name")?;
+                    self.expect(Token::Colon, "`:`")?;
+                    Decl::Const(name, self.expr()?)
+                }
+                Token::Key(Key::Type) => {
+                    let name = self.name("a type's name")?;
+                    self.expect(Token::Colon, "`:`")?;
+                    Decl::Type(name, self.type_expr()?)
+                }
+                _ => {
+                    let names = self.names("a variable's name")?;
+                    self.expect(Token::Colon, "`:`")?;
+                    Decl::Var(names, self.type_expr()?)
+                }
+            });
+            self.semicolons(true);
+        }
+        Ok(())
+    }
+
+    fn type_expr(&mut self) -> Parsed<TypeExpr<'t>> {
+        self.nested(Self::type_expr_here)
+    }
+
+    fn type_expr_here(&mut self) -> Parsed<TypeExpr<'t>> {
+        let start = self.span();
+        let kind = match self.token() {
+            Token::Key(Key::Boolean) => {
+                self.next();
+                TypeKind::Boolean
+            }
+            Token::Key(Key::Real) => {
+                self.sink.error(start, "real numbers are not supported");
+                self.next();
+                if self.take(Token::Open) {
+                    while !matches!(self.token(), Token::Close | Token::Semicolon | Token::End) {
+                        self.next();
+                    }
+                    self.take(Token::Close);
+                }
+                TypeKind::Wrong
+            }
+            Token::Key(Key::Enum) => {
+                self.next();
+                self.expect(Token::OpenBrace, "`{`")?;
+                let names = self.names("a value's name")?;
+                self.expect(Token::CloseBrace, "`}`")?;
+                TypeKind::Enum(names)
+            }
+            Token::Key(Key::Scalarset) => {
+                self.next();
+                self.expect(Token::Open, "`(`")?;
+                let size = self.expr()?;
+                self.expect(Token::Close, "`)`")?;
+                TypeKind::Scalarset(Box::new(size))
+            }
+            Token::Key(Key::Union) => {
+                self.next();
+                self.expect(Token::OpenBrace, "`{`")?;
+                let mut members = vec![self.type_expr()?];
+                while self.take(Token::Comma) && !self.is(Token::CloseBrace) {
+                    members.push(self.type_expr()?);
+                }
+                let end = self.expect(Token::CloseBrace, "`}`")?;
+                self.only(Dialect::CMurphi, start.to(end), "unions that can be checked");
+                TypeKind::Union(members)
+            }
+            Token::Key(Key::Array) => {
+                self.next();
+                self.expect(Token::OpenBracket, "`[`")?;
+                let index = self.type_expr()?;
+                self.expect(Token::CloseBracket, "`]`")?;
+                self.expect_key(Key::Of)?;
+                TypeKind::Array(Box::new(index), Box::new(self.type_expr()?))
+            }
+            Token::Key(Key::Multiset) if self.ahead(1) == Token::OpenBracket => {
+                self.next();
+                self.next();
+                let capacity = self.expr()?;
+                self.expect(Token::CloseBracket, "`]`")?;
+                self.expect_key(Key::Of)?;
+                self.only(Dialect::CMurphi, start, "multisets");
+                TypeKind::Multiset(Box::new(capacity), Box::new(self.type_expr()?))
+            }
+            Token::Key(Key::Record) => {
+                self.next();
+                let mut fields = Vec::new();
+                while self.is_name(0) {
+                    let names = self.names("a field's name")?;
+                    self.expect(Token::Colon, "`:`")?;
+                    fields.push((names, self.type_expr()?));
+                    let last = matches!(self.token(), Token::Key(Key::End | Key::EndRecord));
+                    self.semicolons(!last);
+                }
+                self.end(&[Key::EndRecord])?;
+                TypeKind::Record(fields)
+            }
+            Token::Word | Token::Key(_)
+                if self.is_name(0) && !self.name_begins_range() =>
+            {
+                TypeKind::Named(self.name("a type")?)
+            }
+            Token::Key(_) => return Err(self.expected("a type")),
+            _ => {
+                let lo = self.sum()?;
+                self.expect(Token::To, "`..`")?;
+                let hi = self.sum()?;
+                TypeKind::Range(Box::new(lo), Box::new(hi))
+            }
+        };
+        Ok(TypeExpr {
+            span: start.to(self.before()),
+            kind,
+        })
+    }
+
+    /// Whether the name that stands here is the beginning of a range's lower bound.
+    fn name_begins_range(&self) -> bool {
+        matches!(
+            self.ahead(1),
+            Token::To | Token::Plus | Token::Minus | Token::Times | Token::Over | Token::Rest
+        )
+    }
+
+    fn function(&mut self) -> Parsed<Function<'t>> {
+        let procedure = self.next().0 == Token::Key(Key::Procedure);
+        let name = self.name("a function's name")?;
+        self.expect(Token::Open, "`(`")?;
+        let mut parameters = Vec::new();
+        while !self.is(Token::Close) {
+            let var = self.take_key(Key::Var);
+            let names = self.names("a parameter's name")?;
+            self.expect(Token::Colon, "`:`")?;
+            let ty = Rc::new(self.type_expr()?);
+            parameters.extend(names.into_iter().map(|name| Parameter {
+                name,
+                var,
+                ty: ty.clone(),
+            }));
+            if !self.take(Token::Semicolon) && !self.take(Token::Comma) {
+                break;
+            }
+        }
+        self.expect(Token::Close, "`)`")?;
+        let mut result = None;
+        if self.take(Token::Colon) {
+            result = Some(self.type_expr()?);
+            if procedure {
+                let span = name.span;
+                self.sink.error(span, "a procedure has no result");
+            }
+        } else if !procedure {
+            self.only(Dialect::Rumur, name.span, "functions without a result");
+        }
+        self.semicolons(true);
+        let locals = self.locals()?;
+        self.take_key(Key::Begin);
+        let body = self.block()?;
+        self.end(&[Key::EndFunction, Key::EndProcedure])?;
+        Ok(Function {
+            name,
+            parameters,
+            result,
+            locals,
+            body,
+        })
+    }
+
+    fn rules(&mut self, keys: &[Key]) -> Parsed<Vec<Rule<'t>>> {
+        let mut rules = Vec::new();
+        self.skip_semicolons();
+        loop {
+            if let Token::Key(key) = self.token() {
+                if key == Key::End || keys.contains(&key) {
+                    self.next();
+                    return Ok(rules);
+                }
+            }
+            if self.is(Token::End) {
+                return Err(self.expected("`end`"));
+            }
+            rules.push(self.nested(Self::rule)?);
+            let last = matches!(self.token(), Token::Key(key) if key == Key::End || keys.contains(&key));
+            self.semicolons(!last);
+        }
+    }
+
+    fn title(&mut self) -> Option<String> {
+        (self.is(Token::Title)).then(|| {
+            let span = self.next().1;
+            title(self.words(span))
+        })
+    }
+
+    fn rule(&mut self) -> Parsed<Rule<'t>> {
+        let start = self.span();
+        let kind = match self.token() {
+            Token::Key(Key::Rule) => self.simple_rule()?,
+            Token::Key(Key::Startstate) => {
+                self.next();
+                let title = self.title();
+                let locals = self.locals()?;
+                self.take_key(Key::Begin);
+                let body = self.block()?;
+                self.end(&[Key::EndStartstate])?;
+                RuleKind::Start {
+                    title,
+                    locals,
+                    body,
+                }
+            }
+            Token::Key(Key::Ruleset) => {
+                self.next();
+                let quantifiers = self.quantifiers()?;
+                self.do_word()?;
+                RuleKind::Ruleset(quantifiers, self.rules(&[Key::EndRuleset])?)
+            }
+            Token::Key(Key::Alias) => {
+                self.next();
+                let aliases = self.aliases()?;
+                self.do_word()?;
+                RuleKind::Alias(aliases, self.rules(&[Key::EndAlias])?)
+            }
+            Token::Key(Key::Choose) => {
+                self.next();
+                self.only(Dialect::CMurphi, start, "`choose`");
+                let name = self.name("a name for a slot")?;
+                self.expect(Token::Colon, "`:`")?;
+                let multiset = self.expr()?;
+                self.do_word()?;
+                RuleKind::Choose(name, multiset, self.rules(&[Key::EndChoose])?)
+            }
+            Token::Key(
+                Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness,
+            ) => RuleKind::Property(self.property()?),
+            _ => {
+                let what = "a declaration, a function, a rule, a start state or a property";
+                return Err(self.expected(what));
+            }
+        };
+        Ok(Rule { kind })
+    }
+
+    fn do_word(&mut self) -> Parsed<()> {
+        self.expect_key(Key::Do).map(drop)
+    }
+
+    fn aliases(&mut self) -> Parsed<Vec<(Name<'t>, Expr<'t>)>> {
+        let mut aliases = Vec::new();
+        loop {
+            let name = self.name("an alias")?;
+            self.expect(Token::Colon, "`:`")?;
+            aliases.push((name, self.expr()?));
+            if !self.take(Token::Semicolon) && !self.take(Token::Comma) || self.is_key(Key::Do) {
+                return Ok(aliases);
+            }
+        }
+    }
+
+    fn simple_rule(&mut self) -> Parsed<RuleKind<'t>> {
+        self.next();
+        let priority = self.priority();
+        let title = self.title();
+        let guarded = self.guard_follows();
+        let guard = match guarded {
+            true => {
+                let guard = self.expr()?;
+                self.expect(Token::Fires, "`==>`")?;
+                Some(guard)
+            }
+            false => None,
+        };
+        let locals = self.locals()?;
+        self.take_key(Key::Begin);
+        let body = self.block()?;
+        self.end(&[Key::EndRule])?;
+        Ok(RuleKind::Rule {
+            title,
+            priority,
+            guard,
+            locals,
+            body,
+        })
+    }
+
+    /// A number right behind `rule`, unless an operator follows: then the guard begins with it.
+    fn priority(&mut self) -> Option<(i64, Span)> {
+        let start = self.span();
+        let minus = self.is(Token::Minus) as usize;
+        let follows = matches!(
+            self.ahead(minus + 1),
+            Token::Title
+                | Token::Word
+                | Token::Open
+                | Token::Not
+                | Token::Key(_)
+        );
+        if self.ahead(minus) != Token::Number || !follows {
+            return None;
+        }
+        if minus > 0 {
+            self.next();
+        }
+        let (_, span) = self.next();
+        let value = self.number(span).unwrap_or(0);
+        self.only(Dialect::CMurphi, start.to(span), "priorities");
+        Some((if minus > 0 { -value } else { value }, start.to(span)))
+    }
+
+    /// Whether `==>` comes before anything that no guard has.
+    fn guard_follows(&self) -> bool {
+        for &(token, _) in &self.tokens[self.at..] {
+            match token {
+                Token::Fires => return true,
+                Token::End
+                | Token::Key(
+                    Key::Begin | Key::Rule | Key::Ruleset | Key::Startstate | Key::Invariant
+                    | Key::Function | Key::Procedure | Key::Const | Key::Type | Key::Var
+                    | Key::EndRule | Key::EndRuleset | Key::EndStartstate,
+                ) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `invariant "name" claim` and its kin; the name may also stand behind.
+    fn property(&mut self) -> Parsed<Property<'t>> {
+        let (word, start) = self.next();
+        let kind = match word {
+            Token::Key(Key::Assume) => PropertyKind::Assume,
+            Token::Key(Key::Cover) => PropertyKind::Cover,
+            Token::Key(Key::Liveness) => PropertyKind::Liveness,
+            _ => PropertyKind::Invariant,
+        };
+        if let (Token::Key(key), true) = (word, kind != PropertyKind::Invariant) {
+            self.only(Dialect::Rumur, start, &format!("`{}`", key.word()));
+        }
+        let mut title = self.title();
+        let claim = self.expr()?;
+        if title.is_none() {
+            title = self.title();
+        }
+        Ok(Property {
+            kind,
+            title,
+            claim,
+            span: start.to(self.before()),
+        })
+    }
+}
