@@ -3,6 +3,7 @@
 
 mod calls;
 mod cost;
+mod definedness;
 mod multisets;
 mod statements;
 
@@ -261,6 +262,9 @@ impl<'a> Compiler<'a> {
         }
         self.program.frame.resize(first as usize, 0);
         self.program.frame.extend(&self.constant_values);
+        if self.program.code.len() <= MOST_CODE {
+            definedness::prove(&mut self.program);
+        }
         self.program
     }
 

@@ -1,0 +1,221 @@
+//! Is each model of `tests/murphi` what its first lines say?
+//!
+//! A file there is a test: it begins with lines `-- key: value`, and then its story.
+//!
+//! | Key | Value |
+//! |---|---|
+//! | `verdict` | `verified`, `violated` or `rejected` |
+//! | `states` | how many are reached, without symmetry; of a verified model |
+//! | `dialect` | `cmurphi` or `rumur`, if it is to be read so |
+//! | `deadlock` | `stuck` or `off`, if it is not stuttering |
+//! | `rumur` | `refuses` if Rumur does not take the text, or `differs`, followed by the reason, if it means something else |
+//!
+//! What is violated with its trace, or why a text is rejected, stands in a file beside it that ends in `.txt`.
+//! What Rumur takes it must agree on; what it does not, it is given as we print it, where we can.
+
+mod tools;
+
+use cohkit_check::model::{Deadlock, Model};
+use cohkit_check::murphi::{print, read, rumur_options, Diagnostic, Dialect, Style};
+use cohkit_check::trace::replay;
+use cohkit_check::{check, Options, Outcome, Report};
+use expect_test::expect_file;
+use std::path::{Path, PathBuf};
+use tools::{rumur_is_there, rumur_text};
+
+struct Case {
+    path: PathBuf,
+    text: String,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        self.path.file_stem().unwrap().to_string_lossy().into()
+    }
+
+    /// What the first lines say of a key.
+    fn key(&self, key: &str) -> Option<&str> {
+        let head = self.text.lines().take_while(|line| line.contains(": "));
+        let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
+        pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
+    }
+
+    fn read(&self) -> Result<Model, Vec<Diagnostic>> {
+        let dialect = match self.key("dialect") {
+            None => Dialect::Any,
+            Some("cmurphi") => Dialect::CMurphi,
+            Some("rumur") => Dialect::Rumur,
+            Some(other) => panic!("{}: no dialect {other}", self.name()),
+        };
+        let mut model = read(&self.name(), &self.text, dialect)?.model;
+        model.deadlock = match self.key("deadlock") {
+            None => Deadlock::Stuttering,
+            Some("stuck") => Deadlock::Stuck,
+            Some("off") => Deadlock::Off,
+            Some(other) => panic!("{}: no deadlock {other}", self.name()),
+        };
+        Ok(model)
+    }
+
+    fn golden(&self, text: &str) {
+        expect_file![self.path.with_extension("txt")].assert_eq(text);
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
+    let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|f| f.extension().is_some_and(|e| e == "m")).collect();
+    files.sort();
+    let case = |path: PathBuf| Case {
+        text: std::fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    files.into_iter().map(case).collect()
+}
+
+fn run(model: &Model, options: &Options) -> Report {
+    check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
+}
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        ..Options::default()
+    }
+}
+
+/// `verified` or `violated`.
+fn verdict(report: &Report) -> &'static str {
+    match report.outcome {
+        Outcome::Verified => "verified",
+        Outcome::Violated { .. } => "violated",
+        _ => "undecided",
+    }
+}
+
+#[test]
+fn each_is_what_it_says() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let name = case.name();
+        let wanted = case.key("verdict").unwrap_or_default();
+        let model = match case.read() {
+            Ok(model) => model,
+            Err(errors) => {
+                let shown: Vec<_> = errors.iter().map(|e| e.render(&format!("{name}.m"), &case.text, false)).collect();
+                if wanted == "rejected" {
+                    case.golden(&(shown.join("\n\n") + "\n"));
+                } else {
+                    wrong.push(format!("{name}: rejected\n{}", shown.join("\n")));
+                }
+                continue;
+            }
+        };
+        let report = run(&model, &flat());
+        let found = verdict(&report);
+        if let Outcome::Violated { property, message, trace } = &report.outcome {
+            if wanted == "violated" {
+                case.golden(&format!("{property}: {message}\n{trace}"));
+            }
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            assert_eq!(replay(&model, trace.start_index, &rules).as_ref(), Ok(&**trace), "{name}");
+        }
+        let states = case.key("states").map(|n| n.parse().unwrap());
+        if found != wanted || found == "verified" && states != Some(report.states) {
+            wrong.push(format!("{name}: {found}, {} states\n{:?}", report.states, report.outcome));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn two_threads_and_parts_apart_agree() {
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let one = run(&model, &flat());
+        let two = run(&model, &Options { threads: 2, ..flat() });
+        assert_eq!(one, two, "{}", case.name());
+        let apart = run(&model, &Options::default());
+        assert_eq!(verdict(&one), verdict(&apart), "{}", case.name());
+        if one.outcome == Outcome::Verified {
+            assert_eq!((one.states, one.transitions), (apart.states, apart.transitions), "{}", case.name());
+        }
+    }
+}
+
+#[test]
+fn what_is_printed_can_be_read_again() {
+    let mut printed = 0;
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let Ok(text) = print(&model, Style::Plain) else { continue };
+        printed += 1;
+        let again = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
+            let errors: Vec<_> = errors.iter().map(|e| e.render("printed.m", &text, false)).collect();
+            panic!("{}: {}\n{text}", case.name(), errors.join("\n"))
+        });
+        let mut again = again.model;
+        again.deadlock = model.deadlock;
+        let (a, b) = (run(&model, &flat()), run(&again, &flat()));
+        assert_eq!(verdict(&a), verdict(&b), "{}\n{text}", case.name());
+        if a.outcome == Outcome::Verified {
+            assert_eq!(a.states, b.states, "{}\n{text}", case.name());
+        }
+    }
+    assert!(printed > 20, "only {printed}");
+}
+
+#[test]
+fn rumur_agrees() {
+    if !rumur_is_there() {
+        return;
+    }
+    let cases = cases();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wrong = Vec::new();
+        loop {
+            let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(case) = cases.get(i) else { return wrong };
+            if let Err(why) = compare(case, folder.path()) {
+                wrong.push(format!("{}: {why}", case.name()));
+            }
+        }
+    };
+    let wrong = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut wrong = work();
+        wrong.extend(other.join().unwrap());
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn compare(case: &Case, folder: &Path) -> Result<(), String> {
+    let Ok(model) = case.read() else { return Ok(()) };
+    let said = case.key("rumur").unwrap_or_default();
+    if said.starts_with("differs ") {
+        return Ok(());
+    }
+    let options = rumur_options(&model, Style::Plain);
+    let found = match rumur_text(&case.text, &options, folder) {
+        Ok(_) if said == "refuses" => return Err("Rumur takes it".into()),
+        Ok(found) => found,
+        Err(why) if said != "refuses" => return Err(format!("Rumur does not take it: {why}")),
+        Err(_) => match print(&model, Style::Plain) {
+            Ok(text) => rumur_text(&text, &options, folder).map_err(|why| format!("{why}\n{text}"))?,
+            Err(_) => return Ok(()),
+        },
+    };
+    let ours = run(&model, &flat());
+    let (fine, states, printed) = found;
+    if fine != (ours.outcome == Outcome::Verified) {
+        return Err(format!("Rumur does not agree with {:?}: {printed}", ours.outcome));
+    }
+    if fine && states as u128 != ours.states {
+        return Err(format!("Rumur has {states} states, we have {}", ours.states));
+    }
+    Ok(())
+}

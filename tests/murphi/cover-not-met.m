@@ -1,0 +1,7 @@
+-- verdict: violated
+--
+-- Nothing reaches five.
+var n: 0..7;
+startstate begin n := 0; end;
+rule "next" begin n := (n + 2) % 8; end;
+cover "five" n = 5;

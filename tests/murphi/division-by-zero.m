@@ -1,0 +1,7 @@
+-- verdict: violated
+--
+-- Two steps down, the divisor is zero.
+var n: 0..2;
+startstate begin n := 2; end;
+rule "down" begin n := 2 / n - 1 + n % 2; end;
+rule "less" n > 0 ==> begin n := n - 1; end;

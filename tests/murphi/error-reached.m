@@ -1,0 +1,7 @@
+-- verdict: violated
+--
+-- An error statement at the end of a path.
+var n: 0..2;
+startstate begin n := 0; end;
+rule "up" n < 2 ==> begin n := n + 1; end;
+rule "bad" n = 2 ==> begin error "two is too much"; end;

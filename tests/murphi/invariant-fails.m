@@ -1,0 +1,11 @@
+-- verdict: violated
+--
+-- Two counters that may not meet at the top, for any pair of them.
+type id: 0..1;
+var n: array [id] of 0..2;
+startstate begin for i: id do n[i] := 0; end; end;
+ruleset i: id do
+  rule "up" n[i] < 2 ==> begin n[i] := n[i] + 1; end;
+  rule "back" n[i] = 2 ==> begin n[i] := 0; end;
+end;
+invariant "not both" forall i: id do forall j: id do i = j | n[i] != 2 | n[j] != 2 end end;

@@ -1,0 +1,10 @@
+-- verdict: verified
+-- states: 4
+--
+-- From everywhere there is a way back, for each of the numbers.
+var n: 0..3;
+startstate begin n := 0; end;
+rule "next" begin n := (n + 1) % 4; end;
+ruleset i: 0..3 do
+  liveness "each again" n = i;
+end;

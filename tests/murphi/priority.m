@@ -1,0 +1,9 @@
+-- verdict: verified
+-- states: 4
+-- rumur: refuses
+--
+-- The rule that would go wrong never fires, for a more urgent one is always there.
+var n: 0..3;
+startstate begin n := 0; end;
+rule 1 "wrong" n > 0 ==> begin error "not urgent"; end;
+rule 0 "step" begin n := (n + 1) % 4; end;

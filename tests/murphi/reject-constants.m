@@ -1,0 +1,14 @@
+-- verdict: rejected
+--
+-- What must be constant, in its range, or not empty.
+var n: 0..3;
+const k: n;
+type
+  down: 3..1;
+  far: 0..3000000000;
+  none: scalarset(0);
+  zero: 1/0 .. 3;
+  flag: true..false;
+  parts: array [array [0..1] of boolean] of boolean;
+startstate begin n := 0; for i := 0 to 3 by 0 do n := i; end; end;
+ruleset i := 0 to n do rule begin n := i; end; end;

@@ -1,0 +1,14 @@
+-- verdict: rejected
+--
+-- Each error of a text is found, not the first alone.
+var n: 0..3;
+startstate begin
+  n = 0;
+  n := 1 = 2 = 3;
+  if n = 1 then n := 0;
+    else n := ;
+  end;
+end;
+rule "a" n = ==> begin n := 0; end;
+rule "b" n = 0 ==> begin n := 0 n := 1; end;
+invariant n <

@@ -1,0 +1,10 @@
+-- verdict: verified
+-- states: 6
+--
+-- Start states of rulesets, with steps, equal ones among them.
+var n: 0..9; b: boolean;
+ruleset i := 0 to 6 by 3 do
+  startstate "from" begin n := i; b := true; end;
+end;
+startstate begin n := 3; b := true; end;
+rule begin b := !b; end;

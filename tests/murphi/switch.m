@@ -1,0 +1,16 @@
+-- verdict: verified
+-- states: 4
+--
+-- The first case that fits is taken; without one, and without else, nothing happens.
+type colour: enum { red, green, blue, white };
+var c: colour;
+startstate begin c := red; end;
+rule "next" begin
+  switch c
+    case red: c := green;
+    case green, blue:
+      if c = green then c := blue; else c := white; end;
+    else c := red;
+  end;
+  switch c case red: switch 3 case 4: error "four"; end; end;
+end;

@@ -1,0 +1,8 @@
+-- verdict: violated
+-- dialect: cmurphi
+-- rumur: differs it would run for ever
+--
+-- A loop without end; CMurphi stops it after 1000 rounds.
+var n: 0..1;
+startstate begin n := 0; end;
+rule "spin" begin while n = 0 do n := 0; end; end;
