@@ -4,5 +4,5 @@
 -- The smallest model: a number that goes round.
 var n: 0..7;
 startstate n := 0; end;
-rule "next" n := (n + 1) % 8; end;
+rule "next" begin n := (n + 1) % 8; end;
 invariant n >= 0 & n <= 7;

@@ -1,5 +1,5 @@
 -- verdict: verified
--- states: 24
+-- states: 12
 --
 -- Functions with value and var parameters, records, results of every kind, calls in calls.
 type

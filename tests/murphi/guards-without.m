@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 2
+-- rumur: refuses
 --
 -- Rules without guard, without begin, and without name.
 var n: 0..1;

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 1
+-- deadlock: off
 --
 -- Every kind of loop, and what is left behind.
 var s: 0..100; i: 0..10;

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 1
+-- deadlock: off
 --
 -- Every operator of both dialects, on constants known from the definition.
 const

@@ -5,5 +5,5 @@
 var n: 0..3
 startstate begin n := 0 end
 const start_at: 0
-rule "next" n := (n + 1) % 4 end;;
+rule "next" begin n := (n + 1) % 4 end;;
 invariant n < 4

@@ -2,14 +2,14 @@
 -- states: 7
 --
 -- A function that calls itself, with locals that each call has for itself.
-type num: 0..200;
+type num: 0..1000;
 var n: 0..6; f: num;
 function factorial(x: num): num;
   var rest: num;
 begin
   if x <= 1 then return 1; end;
   rest := factorial(x - 1);
-  if rest * x > 200 then return 200; end;
+  if rest * x > 1000 then return 1000; end;
   return rest * x;
 end;
 startstate begin n := 0; f := 1; end;

@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 6
+-- rumur: refuses
 --
 -- Start states of rulesets, with steps, equal ones among them.
 var n: 0..9; b: boolean;

@@ -64,8 +64,12 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
-    let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|f| f.extension().is_some_and(|e| e == "m")).collect();
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|f| f.extension().is_some_and(|e| e == "m"))
+        .collect();
     files.sort();
     let case = |path: PathBuf| Case {
         text: std::fs::read_to_string(&path).unwrap(),
@@ -103,7 +107,10 @@ fn each_is_what_it_says() {
         let model = match case.read() {
             Ok(model) => model,
             Err(errors) => {
-                let shown: Vec<_> = errors.iter().map(|e| e.render(&format!("{name}.m"), &case.text, false)).collect();
+                let shown: Vec<_> = errors
+                    .iter()
+                    .map(|e| e.render(&format!("{name}.m"), &case.text, false))
+                    .collect();
                 if wanted == "rejected" {
                     case.golden(&(shown.join("\n\n") + "\n"));
                 } else {
@@ -114,16 +121,28 @@ fn each_is_what_it_says() {
         };
         let report = run(&model, &flat());
         let found = verdict(&report);
-        if let Outcome::Violated { property, message, trace } = &report.outcome {
+        if let Outcome::Violated {
+            property,
+            message,
+            trace,
+        } = &report.outcome
+        {
             if wanted == "violated" {
                 case.golden(&format!("{property}: {message}\n{trace}"));
             }
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
-            assert_eq!(replay(&model, trace.start_index, &rules).as_ref(), Ok(&**trace), "{name}");
+            assert_eq!(
+                replay(&model, trace.start_index, &rules).as_ref(),
+                Ok(&**trace),
+                "{name}"
+            );
         }
         let states = case.key("states").map(|n| n.parse().unwrap());
         if found != wanted || found == "verified" && states != Some(report.states) {
-            wrong.push(format!("{name}: {found}, {} states\n{:?}", report.states, report.outcome));
+            wrong.push(format!(
+                "{name}: {found}, {} states\n{:?}",
+                report.states, report.outcome
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -134,12 +153,23 @@ fn two_threads_and_parts_apart_agree() {
     for case in cases() {
         let Ok(model) = case.read() else { continue };
         let one = run(&model, &flat());
-        let two = run(&model, &Options { threads: 2, ..flat() });
+        let two = run(
+            &model,
+            &Options {
+                threads: 2,
+                ..flat()
+            },
+        );
         assert_eq!(one, two, "{}", case.name());
         let apart = run(&model, &Options::default());
         assert_eq!(verdict(&one), verdict(&apart), "{}", case.name());
         if one.outcome == Outcome::Verified {
-            assert_eq!((one.states, one.transitions), (apart.states, apart.transitions), "{}", case.name());
+            assert_eq!(
+                (one.states, one.transitions),
+                (apart.states, apart.transitions),
+                "{}",
+                case.name()
+            );
         }
     }
 }
@@ -149,10 +179,15 @@ fn what_is_printed_can_be_read_again() {
     let mut printed = 0;
     for case in cases() {
         let Ok(model) = case.read() else { continue };
-        let Ok(text) = print(&model, Style::Plain) else { continue };
+        let Ok(text) = print(&model, Style::Plain) else {
+            continue;
+        };
         printed += 1;
         let again = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
-            let errors: Vec<_> = errors.iter().map(|e| e.render("printed.m", &text, false)).collect();
+            let errors: Vec<_> = errors
+                .iter()
+                .map(|e| e.render("printed.m", &text, false))
+                .collect();
             panic!("{}: {}\n{text}", case.name(), errors.join("\n"))
         });
         let mut again = again.model;
@@ -178,7 +213,9 @@ fn rumur_agrees() {
         let mut wrong = Vec::new();
         loop {
             let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let Some(case) = cases.get(i) else { return wrong };
+            let Some(case) = cases.get(i) else {
+                return wrong;
+            };
             if let Err(why) = compare(case, folder.path()) {
                 wrong.push(format!("{}: {why}", case.name()));
             }
@@ -194,7 +231,9 @@ fn rumur_agrees() {
 }
 
 fn compare(case: &Case, folder: &Path) -> Result<(), String> {
-    let Ok(model) = case.read() else { return Ok(()) };
+    let Ok(model) = case.read() else {
+        return Ok(());
+    };
     let said = case.key("rumur").unwrap_or_default();
     if said.starts_with("differs ") {
         return Ok(());
@@ -205,17 +244,25 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         Ok(found) => found,
         Err(why) if said != "refuses" => return Err(format!("Rumur does not take it: {why}")),
         Err(_) => match print(&model, Style::Plain) {
-            Ok(text) => rumur_text(&text, &options, folder).map_err(|why| format!("{why}\n{text}"))?,
+            Ok(text) => {
+                rumur_text(&text, &options, folder).map_err(|why| format!("{why}\n{text}"))?
+            }
             Err(_) => return Ok(()),
         },
     };
     let ours = run(&model, &flat());
     let (fine, states, printed) = found;
     if fine != (ours.outcome == Outcome::Verified) {
-        return Err(format!("Rumur does not agree with {:?}: {printed}", ours.outcome));
+        return Err(format!(
+            "Rumur does not agree with {:?}: {printed}",
+            ours.outcome
+        ));
     }
     if fine && states as u128 != ours.states {
-        return Err(format!("Rumur has {states} states, we have {}", ours.states));
+        return Err(format!(
+            "Rumur has {states} states, we have {}",
+            ours.states
+        ));
     }
     Ok(())
 }

@@ -31,13 +31,13 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     let sources: Vec<_> = (options.files.iter())
         .map(|file| match models::is_model(file) {
             true => Input::Model(file),
-            false => Input::Protocol(Source::read(file, console)),
+            false => Input::Protocol(Box::new(Source::read(file, console))),
         })
         .collect();
     if options.export_murphi.is_some() || options.chart_svg.is_some() {
         let protocols = sources.iter().filter_map(|source| match source {
-            Input::Protocol(Ok(source)) => Some(source),
-            _ => None,
+            Input::Protocol(source) => source.as_ref().as_ref().ok(),
+            Input::Model(_) => None,
         });
         distinct(protocols)?;
     }
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
 
 /// A file to check.
 enum Input<'a> {
-    Protocol(Result<Source, Failure>),
+    Protocol(Box<Result<Source, Failure>>),
     Model(&'a Path),
 }
 

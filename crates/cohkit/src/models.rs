@@ -52,7 +52,11 @@ fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Fa
 
 impl Batch<'_> {
     /// Checks a model, and tells the verdict.
-    pub(crate) fn check_model(&mut self, path: &Path, console: &mut Console) -> Result<(), Failure> {
+    pub(crate) fn check_model(
+        &mut self,
+        path: &Path,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
         let options = self.options;
         let model = read(path, options, console)?;
         let bad = |why: String| {

@@ -199,9 +199,7 @@ impl<'a> Flow<'a> {
                     let value = get(&state, self.cells[&a]);
                     set(&mut state, self.cells[&dst], value);
                 }
-                Op::Defined { a } | Op::Check { a, .. } => {
-                    set(&mut state, self.cells[&a], false)
-                }
+                Op::Defined { a } | Op::Check { a, .. } => set(&mut state, self.cells[&a], false),
                 Op::Arithmetic { dst, .. }
                 | Op::Compare { dst, .. }
                 | Op::Index { dst, .. }
@@ -257,11 +255,14 @@ impl<'a> Flow<'a> {
             let defined = |cell: Cell| !get(state, flow.cells[&cell]);
             match op {
                 Op::Defined { a } if defined(a) => changes.push((at, None)),
-                Op::JumpIf { op, a, to, .. } if flow.asks(flow.code[(at - flow.entry) as usize]) => {
-                    if defined(a) {
-                        let jump = Op::Jump { to };
-                        changes.push((at, (op == Comparison::NotEqual).then_some(jump)));
-                    }
+                Op::JumpIf {
+                    op: comparison,
+                    a,
+                    to,
+                    ..
+                } if flow.asks(op) && defined(a) => {
+                    let jumps = comparison == Comparison::NotEqual;
+                    changes.push((at, jumps.then_some(Op::Jump { to })));
                 }
                 _ => {}
             }
@@ -302,10 +303,17 @@ fn take_out(program: &mut Program, out: &[bool]) {
         there(&mut instance.body);
         instance.guard.iter_mut().for_each(there);
     }
-    program.invariants.iter_mut().for_each(|c| there(&mut c.entry));
+    program
+        .invariants
+        .iter_mut()
+        .for_each(|c| there(&mut c.entry));
     program.quiescent.iter_mut().flatten().for_each(there);
     program.covers.iter_mut().flatten().for_each(there);
-    program.liveness.iter_mut().flat_map(|l| &mut l.1).for_each(there);
+    program
+        .liveness
+        .iter_mut()
+        .flat_map(|l| &mut l.1)
+        .for_each(there);
     program.assumptions.iter_mut().for_each(there);
     let sites = std::mem::take(&mut program.sites);
     program.sites = (sites.into_iter())

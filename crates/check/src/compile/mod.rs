@@ -80,10 +80,14 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
         c.program.covers.push(entry);
     }
     for (i, property) in model.liveness.iter().enumerate() {
-        c.claims(property, |c, entries| c.program.liveness.push((i as u32, entries)));
+        c.claims(property, |c, entries| {
+            c.program.liveness.push((i as u32, entries))
+        });
     }
     for assumption in &model.assumptions {
-        c.claims(assumption, |c, entries| c.program.assumptions.extend(entries));
+        c.claims(assumption, |c, entries| {
+            c.program.assumptions.extend(entries)
+        });
     }
     c.recursive_functions();
     c.finish()

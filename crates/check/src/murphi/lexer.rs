@@ -158,7 +158,8 @@ keys! {
 }
 
 /// Words that CMurphi keeps beside those that are keys.
-pub(super) const KEPT_BY_CMURPHI: &str = "undefined in interleaved program traceuntil until pctl_next log log10 exp \
+pub(super) const KEPT_BY_CMURPHI: &str =
+    "undefined in interleaved program traceuntil until pctl_next log log10 exp \
     sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
 /// Cuts a text into tokens; the last is [`Token::End`].
@@ -182,6 +183,11 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
         };
         let word = lexer.slice();
         match token {
+            Token::Over if text[range.start..].starts_with("/*") => {
+                sink.error(span, "a comment without its closing `*/`")
+                    .label("opens here");
+                break;
+            }
             Token::Word => {
                 let key = match word.len() <= 18 {
                     true => Key::of(&word.to_ascii_lowercase()),
@@ -223,9 +229,6 @@ fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
         sink.error(span, "a string without its closing `\"`")
             .label("opens here")
             .note("a string ends on the line it begins on");
-    } else if found.starts_with("/*") || text[span.start as usize..].starts_with("/*") {
-        sink.error(span, "a comment without its closing `*/`")
-            .label("opens here");
     } else if found.starts_with('_') {
         sink.error(span, "a name begins with a letter")
             .label("not with `_`");
@@ -288,4 +291,3 @@ pub(super) fn title(text: &str) -> String {
     }
     words
 }
-

@@ -15,8 +15,8 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-use diagnostic::Sink;
 pub use annotate_snippets::Level;
+use diagnostic::Sink;
 pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
 
 /// A range of bytes in the text, `start .. end`.

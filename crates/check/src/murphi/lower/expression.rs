@@ -91,7 +91,11 @@ impl<'t> Lower<'t, '_> {
                 let (typed, to) = (self.expr(a), self.type_expr(ty));
                 let (typed, to) = (typed?, to?);
                 if typed.place.is_none() {
-                    self.only(Dialect::Rumur, a.span, "`ismember` of other things than variables");
+                    self.only(
+                        Dialect::Rumur,
+                        a.span,
+                        "`ismember` of other things than variables",
+                    );
                 }
                 let related = match typed.kind {
                     Kind::Enum(from) => {
@@ -203,7 +207,8 @@ impl<'t> Lower<'t, '_> {
                 })
             }
             None => {
-                let value = |m: &Meaning| matches!(m, Meaning::Variable(..) | Meaning::Constant(..));
+                let value =
+                    |m: &Meaning| matches!(m, Meaning::Variable(..) | Meaning::Constant(..));
                 self.unknown(name, "value", value);
                 None
             }
@@ -224,9 +229,12 @@ impl<'t> Lower<'t, '_> {
         };
         let Some(&(_, ty)) = fields.iter().find(|f| f.0 == name.text) else {
             let help = suggestion(name.text, "field", fields.iter().map(|f| f.0.as_str()));
-            self.error(name.span, format!("the record has no field `{}`", name.text))
-                .label("not a field")
-                .note(help);
+            self.error(
+                name.span,
+                format!("the record has no field `{}`", name.text),
+            )
+            .label("not a field")
+            .note(help);
             return None;
         };
         let (place, access) = self.part(typed)?;
@@ -253,9 +261,12 @@ impl<'t> Lower<'t, '_> {
             }
             Some(Type::Multiset { element, .. }) => {
                 if !matches!(position.place, Some((_, Access::Slot))) {
-                    self.error(index.span, "a multiset's elements have no order, so no index")
-                        .label("only the name of a slot may stand here")
-                        .note("`choose`, `multisetcount` and `multisetremovepred` give names to slots");
+                    self.error(
+                        index.span,
+                        "a multiset's elements have no order, so no index",
+                    )
+                    .label("only the name of a slot may stand here")
+                    .note("`choose`, `multisetcount` and `multisetremovepred` give names to slots");
                     return None;
                 }
                 let (place, access) = self.part(typed)?;
@@ -365,7 +376,12 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// Two values as ones of the same kind.
-    pub(super) fn unify(&mut self, mut a: Typed, mut b: Typed, span: Span) -> Option<(Typed, Typed)> {
+    pub(super) fn unify(
+        &mut self,
+        mut a: Typed,
+        mut b: Typed,
+        span: Span,
+    ) -> Option<(Typed, Typed)> {
         if !self.has_value(&a) | !self.has_value(&b) {
             return None;
         }
@@ -481,7 +497,12 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    fn quantified(&mut self, all: bool, quantifiers: &[Quantifier<'t>], body: &Expr<'t>) -> Option<M> {
+    fn quantified(
+        &mut self,
+        all: bool,
+        quantifiers: &[Quantifier<'t>],
+        body: &Expr<'t>,
+    ) -> Option<M> {
         let Some((first, rest)) = quantifiers.split_first() else {
             return self.boolean(body, "the claim");
         };
@@ -686,8 +707,11 @@ impl<'t> Lower<'t, '_> {
         }
         let typed = self.expr(e)?;
         let Some((place, access)) = typed.place else {
-            self.error(e.span, format!("{what} must be a variable, for it is declared `var`"))
-                .label("this is a value");
+            self.error(
+                e.span,
+                format!("{what} must be a variable, for it is declared `var`"),
+            )
+            .label("this is a value");
             return None;
         };
         if access != Access::Writable {
@@ -700,8 +724,14 @@ impl<'t> Lower<'t, '_> {
         if typed.ty != Some(ty) {
             let wanted = self.model.types[ty.index()].name.clone();
             let found = typed.ty.map(|ty| self.model.types[ty.index()].name.clone());
-            self.error(e.span, format!("{what} must be of its very type, `{wanted}`"))
-                .label(format!("this is of the type `{}`", found.unwrap_or_default()));
+            self.error(
+                e.span,
+                format!("{what} must be of its very type, `{wanted}`"),
+            )
+            .label(format!(
+                "this is of the type `{}`",
+                found.unwrap_or_default()
+            ));
             return None;
         }
         Some(Argument::Place(place))

@@ -11,8 +11,8 @@ use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
 use super::Dialect;
 use crate::model::{
-    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator, Place, Role, Start, Steps,
-    Type, TypeId, Variable, VariableId, Violation,
+    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator,
+    Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
 use crate::validate::Kind;
 use cohkit_protocol::text::{suggestion, Span};

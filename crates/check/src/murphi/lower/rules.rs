@@ -135,7 +135,12 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
-    fn ruleset(&mut self, quantifiers: &[Quantifier<'t>], rules: &[Rule<'t>], around: &mut Vec<Around>) {
+    fn ruleset(
+        &mut self,
+        quantifiers: &[Quantifier<'t>],
+        rules: &[Rule<'t>],
+        around: &mut Vec<Around>,
+    ) {
         let Some((first, rest)) = quantifiers.split_first() else {
             return self.rules(rules, around);
         };

@@ -206,7 +206,10 @@ impl<'t> Lower<'t, '_> {
         };
         if access != Access::Writable {
             let name = self.model.spell(&place);
-            self.error(span, format!("`{name}` cannot be {what}: it is {}", access.why()));
+            self.error(
+                span,
+                format!("`{name}` cannot be {what}: it is {}", access.why()),
+            );
             return None;
         }
         self.wrote(&place, span);

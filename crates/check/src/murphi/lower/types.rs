@@ -136,7 +136,10 @@ impl<'t> Lower<'t, '_> {
                     let ty = self.type_expr(ty);
                     for name in names {
                         if fields.iter().any(|f| f.0 == name.text) {
-                            self.error(name.span, format!("the field `{}` stands twice", name.text));
+                            self.error(
+                                name.span,
+                                format!("the field `{}` stands twice", name.text),
+                            );
                             whole = false;
                         }
                         match ty {

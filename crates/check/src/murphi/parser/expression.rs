@@ -21,13 +21,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Expr { span, kind, depth })
     }
 
-    fn binary(
-        &mut self,
-        op: Binary,
-        sign: Span,
-        a: Expr<'t>,
-        b: Expr<'t>,
-    ) -> Parsed<Expr<'t>> {
+    fn binary(&mut self, op: Binary, sign: Span, a: Expr<'t>, b: Expr<'t>) -> Parsed<Expr<'t>> {
         let (span, parts) = (a.span.to(b.span), [a.depth, b.depth]);
         let kind = ExprKind::Binary(op, sign, Box::new(a), Box::new(b));
         self.make(span, kind, &parts)

@@ -99,7 +99,9 @@ impl<'t, 's> Parser<'t, 's> {
     fn expected(&mut self, what: &str) -> Reported {
         let span = self.span();
         match self.token() {
-            Token::End => self.sink.error(span, format!("the text ends where {what} is expected")),
+            Token::End => self
+                .sink
+                .error(span, format!("the text ends where {what} is expected")),
             _ => {
                 let found = self.words(span);
                 let found: String = found.chars().take(40).collect();
@@ -161,7 +163,10 @@ impl<'t, 's> Parser<'t, 's> {
             if let Token::Key(key) = self.token() {
                 let span = self.span();
                 self.sink
-                    .error(span, format!("`{}` stands where {what} is expected", self.words(span)))
+                    .error(
+                        span,
+                        format!("`{}` stands where {what} is expected", self.words(span)),
+                    )
                     .label(format!("`{}` is a word of the language", key.word()));
                 return Err(Reported);
             }
@@ -177,7 +182,9 @@ impl<'t, 's> Parser<'t, 's> {
             if self.dialect == keeper {
                 self.sink.error(
                     span,
-                    format!("`{text}` stands where {what} is expected; it is a word of this dialect"),
+                    format!(
+                        "`{text}` stands where {what} is expected; it is a word of this dialect"
+                    ),
                 );
             }
         } else if self.dialect == Dialect::CMurphi {
@@ -185,8 +192,10 @@ impl<'t, 's> Parser<'t, 's> {
             if kept.into_iter().any(|w| w.eq_ignore_ascii_case(text))
                 && !text.eq_ignore_ascii_case("undefined")
             {
-                self.sink
-                    .error(span, format!("`{text}` is a word that CMurphi keeps for itself"));
+                self.sink.error(
+                    span,
+                    format!("`{text}` is a word that CMurphi keeps for itself"),
+                );
             }
         }
         Ok(Name { text, span })
@@ -274,8 +283,15 @@ impl<'t, 's> Parser<'t, 's> {
             match self.token() {
                 Token::End => return,
                 Token::Key(
-                    Key::Rule | Key::Ruleset | Key::Startstate | Key::Invariant | Key::Function
-                    | Key::Procedure | Key::Const | Key::Type | Key::Var,
+                    Key::Rule
+                    | Key::Ruleset
+                    | Key::Startstate
+                    | Key::Invariant
+                    | Key::Function
+                    | Key::Procedure
+                    | Key::Const
+                    | Key::Type
+                    | Key::Var,
                 ) => return,
                 _ => self.next(),
             };
@@ -305,7 +321,8 @@ impl<'t, 's> Parser<'t, 's> {
             }
             Token::Key(Key::Pctl) => {
                 let span = self.span();
-                self.sink.error(span, "probabilistic properties are not supported");
+                self.sink
+                    .error(span, "probabilistic properties are not supported");
                 Err(Reported)
             }
             _ => {
@@ -397,7 +414,11 @@ impl<'t, 's> Parser<'t, 's> {
                     members.push(self.type_expr()?);
                 }
                 let end = self.expect(Token::CloseBrace, "`}`")?;
-                self.only(Dialect::CMurphi, start.to(end), "unions that can be checked");
+                self.only(
+                    Dialect::CMurphi,
+                    start.to(end),
+                    "unions that can be checked",
+                );
                 TypeKind::Union(members)
             }
             Token::Key(Key::Array) => {
@@ -430,9 +451,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.end(&[Key::EndRecord])?;
                 TypeKind::Record(fields)
             }
-            Token::Word | Token::Key(_)
-                if self.is_name(0) && !self.name_begins_range() =>
-            {
+            Token::Word | Token::Key(_) if self.is_name(0) && !self.name_begins_range() => {
                 TypeKind::Named(self.name("a type")?)
             }
             Token::Key(_) => return Err(self.expected("a type")),
@@ -515,7 +534,8 @@ impl<'t, 's> Parser<'t, 's> {
                 return Err(self.expected("`end`"));
             }
             rules.push(self.nested(Self::rule)?);
-            let last = matches!(self.token(), Token::Key(key) if key == Key::End || keys.contains(&key));
+            let last =
+                matches!(self.token(), Token::Key(key) if key == Key::End || keys.contains(&key));
             self.semicolons(!last);
         }
     }
@@ -565,9 +585,9 @@ impl<'t, 's> Parser<'t, 's> {
                 self.do_word()?;
                 RuleKind::Choose(name, multiset, self.rules(&[Key::EndChoose])?)
             }
-            Token::Key(
-                Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness,
-            ) => RuleKind::Property(self.property()?),
+            Token::Key(Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness) => {
+                RuleKind::Property(self.property()?)
+            }
             _ => {
                 let what = "a declaration, a function, a rule, a start state or a property";
                 return Err(self.expected(what));
@@ -624,11 +644,7 @@ impl<'t, 's> Parser<'t, 's> {
         let minus = self.is(Token::Minus) as usize;
         let follows = matches!(
             self.ahead(minus + 1),
-            Token::Title
-                | Token::Word
-                | Token::Open
-                | Token::Not
-                | Token::Key(_)
+            Token::Title | Token::Word | Token::Open | Token::Not | Token::Key(_)
         );
         if self.ahead(minus) != Token::Number || !follows {
             return None;
@@ -649,9 +665,19 @@ impl<'t, 's> Parser<'t, 's> {
                 Token::Fires => return true,
                 Token::End
                 | Token::Key(
-                    Key::Begin | Key::Rule | Key::Ruleset | Key::Startstate | Key::Invariant
-                    | Key::Function | Key::Procedure | Key::Const | Key::Type | Key::Var
-                    | Key::EndRule | Key::EndRuleset | Key::EndStartstate,
+                    Key::Begin
+                    | Key::Rule
+                    | Key::Ruleset
+                    | Key::Startstate
+                    | Key::Invariant
+                    | Key::Function
+                    | Key::Procedure
+                    | Key::Const
+                    | Key::Type
+                    | Key::Var
+                    | Key::EndRule
+                    | Key::EndRuleset
+                    | Key::EndStartstate,
                 ) => return false,
                 _ => {}
             }

@@ -54,9 +54,17 @@ impl<'t> Parser<'t, '_> {
                 Token::Semicolon => return true,
                 Token::End
                 | Token::Key(
-                    Key::Rule | Key::Ruleset | Key::Startstate | Key::Invariant | Key::Function
-                    | Key::Procedure | Key::EndRule | Key::EndStartstate | Key::EndFunction
-                    | Key::EndProcedure | Key::EndRuleset,
+                    Key::Rule
+                    | Key::Ruleset
+                    | Key::Startstate
+                    | Key::Invariant
+                    | Key::Function
+                    | Key::Procedure
+                    | Key::EndRule
+                    | Key::EndStartstate
+                    | Key::EndFunction
+                    | Key::EndProcedure
+                    | Key::EndRuleset,
                 ) => return false,
                 _ => self.next(),
             };
@@ -215,8 +223,10 @@ impl<'t> Parser<'t, '_> {
             self.expect_key(Key::Then)?;
             let body = self.block()?;
             if cases.len() as u32 == DEEPEST {
-                self.sink
-                    .error(condition.span, format!("more than {DEEPEST} cases in one `if`"));
+                self.sink.error(
+                    condition.span,
+                    format!("more than {DEEPEST} cases in one `if`"),
+                );
                 return Err(Reported);
             }
             cases.push((condition, body));
