@@ -291,9 +291,9 @@ pub(crate) struct Field {
     pub shift: u32,
     /// Of the value, unshifted; 0 for slots that are not packed.
     pub mask: u64,
-    /// What is packed as 0.
+    /// What is packed as 0, or as 1 if 0 stands for [`UNDEFINED`].
     pub lo: i32,
-    /// Whether 0 stands for [`UNDEFINED`], and `lo` for no value.
+    /// Whether 0 stands for [`UNDEFINED`].
     pub undefined: bool,
 }
 
@@ -302,7 +302,9 @@ impl Field {
     pub fn raw(&self, value: i32) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {
             true => 0,
-            false => value.wrapping_sub(self.lo),
+            false => value
+                .wrapping_sub(self.lo)
+                .wrapping_add(self.undefined as i32),
         };
         raw as u32 as u64 & self.mask
     }
@@ -311,7 +313,9 @@ impl Field {
     pub fn value(&self, raw: u64) -> i32 {
         match self.undefined && raw == 0 {
             true => UNDEFINED,
-            false => (raw as u32 as i32).wrapping_add(self.lo),
+            false => (raw as u32 as i32)
+                .wrapping_add(self.lo)
+                .wrapping_sub(self.undefined as i32),
         }
     }
 }
@@ -326,8 +330,8 @@ impl Packing {
             let Slot {
                 lo, hi, undefined, ..
             } = program.slots[slot as usize];
-            let lo = lo.wrapping_sub(undefined as i32);
-            let bits = u32::BITS - (hi.wrapping_sub(lo) as u32).leading_zeros();
+            let most = (hi.wrapping_sub(lo) as u32).wrapping_add(undefined as u32);
+            let bits = u32::BITS - most.leading_zeros();
             if bits == 0 {
                 continue;
             }
