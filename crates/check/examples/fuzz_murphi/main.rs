@@ -50,7 +50,7 @@ fn main() -> ExitCode {
                             accepted.fetch_add(yes as u64, Ordering::Relaxed);
                         }
                         failure => {
-                            let why = failure.map_or_else(|_| Err("a panic".into()), |result| result);
+                            let why = failure.unwrap_or_else(|_| Err("a panic".into()));
                             if failures.fetch_add(1, Ordering::Relaxed) < 5 {
                                 println!("failed: {why:?}\n----\n{text}\n----");
                                 println!("cargo run --release -p cohkit-check --example fuzz_murphi -- --seed {number} --count 1");
