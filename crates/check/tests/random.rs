@@ -188,6 +188,93 @@ proptest! {
     }
 }
 
+/// Makes use of what only Murphi texts have: undefined values, priorities, assumptions, shifts and operations on bits.
+fn odd(mut model: Model, bytes: &[u8]) -> Model {
+    let mut c = Choices(bytes.iter());
+    let numbers: Vec<VariableId> = (0..model.variables.len() as u32)
+        .map(VariableId)
+        .filter(|&v| model.variable(v).name.starts_with("number"))
+        .collect();
+    let undefined = |v: VariableId| Expr::IsUndefined(v.into());
+    let both = |a: Expr, b: Expr| Expr::Binary(Operator::And, Box::new(a), Box::new(b));
+    model.undefined = c.below(4) > 0;
+    let state: Vec<VariableId> = (0..model.variables.len() as u32)
+        .map(VariableId)
+        .filter(|&v| model.variable(v).role == Role::State)
+        .collect();
+    for &v in &state {
+        // What is not cleared begins without a value.
+        if c.below(6) > 0 || !numbers.contains(&v) {
+            model.starts[0].body.push(Stmt::Clear(v.into()));
+        }
+    }
+    for rule in &mut model.rules {
+        rule.priority = c.below(6) as i32 / 4;
+        let v = c.of(&numbers);
+        match c.below(8) {
+            0 if model.undefined => rule.body.push(Stmt::Undefine(v.into())),
+            1 if model.undefined => {
+                let guard = std::mem::replace(&mut rule.guard, Expr::Bool(true));
+                rule.guard = both(Expr::Not(Box::new(undefined(v))), guard);
+            }
+            2 => rule.body.push(Stmt::Assume(v.lt(2))),
+            3 => {
+                let operators = [
+                    Operator::BitAnd,
+                    Operator::BitOr,
+                    Operator::BitXor,
+                    Operator::ShiftLeft,
+                    Operator::ShiftRight,
+                ];
+                let (a, b) = (
+                    Expr::from(c.of(&numbers)),
+                    Expr::from(v) - c.below(3) as i32,
+                );
+                let value = Expr::Binary(c.of(&operators), Box::new(a), Box::new(b));
+                rule.body.push(v.set((value + 9) % 3));
+            }
+            _ => {}
+        }
+    }
+    if c.below(4) == 0 {
+        let v = c.of(&numbers);
+        model.assumptions.push(Invariant {
+            name: "assumed".into(),
+            why: String::new(),
+            holds: match model.undefined {
+                true => undefined(v).or(v.lt(2)),
+                false => v.lt(2),
+            },
+        });
+    }
+    model
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn engines_agree_on_odd_models(
+        bytes in proptest::collection::vec(any::<u8>(), 20..250),
+        more in proptest::collection::vec(any::<u8>(), 20..100),
+    ) {
+        let model = odd(random_model(&bytes), &more);
+        prop_assert!(model.validate().is_empty(), "{:?}", model.validate());
+        let options = |engine, threads| Options {
+            decompose: false,
+            max_states: Some(10_000),
+            engine,
+            threads,
+            ..Options::default()
+        };
+        let whole = check(&model, &options(Engine::Interpreter, 1)).unwrap();
+        for threads in [1, 2] {
+            let same = check(&model, &options(Engine::Native, threads)).unwrap();
+            prop_assert_eq!(&same, &whole, "{} threads", threads);
+        }
+    }
+}
+
 #[test]
 fn random_models_are_worth_checking() {
     // Of the same generator: many verify with more than one part, and every kind of violation occurs.

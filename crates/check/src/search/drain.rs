@@ -184,27 +184,32 @@ impl Search<'_> {
         let is_drain = self.view.quiescent.as_deref() == Some(claims);
         let mut moves = Moves::default();
         let mut parent = [0; W];
-        let mut targets: Vec<([u64; W], u64)> = Vec::new();
-        let look_up = |targets: &mut Vec<([u64; W], u64)>, moves: &mut Moves| {
-            for &(_, hash) in targets.iter() {
+        // With the place of the state from which each comes.
+        let mut targets: Vec<([u64; W], u64, usize)> = Vec::new();
+        let look_up = |targets: &mut Vec<([u64; W], u64, usize)>, moves: &mut Moves| {
+            for &(_, hash, _) in targets.iter() {
                 if let Some(state) = self.store.regions[region_of(hash)].guess(hash) {
                     self.store.states.prefetch(state);
                 }
             }
-            for (state, hash) in targets.drain(..) {
-                moves.targets.extend(self.store.find(hash, &state[..words]));
+            for (state, hash, from) in targets.drain(..) {
+                // Where later priorities get their turn, moves may lead out of what is reached.
+                if let Some(target) = self.store.find(hash, &state[..words]) {
+                    moves.targets.push(target);
+                    moves.degrees[from] += 1;
+                }
             }
         };
         for state in states {
             self.store.states.read(state, &mut parent[..words]);
-            let before = targets.len();
+            let (before, from) = (targets.len(), moves.degrees.len());
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
                 (self.view).canonicalise(self.program, stored, &mut worker.scratch);
                 let hash = hash(stored);
                 self.store.regions[region_of(hash)].prefetch(hash);
-                targets.push((child, hash));
+                targets.push((child, hash, from));
             };
             let done = kernel.expand(&parent, spontaneous, reach);
             let quiescent = match is_drain {
@@ -220,7 +225,7 @@ impl Search<'_> {
                             moves.judge(state, claims, worker);
                         }
                     }
-                    moves.degrees.push((targets.len() - before) as u32);
+                    moves.degrees.push(0);
                 }
                 Err(Plain) => {
                     targets.truncate(before);
