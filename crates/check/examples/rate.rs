@@ -2,7 +2,7 @@
 //! where the model is a Murphi text or a number of processes for Peterson's mutual exclusion.
 
 use cohkit_check::search::Engine;
-use cohkit_check::{check, Options};
+use cohkit_check::{check, murphi, Options};
 use std::time::Instant;
 
 #[path = "../tests/models/mod.rs"]
@@ -13,7 +13,11 @@ fn main() {
     let given = arguments.first().map_or("6", String::as_str);
     let mut model = match given.parse::<i32>() {
         Ok(processes) => models::peterson(processes.clamp(2, 8)),
-        Err(_) => models::every_construct(),
+        Err(_) => {
+            let text = std::fs::read_to_string(given).expect("a Murphi text");
+            let read = murphi::read(given, &text, murphi::Dialect::Any);
+            read.expect("a text without errors").model
+        }
     };
     model.quiescent = None;
     let threads = arguments.get(1).and_then(|a| a.parse().ok()).unwrap_or(1);

@@ -240,6 +240,7 @@ fn odd(mut model: Model, bytes: &[u8]) -> Model {
         let v = c.of(&numbers);
         model.assumptions.push(Invariant {
             name: "assumed".into(),
+            parameters: Vec::new(),
             why: String::new(),
             holds: match model.undefined {
                 true => undefined(v).or(v.lt(2)),

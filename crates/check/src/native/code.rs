@@ -58,7 +58,7 @@ impl Data {
                 mask => Spot {
                     bit: field.word as u64 * 64 + field.shift as u64,
                     mask,
-                    add: field.lo as i64,
+                    add: field.lo as i64 - field.undefined as i64,
                     undefined: field.undefined as u64,
                 },
             }
@@ -304,7 +304,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         if field.mask << field.shift | (u64::MAX >> 1 >> (63 - field.shift)) != u64::MAX {
             raw = self.b.ins().band_imm(raw, field.mask as i64);
         }
-        let value = match field.lo as i64 {
+        let value = match field.lo as i64 - field.undefined as i64 {
             0 => raw,
             add => self.b.ins().iadd_imm(raw, add),
         };
@@ -327,7 +327,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             .b
             .ins()
             .band_imm(word, !(field.mask << field.shift) as i64);
-        let add = field.lo as i64;
+        let add = field.lo as i64 - field.undefined as i64;
         let mut raw = match add {
             0 => value,
             add => self.b.ins().iadd_imm(value, -add),
