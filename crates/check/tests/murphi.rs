@@ -85,6 +85,7 @@ fn run(model: &Model, options: &Options) -> Report {
 fn flat() -> Options<'static> {
     Options {
         decompose: false,
+        symmetry: false,
         ..Options::default()
     }
 }
@@ -161,7 +162,11 @@ fn two_threads_and_parts_apart_agree() {
             },
         );
         assert_eq!(one, two, "{}", case.name());
-        let apart = run(&model, &Options::default());
+        let apart = Options {
+            decompose: true,
+            ..flat()
+        };
+        let apart = run(&model, &apart);
         assert_eq!(verdict(&one), verdict(&apart), "{}", case.name());
         if one.outcome == Outcome::Verified {
             assert_eq!(
