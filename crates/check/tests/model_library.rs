@@ -1,7 +1,12 @@
-//! The library of Murphi models under `models/`: its first lines say what they must, and its README lists it.
+//! The library of Murphi models under `models/`: its first lines say what they must, its README lists it, and we find what
+//! they say.
 //!
 //! `UPDATE_EXPECT=1` writes the list anew from the models.
 
+use cohkit_check::model::{Deadlock, Model};
+use cohkit_check::murphi::{read, Dialect};
+use cohkit_check::trace::replay;
+use cohkit_check::{check, Options, Outcome, Property, Report};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +15,7 @@ use std::process::Command;
 /// What a model says of itself.
 struct Card {
     file: String,
+    text: String,
     keys: BTreeMap<String, String>,
     /// The comment after the keys, as one line.
     story: String,
@@ -71,8 +77,9 @@ fn card(path: &Path) -> Card {
     assert!(!story.is_empty(), "{file}: a story after the keys");
     Card {
         file,
-        keys,
         story: story.join(" "),
+        keys,
+        text,
     }
 }
 
@@ -230,4 +237,163 @@ fn brute_force_confirms_the_cards_that_rumur_cannot() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Larger models are explored when `COHKIT_WHOLE_LIBRARY` is set, as `make soak` does.
+const MOST_STATES: u64 = 110_000;
+
+impl Card {
+    fn model(&self) -> Result<Model, String> {
+        let dialect = match self.get("dialect") {
+            Some("rumur") => Dialect::Rumur,
+            Some("cmurphi") => Dialect::CMurphi,
+            _ => Dialect::Any,
+        };
+        self.model_as(dialect)
+    }
+
+    fn model_as(&self, dialect: Dialect) -> Result<Model, String> {
+        let name = self.file.trim_end_matches(".m");
+        let mut model = read(name, &self.text, dialect)
+            .map_err(|errors| {
+                let shown = errors
+                    .iter()
+                    .map(|e| e.render(&self.file, &self.text, false));
+                shown.collect::<Vec<_>>().join("\n")
+            })?
+            .model;
+        model.deadlock = match self.get("deadlock") {
+            Some("stuck") => Deadlock::Stuck,
+            Some("off") => Deadlock::Off,
+            _ => Deadlock::Stuttering,
+        };
+        Ok(model)
+    }
+
+    /// What a report says otherwise than the card.
+    fn differences(&self, model: &Model, report: &Report) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut compare = |what: &str, expected: String, found: String| {
+            if expected != found {
+                wrong.push(format!(
+                    "{}: {what}: {expected} on the card, found {found}",
+                    self.file
+                ));
+            }
+        };
+        let verdict = match &report.outcome {
+            Outcome::Verified => "verified",
+            Outcome::Violated { .. } => "violated",
+            _ => "undecided",
+        };
+        compare(
+            "verdict",
+            self.get("verdict").unwrap().into(),
+            verdict.into(),
+        );
+        if let Some(states) = self.get("states") {
+            compare("states", states.into(), report.states.to_string());
+        }
+        if let Outcome::Violated {
+            property,
+            message,
+            trace,
+        } = &report.outcome
+        {
+            let property = in_words(property, message);
+            compare(
+                "property",
+                self.get("property").unwrap_or("none").into(),
+                property,
+            );
+            if let Some(steps) = self.get("steps") {
+                compare("steps", steps.into(), trace.steps.len().to_string());
+            }
+            let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
+            if replay(model, trace.start_index, &rules).as_ref() != Ok(&**trace) {
+                wrong.push(format!(
+                    "{}: its counterexample is not what replay gives",
+                    self.file
+                ));
+            }
+        }
+        wrong
+    }
+}
+
+/// A property as cards name it.
+fn in_words(property: &Property, message: &str) -> String {
+    match property {
+        Property::Invariant(name) => format!("invariant \"{name}\""),
+        Property::Assertion(name) if message.contains("error") => format!("error \"{name}\""),
+        Property::Assertion(name) => format!("assert \"{name}\""),
+        Property::Cover(name) => format!("cover \"{name}\""),
+        Property::Liveness(name) => format!("liveness \"{name}\""),
+        Property::NoDeadlock => "deadlock".into(),
+        Property::Drain => "drain".into(),
+        Property::WellDefined => {
+            let kinds = [
+                ("division by zero", "division by zero"),
+                ("has room for", "multiset full"),
+                ("read but undefined", "undefined"),
+                ("the index", "index"),
+                ("the value", "range"),
+            ];
+            let found = kinds.iter().find(|(phrase, _)| message.contains(phrase));
+            found.map_or_else(|| message.to_owned(), |(_, kind)| (*kind).to_owned())
+        }
+    }
+}
+
+#[test]
+fn we_find_what_the_cards_say() {
+    let whole = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
+    let mut wrong = Vec::new();
+    let mut explored = 0;
+    for card in cards() {
+        let model = match card.model() {
+            Ok(model) => model,
+            Err(why) => {
+                wrong.push(why);
+                continue;
+            }
+        };
+        if !whole && card.number("states") > Some(MOST_STATES) {
+            continue;
+        }
+        explored += 1;
+        let options = Options {
+            decompose: false,
+            ..Options::default()
+        };
+        match check(&model, &options) {
+            Ok(report) => wrong.extend(card.differences(&model, &report)),
+            Err(errors) => wrong.push(format!("{}: {errors:?}", card.file)),
+        }
+    }
+    assert!(explored > 40, "only {explored} models are small enough");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_for_both_is_read_in_every_dialect() {
+    for card in cards() {
+        let (others, other): (&[Dialect], _) = match card.get("dialect") {
+            Some("both") => (&[Dialect::CMurphi, Dialect::Rumur], None),
+            Some("rumur") => (&[Dialect::Any], None),
+            _ => (&[Dialect::Any], Some(Dialect::Rumur)),
+        };
+        for dialect in others {
+            if let Err(why) = card.model_as(*dialect) {
+                panic!("{}, {dialect:?}: {why}", card.file);
+            }
+        }
+        if let Some(dialect) = other {
+            assert!(
+                card.model_as(dialect).is_err(),
+                "{}: {dialect:?} takes it",
+                card.file
+            );
+        }
+    }
 }
