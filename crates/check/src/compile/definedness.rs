@@ -16,8 +16,10 @@ pub(super) fn prove(program: &mut Program) {
         return;
     }
     let mut slots = started(program);
+    let elements = elements(program);
     loop {
         mix_bags(program, &mut slots);
+        mix_elements(&elements, &mut slots);
         let mut more = false;
         for rule in program.rules.iter().filter(|rule| rule.guard.is_some()) {
             let flow = Flow::new(program, rule.body, &slots);
@@ -74,6 +76,35 @@ fn mix_bags(program: &Program, undefined: &mut [bool]) {
             if slots.clone().any(|slot| undefined[slot]) {
                 slots.for_each(|slot| undefined[slot] = true);
             }
+        }
+    }
+}
+
+/// The slots that differ from each other in indices alone, together.
+fn elements(program: &Program) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut known: FxHashMap<String, usize> = FxHashMap::default();
+    for (slot, Slot { name, .. }) in program.slots.iter().enumerate() {
+        // `a[client_1].b[2]` lies in all of `a[].b[]`.
+        let path: Vec<&str> = name
+            .split('[')
+            .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
+            .collect();
+        let group = *known.entry(path.join("[]")).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(slot);
+    }
+    groups
+}
+
+/// Permutations of scalarset values take elements of an array to each other, packed as they are.
+/// What is found out of one element alone, because of the order in which they lie, would give it a form of its own.
+fn mix_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
+    for group in groups {
+        if group.iter().any(|&slot| undefined[slot]) {
+            group.iter().for_each(|&slot| undefined[slot] = true);
         }
     }
 }
