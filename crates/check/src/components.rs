@@ -263,6 +263,10 @@ pub(crate) struct Product {
     pub depth: u64,
     /// States of each part.
     pub components: Vec<u64>,
+    /// Rules fired in each part.
+    pub part_transitions: Vec<u64>,
+    /// Whether everything is known, so that the numbers are those of the product.
+    pub complete: bool,
     pub memory: u64,
 }
 
@@ -285,6 +289,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
     let explored = || found.iter().flatten();
     let memory = explored().map(|f| f.memory).max().unwrap_or(0);
     let components = all().map(|f| f.states).collect();
+    let part_transitions = all().map(|f| f.transitions).collect();
     let complete = explored().all(|f| {
         matches!(
             f.verdict,
@@ -342,6 +347,8 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
             transitions,
             depth,
             components,
+            part_transitions,
+            complete,
             memory,
         };
     }
@@ -359,6 +366,8 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         transitions,
         depth: all().map(|f| f.depth).sum(),
         components,
+        part_transitions,
+        complete,
         memory,
     }
 }

@@ -12,7 +12,9 @@
 //! - machine code (private): the same code, compiled in process for searches that prove large;
 //! - [`search`]: breadth first on any number of threads, with counts and counterexamples that do not depend on it;
 //! - [`components`]: independent parts of a model are explored apart, exactly;
-//! - [`report`] and [`trace`]: verdicts and counterexamples as data and text.
+//! - [`report`] and [`trace`]: verdicts and counterexamples as data and text;
+//! - [`replay`], [`explain`], [`coverage`] and [`graph`]: counterexamples stepped again, why nothing leads on from
+//!   their end, what a search has exercised, and small models drawn. They walk again, by the interpreter.
 //!
 //! None of these knows what a protocol, a message or a cache is; only [`system`], which stands beside them and
 //! turns protocols into models, does. A model may carry [`model::Note`]s, and then its
@@ -60,11 +62,16 @@
 pub mod build;
 mod compile;
 pub mod components;
+pub mod coverage;
+pub mod explain;
+mod explore;
+pub mod graph;
 mod interpret;
 pub mod model;
 pub mod murphi;
 mod native;
 mod program;
+pub mod replay;
 pub mod report;
 pub mod search;
 mod store;

@@ -571,6 +571,13 @@ pub enum NoteAction {
     Does(Phrase),
     /// Changes its state.
     Becomes(Phrase),
+    /// Nothing that a chart shows: a member of a group is met, which [`crate::coverage`] counts.
+    Marks {
+        /// Which group.
+        group: u32,
+        /// Which member, a simple value.
+        member: Expr,
+    },
 }
 
 /// Words with values in between.

@@ -33,6 +33,10 @@ pub struct Report {
     pub properties: Vec<PropertyResult>,
     /// States of each independent part, as many as were visited; one if the model was explored as a whole.
     pub components: Vec<u64>,
+    /// Rules fired in each independent part.
+    pub part_transitions: Vec<u64>,
+    /// Whether everything was explored, so that `states` and `transitions` are those of the product.
+    pub complete: bool,
     /// How many of the parts are different, and were explored.
     pub different: usize,
     /// Bytes that states and their table took at the most. Does not depend on the machine.
@@ -142,24 +146,16 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
             message: "with all its calls and instances it is too large".into(),
         }]);
     }
-    let mut whole = View::whole(&program, model.deadlock);
-    if options.symmetry {
-        whole.symmetry = Symmetry::of(model, &program, &whole.packing).map(Arc::new);
-    }
-    let symmetric = whole.symmetry.is_some();
-    let parts = match options.decompose && !symmetric {
-        true => split(&program, model.deadlock),
-        false => Parts {
-            views: vec![whole],
-            representative: vec![0],
-        },
-    };
+    let parts = parts(model, &program, options);
+    let symmetric = parts.views[0].symmetry.is_some();
     let Product {
         verdict,
         states,
         transitions,
         depth,
         components,
+        part_transitions,
+        complete,
         memory,
     } = search_parts(&program, &parts, options);
     let different = parts
@@ -196,9 +192,26 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         depth,
         properties,
         components,
+        part_transitions,
+        complete,
         different,
         memory,
     })
+}
+
+/// What is explored apart; a model that has symmetry is explored as a whole.
+pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
+    let mut whole = View::whole(program, model.deadlock);
+    if options.symmetry {
+        whole.symmetry = Symmetry::of(model, program, &whole.packing).map(Arc::new);
+    }
+    match options.decompose && whole.symmetry.is_none() {
+        true => split(program, model.deadlock),
+        false => Parts {
+            views: vec![whole],
+            representative: vec![0],
+        },
+    }
 }
 
 impl Property {
@@ -247,13 +260,7 @@ fn violated(
             Ok(violation) => (asserted(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
-        Broken::Deadlock => (
-            Property::NoDeadlock,
-            text(match model.deadlock {
-                Deadlock::Stuck => "no rule may fire",
-                _ => "no rule leads to a different state",
-            }),
-        ),
+        Broken::Deadlock => (Property::NoDeadlock, text(stuck(model))),
         Broken::DeadEnd(stuck) => (
             Property::Drain,
             format!(
@@ -288,8 +295,16 @@ fn violated(
     }
 }
 
+/// What it means to be in a deadlock, as a clause.
+pub(crate) fn stuck(model: &Model) -> &'static str {
+    match model.deadlock {
+        Deadlock::Stuck => "no rule may fire",
+        _ => "no rule leads to a different state",
+    }
+}
+
 /// The property an error or assertion speaks of: the invariant of that name, if there is one.
-fn asserted(model: &Model, violation: &Violation) -> Property {
+pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
     let name = violation.property.clone();
     if name == Violation::ILL_DEFINED {
         return Property::WellDefined;

@@ -6,13 +6,14 @@ use crate::model::*;
 use crate::program::Program;
 use crate::search::Path;
 use cohkit_protocol::sequence::{Action, Sequence, Step as ChartStep};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A way through a model's states, from a start state on.
 ///
-/// `start_index` and each step's `rule_index` are what [`replay`] needs to walk it again.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// `start_index` and each step's `rule_index` are what [`replay`] needs to walk it again;
+/// [`crate::replay::again`] compares all the rest with what happens then.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trace {
     /// Name of the start state.
     pub start: String,
@@ -23,14 +24,15 @@ pub struct Trace {
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
     /// What the model's notes tell.
+    #[serde(default)]
     pub sequence: Sequence,
     /// What the last step did wrong, if it could not be completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
 /// The value of a simple part of the state.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Setting {
     /// `cells[2].state`.
     pub variable: String,
@@ -39,7 +41,7 @@ pub struct Setting {
 }
 
 /// One rule that fires.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TraceStep {
     /// Name with the values of its parameters.
     pub rule: String,
@@ -50,7 +52,7 @@ pub struct TraceStep {
 }
 
 /// A simple part of the state that changes.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// `cells[2].state`.
     pub variable: String,
@@ -89,30 +91,35 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
         return Err(error.to_string());
     }
     let program = compile(model, true);
-    if start as usize >= program.starts.len() {
+    let path = Path {
+        start,
+        rules: rules.to_vec(),
+    };
+    tell(model, &program, &path).map(|told| told.trace)
+}
+
+/// A trace, and where it leads.
+pub(crate) struct Told<'a> {
+    pub trace: Trace,
+    /// In the last state.
+    pub machine: Machine<'a>,
+    /// What the last step did wrong, if it could not be completed.
+    pub fault: Option<Fault>,
+}
+
+/// Walks along a path on a program that was compiled with notes. Errors name the step, counted from 1.
+pub(crate) fn tell<'a>(
+    model: &Model,
+    program: &'a Program,
+    path: &Path,
+) -> Result<Told<'a>, String> {
+    if path.start as usize >= program.starts.len() {
         return Err(format!(
-            "there is no start state {start}; the model has {}",
+            "there is no start state {}; the model has {}, counted from 0",
+            path.start,
             program.starts.len()
         ));
     }
-    if let Some(bad) = rules.iter().find(|&&r| r as usize >= program.rules.len()) {
-        return Err(format!(
-            "there is no rule {bad}; the model has {}",
-            program.rules.len()
-        ));
-    }
-    tell(
-        model,
-        &program,
-        &Path {
-            start,
-            rules: rules.to_vec(),
-        },
-    )
-}
-
-/// Walks along a path on a program that was compiled with notes.
-fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> {
     let mut machine = Machine::new(program);
     let mut chart = Chart::default();
     let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
@@ -120,7 +127,11 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
         Ok(violation) => violation.to_string(),
         Err(message) => message,
     };
-    let start = machine.start(path.start).map(drop);
+    let start = machine.start(path.start);
+    if start == Ok(false) {
+        return Err("an assumption leaves the start state out".into());
+    }
+    let mut fault = start.err();
     let slots = || program.slots.iter().enumerate();
     let initial = slots()
         .filter(|&(i, _)| machine.frame[i] != program.frame[i])
@@ -137,27 +148,37 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
             agents: model.agents.clone(),
             steps: Vec::new(),
         },
-        fault: start.err().map(explain),
+        fault: fault.map(explain),
     };
     chart.take(model, program, &mut machine);
-    for &rule in &path.rules {
+    for (i, &rule) in path.rules.iter().enumerate() {
+        let step = i + 1;
+        if rule as usize >= program.rules.len() {
+            return Err(format!(
+                "step {step}: there is no rule {rule}; the model has {}, counted from 0",
+                program.rules.len()
+            ));
+        }
         let name = program.rule_name(model, rule);
         if let Some(fault) = &trace.fault {
-            return Err(format!("`{name}` cannot fire: {fault} before it"));
+            return Err(format!(
+                "step {step}: `{name}` cannot fire: {fault} before it"
+            ));
         }
         let before = machine.frame[..program.slots.len()].to_vec();
         let instance = &program.rules[rule as usize];
         let fired = match machine.enabled(instance) {
-            Ok(true) => machine.fire(instance).map(drop),
-            Ok(false) => {
-                return Err(format!(
-                    "`{name}` is not enabled after {} steps",
-                    trace.steps.len()
-                ))
-            }
+            Ok(true) => machine.fire(instance),
+            Ok(false) => return Err(format!("step {step}: `{name}` is not enabled there")),
             Err(fault) => Err(fault),
         };
-        trace.fault = fired.err().map(explain);
+        if fired == Ok(false) {
+            return Err(format!(
+                "step {step}: an assumption keeps `{name}` from firing"
+            ));
+        }
+        fault = fired.err();
+        trace.fault = fault.map(explain);
         let changed = slots()
             .filter(|&(i, _)| before[i] != machine.frame[i])
             .map(|(i, slot)| Change {
@@ -173,13 +194,18 @@ fn tell(model: &Model, program: &Program, path: &Path) -> Result<Trace, String> 
         chart.take(model, program, &mut machine);
     }
     trace.sequence.steps = chart.steps;
-    Ok(trace)
+    Ok(Told {
+        trace,
+        machine,
+        fault,
+    })
 }
 
 /// The trace of a path that a search has found.
 pub(crate) fn found(model: &Model, path: &Path) -> Trace {
     let program = compile(model, true);
     tell(model, &program, path)
+        .map(|told| told.trace)
         .unwrap_or_else(|why| panic!("a path of the search can be walked, but {why}"))
 }
 
@@ -244,6 +270,7 @@ impl Chart {
             NoteAction::Becomes(phrase) => Action::Becomes {
                 state: words.say(phrase),
             },
+            NoteAction::Marks { .. } => return,
         };
         self.steps.push(ChartStep {
             agent,
@@ -256,6 +283,19 @@ impl Chart {
     fn next_flight(&mut self) -> u32 {
         self.flights += 1;
         self.flights - 1
+    }
+}
+
+/// What a note of [`NoteAction::Does`] without a line says.
+pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> String {
+    let mut words = Words {
+        model,
+        values: values.iter(),
+    };
+    words.next();
+    match &note.action {
+        NoteAction::Does(phrase) => words.say(phrase),
+        _ => String::new(),
     }
 }
 

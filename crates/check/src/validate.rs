@@ -641,19 +641,23 @@ impl Validator<'_> {
                 message
             }
             NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => phrase,
+            NoteAction::Marks { member, .. } => return self.told(member),
         };
         self.phrase(phrase);
+    }
+
+    /// A value that a note tells.
+    fn told(&mut self, value: &Expr) {
+        if let Some(Kind::Aggregate(_)) = self.expr(value) {
+            self.error("a note can tell only simple values");
+        }
     }
 
     fn phrase(&mut self, phrase: &[Piece]) {
         for piece in phrase {
             match piece {
                 Piece::Text(_) => {}
-                Piece::Value(e) => {
-                    if let Some(Kind::Aggregate(_)) = self.expr(e) {
-                        self.error("a note can tell only simple values");
-                    }
-                }
+                Piece::Value(e) => self.told(e),
                 Piece::Agent(e) => self.expect(e, Kind::Int, "an agent"),
                 Piece::Choice(c, a, b) => {
                     self.expect(c, Kind::Bool, "a condition");

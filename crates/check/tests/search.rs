@@ -115,15 +115,15 @@ start: from 1
     );
     assert_eq!(
         replay(&model, 0, &[1]),
-        Err("`down` is not enabled after 0 steps".into())
+        Err("step 1: `down` is not enabled there".into())
     );
     assert_eq!(
         replay(&model, 0, &[7]),
-        Err("there is no rule 7; the model has 2".into())
+        Err("step 1: there is no rule 7; the model has 2, counted from 0".into())
     );
     assert_eq!(
         replay(&model, 5, &[]),
-        Err("there is no start state 5; the model has 2".into())
+        Err("there is no start state 5; the model has 2, counted from 0".into())
     );
     let json = serde_json::to_value(&trace).unwrap();
     assert_eq!(

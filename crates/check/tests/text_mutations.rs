@@ -5,9 +5,11 @@
 #[path = "../../../tests/mutations/mistakes.rs"]
 mod mistakes;
 
+use cohkit_check::replay::{again, Ending};
 use cohkit_check::report::{check, Outcome};
 use cohkit_check::search::Options;
 use cohkit_check::system;
+use cohkit_check::trace::Trace;
 use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
@@ -91,6 +93,16 @@ fn consequence(mistake: &Mistake) -> (String, String) {
             message,
             trace,
         } => {
+            // What JSON keeps of it is stepped again.
+            let text = serde_json::to_string(&trace).unwrap();
+            let recorded: Trace = serde_json::from_str(&text).unwrap();
+            let (told_again, ending) = again(&model, &recorded, Some(&property))
+                .unwrap_or_else(|why| panic!("{}: {why}", mistake.name));
+            assert_eq!(told_again, *trace, "{}", mistake.name);
+            match ending {
+                Ending::Violated { property: same, .. } => assert_eq!(same, property),
+                other => panic!("{}: {other:?}", mistake.name),
+            }
             let name = match &property {
                 cohkit_check::report::Property::Invariant(name)
                 | cohkit_check::report::Property::Assertion(name) => name.clone(),

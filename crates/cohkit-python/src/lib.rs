@@ -144,6 +144,7 @@ fn check(
             max_states,
             max_depth,
             max_memory,
+            coverage: false,
             cancel,
         };
         let mut verdicts = Verdicts::default();

@@ -1,13 +1,14 @@
 //! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
 
 use crate::console::Console;
+use crate::coverage::Untaken;
 use crate::judge::{judge, Listener, Request, Systems};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::protocols::Source;
 use crate::verdict::Verdict;
-use crate::{deliver, files, models};
+use crate::{deliver, files, graph, models, replay};
 use cohkit_chart::Text;
 use cohkit_check::model::Model;
 use cohkit_check::murphi;
@@ -23,10 +24,16 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
+    if let Some(file) = &options.graph {
+        graph::suited(options, file)?;
+    }
     for folder in options.export_murphi.iter().chain(&options.chart_svg) {
         files::try_folder(folder)?;
     }
     suited(options)?;
+    if let Some(trace) = &options.replay {
+        return replay::run(options, trace, console);
+    }
     // A model is read when its turn comes.
     let sources: Vec<_> = (options.files.iter())
         .map(|file| match models::is_model(file) {
@@ -50,6 +57,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         outcome: Outcome::Yes,
         values: Vec::new(),
         text: String::new(),
+        untaken: Untaken::default(),
     };
     for source in sources {
         let result = match source {
@@ -111,6 +119,20 @@ fn suited(options: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Which systems the options ask for.
+pub(crate) fn systems(options: &Check) -> Systems {
+    if options.remotes.is_some() || options.lines.is_some() {
+        Systems::Sized {
+            remotes: options.remotes.unwrap_or(1),
+            lines: options.lines.unwrap_or(1),
+        }
+    } else if options.systems.is_empty() {
+        Systems::Declared
+    } else {
+        Systems::Named(options.systems.clone())
+    }
+}
+
 /// Refuses texts whose exported files would replace each other's, as these are named after the protocol.
 fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure> {
     let mut seen: Vec<&Source> = Vec::new();
@@ -140,23 +162,19 @@ pub(crate) struct Batch<'a> {
     values: Vec<Value>,
     /// For a file: what is otherwise printed at once.
     text: String,
+    /// The rows that no system of the text at hand takes.
+    untaken: Untaken,
 }
 
 impl Batch<'_> {
     fn check(&mut self, source: Source, console: &mut Console) -> Result<(), Failure> {
         let options = self.options;
-        let systems = if options.remotes.is_some() || options.lines.is_some() {
-            Systems::Sized {
-                remotes: options.remotes.unwrap_or(1),
-                lines: options.lines.unwrap_or(1),
-            }
-        } else if options.systems.is_empty() {
-            Systems::Declared
-        } else {
-            Systems::Named(options.systems.clone())
-        };
+        if options.graph.is_some() {
+            graph::single(options, &source)?;
+        }
         let request = Request {
-            systems,
+            systems: systems(options),
+            coverage: options.coverage,
             capacity: options.capacity,
             threads: options.threads.map(usize::from),
             max_states: options.max_states,
@@ -169,7 +187,22 @@ impl Batch<'_> {
             console,
         };
         judge(source.clone(), &request, &mut telling)
-            .map_err(|wrong| source.failure(wrong, console))
+            .map_err(|wrong| source.failure(wrong, console))?;
+        let untaken = std::mem::take(&mut self.untaken);
+        match options.output.json {
+            true => Ok(()),
+            false => self.print(&untaken.text(&source.protocol.name), console),
+        }
+    }
+
+    /// Prints, or keeps for the file.
+    fn print(&mut self, text: &str, console: &mut Console) -> Result<(), Failure> {
+        if self.options.output.out.is_some() {
+            self.text += text;
+            Ok(())
+        } else {
+            console.print(text)
+        }
     }
 
     /// Takes a verdict into account and tells it to whom it concerns.
@@ -193,6 +226,9 @@ impl Batch<'_> {
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
+        if let Some(coverage) = &verdict.coverage {
+            self.untaken.add(coverage);
+        }
         let charts = self.charts;
         self.tell(
             verdict.outcome(),
@@ -215,13 +251,7 @@ impl Batch<'_> {
             self.values.push(json());
             return Ok(());
         }
-        let text = text();
-        if self.options.output.out.is_some() {
-            self.text += &text;
-            Ok(())
-        } else {
-            console.print(&text)
-        }
+        self.print(&text(), console)
     }
 }
 
@@ -245,6 +275,13 @@ impl Listener for Telling<'_, '_, '_, '_> {
         let text = murphi::print(model, murphi::Style::Plain)
             .map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
         files::write(&file, &text)
+    }
+
+    fn searched(&mut self, model: &Model, verdict: &Verdict) -> Result<(), Failure> {
+        match &self.batch.options.graph {
+            Some(file) => graph::write(file, model, verdict.trace()),
+            None => Ok(()),
+        }
     }
 
     fn progress(&self, source: &Source, system: &System) -> Box<dyn Fn(&Progress) + Sync> {

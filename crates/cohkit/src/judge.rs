@@ -1,17 +1,20 @@
 //! Verdicts on the systems of a protocol, as `cohkit check` and the Python package both give them.
 
+use crate::coverage::Covered;
 use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
 use crate::verdict::{Finding, Verdict};
+use cohkit_check::coverage::{coverage, Coverage};
+use cohkit_check::explain::explain;
 use cohkit_check::model::Model;
 use cohkit_check::search::{self, Progress};
-use cohkit_check::system::{self, assumptions};
+use cohkit_check::system::{self, assumptions, Modelled};
 use cohkit_check::{check, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, System};
+use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::Span;
 use serde_json::{json, Value};
 use std::borrow::Cow;
@@ -92,6 +95,8 @@ pub struct Request<'a> {
     pub max_depth: Option<u64>,
     /// Most bytes for states; three quarters of what is free if not given.
     pub max_memory: Option<u64>,
+    /// Whether to count what is exercised, which takes a second walk over all states, by the interpreter.
+    pub coverage: bool,
     /// Set from outside to stop soon; the system at hand is then undecided and those after it are not begun.
     pub cancel: &'a AtomicBool,
 }
@@ -109,6 +114,14 @@ pub trait Listener {
     /// # Errors
     /// What keeps the listener from taking it.
     fn model(&mut self, _source: &Source, _system: &System, _model: &Model) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The verdict on this model has been told.
+    ///
+    /// # Errors
+    /// What the listener cannot do with them.
+    fn searched(&mut self, _model: &Model, _verdict: &Verdict) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -139,6 +152,20 @@ impl Homes<'_> {
     }
 }
 
+impl<'a> Homes<'a> {
+    /// The home of a protocol, if it can be constructed and the construction finds no fault.
+    fn of(protocol: &'a Protocol) -> Result<Homes<'a>, ConstructionError> {
+        let construction = match &protocol.home {
+            Home::Controller(home) => return Ok(Homes::Written(home)),
+            Home::Policy(_) => construct(protocol)?,
+        };
+        match construction.fault() {
+            Some(fault) => Err(ConstructionError::Fault(Box::new(fault.clone()))),
+            None => Ok(Homes::Constructed(Box::new(construction))),
+        }
+    }
+}
+
 /// Judges the systems asked for, in their order.
 ///
 /// # Errors
@@ -152,25 +179,21 @@ pub fn judge(
     source.protocol.systems = request.systems.of(&source)?;
     let source = &source;
     let protocol = &source.protocol;
-    let homes = match &protocol.home {
-        Home::Controller(home) => Homes::Written(home),
-        Home::Policy(_) => match construct(protocol) {
-            Ok(construction) => Homes::Constructed(Box::new(construction)),
-            Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
-            Err(ConstructionError::Fault(found)) => return fault(source, &found, listener),
-        },
+    let homes = match Homes::of(protocol) {
+        Ok(homes) => homes,
+        Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
+        Err(ConstructionError::Fault(found)) => return fault(source, &found, listener),
     };
     let mut notes: Vec<String> = Vec::new();
     if let Homes::Constructed(construction) = &homes {
-        if let Some(found) = construction.fault() {
-            return fault(source, found, listener);
-        }
         notes = crate::tabulate::notes(construction);
     }
     for system in &protocol.systems {
         let start = Instant::now();
         let home = homes.controller(system.remotes);
-        let report = search(source, system, &home, request, listener)?;
+        let model = model(protocol, system, &home, request.capacity)?;
+        let (report, coverage) = search(source, system, &model.model, request, listener)?;
+        let coverage = coverage.map(|c| Covered::of_system(c, &model, protocol, &home));
         let seconds = start.elapsed().as_secs_f64();
         let run = json!({
             "file": source.path.display().to_string(),
@@ -180,14 +203,23 @@ pub fn judge(
             "seconds": seconds,
             "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
         });
+        let explanation = match &report.outcome {
+            cohkit_check::Outcome::Violated {
+                property, trace, ..
+            } => explain(&model.model, &model.remarks, property, trace),
+            _ => None,
+        };
         let verdict = Verdict {
             protocol,
             system,
             finding: Finding::Searched(report),
+            explanation,
             assumptions: &assumptions(protocol),
             notes: &notes,
+            coverage,
         };
         listener.verdict(&verdict, run)?;
+        listener.searched(&model.model, &verdict)?;
         if request.cancel.load(Ordering::SeqCst) {
             break;
         }
@@ -201,32 +233,60 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.map_or(processors, |asked| asked.min(processors))
 }
 
+/// The models of the systems asked for, in their order.
+///
+/// # Errors
+/// What is wrong with the request or with the text's form; a fault of the construction, if there is one.
+pub(crate) fn models(
+    mut source: Source,
+    systems: &Systems,
+    capacity: Option<u8>,
+) -> Result<Vec<(System, Modelled)>, NoModel> {
+    source.protocol.systems = systems.of(&source).map_err(NoModel::Wrong)?;
+    let homes = Homes::of(&source.protocol).map_err(|error| match error {
+        ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
+        ConstructionError::Fault(fault) => NoModel::Fault(fault),
+    })?;
+    let model = |system: &System| {
+        let home = homes.controller(system.remotes);
+        let model = model(&source.protocol, system, &home, capacity).map_err(NoModel::Wrong)?;
+        Ok((system.clone(), model))
+    };
+    source.protocol.systems.iter().map(model).collect()
+}
+
+/// Why there are no models.
+pub(crate) enum NoModel {
+    Wrong(Wrong),
+    Fault(Box<Fault>),
+}
+
+fn model(
+    protocol: &Protocol,
+    system: &System,
+    home: &Controller,
+    capacity: Option<u8>,
+) -> Result<Modelled, Wrong> {
+    let default = system::Options::default();
+    let options = system::Options {
+        capacity: capacity.map_or(default.capacity, u16::from),
+        ..default
+    };
+    let model = system::modelled(protocol, home, system.remotes, system.lines, &options);
+    model.map_err(|error| {
+        let name = &system.name;
+        Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
+    })
+}
+
 fn search(
     source: &Source,
     system: &System,
-    home: &Controller,
+    model: &Model,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<Report, Wrong> {
-    let default = system::Options::default();
-    let model_options = system::Options {
-        capacity: request.capacity.map_or(default.capacity, u16::from),
-        ..default
-    };
-    let model = system::model(
-        &source.protocol,
-        home,
-        system.remotes,
-        system.lines,
-        &model_options,
-    )
-    .map_err(|error| {
-        Wrong::plain(format!(
-            "system `{}` cannot be modelled: {error}",
-            system.name
-        ))
-    })?;
-    listener.model(source, system, &model)?;
+) -> Result<(Report, Option<Coverage>), Wrong> {
+    listener.model(source, system, model)?;
     let progress = listener.progress(source, system);
     let options = search::Options {
         threads: threads(request.threads),
@@ -239,14 +299,19 @@ fn search(
         progress: Some(&*progress),
         ..search::Options::default()
     };
-    check(&model, &options).map_err(|errors| {
+    let report = check(model, &options).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Wrong::plain(format!(
             "system `{}` cannot be checked: {}",
             system.name,
             errors.join("; ")
         ))
-    })
+    })?;
+    let coverage = match request.coverage {
+        true => coverage(model, &report, &options),
+        false => None,
+    };
+    Ok((report, coverage))
 }
 
 /// A fault that the construction found is a verdict on every system.
@@ -258,6 +323,8 @@ fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<
             finding: Finding::Construction(fault),
             assumptions: &assumptions(&source.protocol),
             notes: &[],
+            explanation: None,
+            coverage: None,
         };
         let run = json!({
             "file": source.path.display().to_string(),

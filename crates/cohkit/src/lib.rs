@@ -15,7 +15,10 @@
 
 mod check;
 mod console;
+mod coverage;
+mod explanation;
 mod files;
+mod graph;
 pub mod interrupt;
 pub mod judge;
 mod models;
@@ -24,6 +27,7 @@ mod outcome;
 mod progress;
 mod protocols;
 mod python;
+mod replay;
 mod sim;
 pub mod simulate;
 mod size;
@@ -35,6 +39,7 @@ use clap::Parser;
 use std::ffi::OsString;
 
 pub use console::{Console, Terminal};
+pub use coverage::Covered;
 use options::{Command, Options, Output};
 pub use outcome::{Failure, Outcome};
 pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};

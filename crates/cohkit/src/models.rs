@@ -2,14 +2,18 @@
 
 use crate::check::Batch;
 use crate::console::Console;
+use crate::coverage::Covered;
 use crate::options::{Check, DeadlockOption, DialectOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::verdict::{counterexample, kind, name, number, property, words};
-use crate::{files, judge, size};
+use crate::{explanation, files, graph, judge, size};
+use cohkit_check::coverage::coverage;
+use cohkit_check::explain::explain;
 use cohkit_check::model::{Deadlock, Model};
 use cohkit_check::murphi::{self, Dialect};
 use cohkit_check::search::{self, Reason};
+use cohkit_check::trace::Trace;
 use cohkit_check::{check, Report};
 use cohkit_protocol::words::counted;
 use serde_json::{json, Value};
@@ -23,7 +27,7 @@ pub(crate) fn is_model(path: &Path) -> bool {
 }
 
 /// Reads a model. What is probably not meant in it is said.
-fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Failure> {
+pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     let dialect = match options.dialect {
@@ -86,6 +90,16 @@ impl Batch<'_> {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             bad(errors.join("; "))
         })?;
+        let explanation = match &report.outcome {
+            cohkit_check::Outcome::Violated {
+                property, trace, ..
+            } => explain(&model, &[], property, trace),
+            _ => None,
+        };
+        let coverage = match options.coverage {
+            true => coverage(&model, &report, &searched).map(Covered::of_model),
+            false => None,
+        };
         drop(line);
         let seconds = start.elapsed().as_secs_f64();
         let run = json!({
@@ -98,10 +112,40 @@ impl Batch<'_> {
         });
         self.tell(
             outcome(&report),
-            || entry(&model, &report, run),
-            || text(&model, &report),
+            || {
+                let mut entry = entry(&model, &report, run);
+                if let Some(explanation) = &explanation {
+                    entry["counterexample"]["explanation"] = json!(explanation);
+                }
+                if let Some(coverage) = &coverage {
+                    entry["coverage"] = coverage.json();
+                }
+                entry
+            },
+            || {
+                let mut text = text(&model, &report);
+                text += &explanation
+                    .iter()
+                    .map(explanation::text)
+                    .collect::<String>();
+                text += &coverage.iter().map(Covered::text).collect::<String>();
+                text
+            },
             console,
-        )
+        )?;
+        match &options.graph {
+            Some(file) => graph::write(file, &model, trace(&report)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The trace of a violation, or of a limit that is run over.
+fn trace(report: &Report) -> Option<&Trace> {
+    match &report.outcome {
+        cohkit_check::Outcome::Violated { trace, .. }
+        | cohkit_check::Outcome::Exceeded { trace, .. } => Some(trace),
+        _ => None,
     }
 }
 

@@ -148,6 +148,21 @@ pub(crate) struct Check {
     #[arg(long, value_name = "DIR")]
     pub chart_svg: Option<PathBuf>,
 
+    /// Tell how often each rule fired and how often it led to a new state, and which rows of the protocol's tables
+    /// were never taken. Counted up to where the search ended; takes a second walk over the states.
+    #[arg(long)]
+    pub coverage: bool,
+
+    /// Write the state graph of one small system into this file, which ends in `.dot` (for Graphviz) or `.json`:
+    /// states with what differs from the first, rules that lead from one to the other, the counterexample marked.
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<PathBuf>,
+
+    /// Step a counterexample again instead of searching: what `--json` printed, or its `trace` alone, from this file.
+    /// It is compared with what the model does, and the state in which it ends is judged.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["export_murphi", "chart_svg", "coverage", "graph"])]
+    pub replay: Option<PathBuf>,
+
     #[command(flatten)]
     pub output: Output,
 }

@@ -1,7 +1,10 @@
 //! A verdict on one system: what people and programs are told.
 
+use crate::coverage::Covered;
+use crate::explanation;
 use crate::outcome::Outcome;
 use cohkit_chart::Text;
+use cohkit_check::explain::Explanation;
 use cohkit_check::report::Status;
 use cohkit_check::search::Reason;
 use cohkit_check::trace::Trace;
@@ -25,6 +28,10 @@ pub struct Verdict<'a> {
     pub assumptions: &'a [String],
     /// What the construction of the home has to say.
     pub notes: &'a [String],
+    /// Why nothing leads on from the end of the counterexample, where that needs explaining.
+    pub explanation: Option<Explanation>,
+    /// What the search has exercised, if that was asked for.
+    pub coverage: Option<Covered>,
 }
 
 /// Where a verdict comes from.
@@ -69,6 +76,18 @@ impl Verdict<'_> {
         }
     }
 
+    /// The trace of a violation, or of how the capacity of a channel is exceeded.
+    pub(crate) fn trace(&self) -> Option<&Trace> {
+        match &self.finding {
+            Finding::Searched(report) => match &report.outcome {
+                cohkit_check::Outcome::Violated { trace, .. }
+                | cohkit_check::Outcome::Exceeded { trace, .. } => Some(trace),
+                _ => None,
+            },
+            Finding::Construction(_) => None,
+        }
+    }
+
     /// The verdict for people, without the charts of a fault, which stand in its own report.
     pub fn text(&self, charts: &Text) -> String {
         let mut text = format!("{}: ", self.name());
@@ -109,6 +128,9 @@ impl Verdict<'_> {
                         let _ = writeln!(text, "  after {counts}");
                         let chart = cohkit_chart::text(&trace.sequence, charts);
                         let _ = write!(text, "\n{chart}\n");
+                        if let Some(explanation) = &self.explanation {
+                            text += &explanation::text(explanation);
+                        }
                     }
                 }
             }
@@ -121,6 +143,9 @@ impl Verdict<'_> {
         }
         for note in self.notes {
             let _ = writeln!(text, "  note: {note}");
+        }
+        if let Some(coverage) = &self.coverage {
+            text += &coverage.text();
         }
         text
     }
@@ -204,7 +229,7 @@ impl Verdict<'_> {
             ),
         };
         let [states, transitions, depth] = counts;
-        json!({
+        let mut entry = json!({
             "protocol": self.protocol.name,
             "system": self.system.name,
             "remotes": self.system.remotes,
@@ -220,12 +245,19 @@ impl Verdict<'_> {
             "assumptions": self.assumptions,
             "notes": self.notes,
             "run": run,
-        })
+        });
+        if let Some(explanation) = &self.explanation {
+            entry["counterexample"]["explanation"] = json!(explanation);
+        }
+        if let Some(coverage) = &self.coverage {
+            entry["coverage"] = coverage.json();
+        }
+        entry
     }
 }
 
 /// Whose limit it is that a channel holds only so many messages.
-const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
+pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
 /// Why a search gave up, in words.
 pub(crate) fn words(reason: Reason) -> &'static str {
@@ -279,6 +311,7 @@ pub(crate) fn counterexample(
     let trace = trace.map(|trace| {
         json!({
             "start": trace.start,
+            "start_index": trace.start_index,
             "initial": trace.initial,
             "steps": trace.steps,
             "fault": trace.fault,

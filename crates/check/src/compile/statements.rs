@@ -265,6 +265,7 @@ impl Compiler<'_> {
             NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => {
                 self.phrase(phrase, &mut next)
             }
+            NoteAction::Marks { member, .. } => self.tell(member, &mut next),
         }
         self.emit(Op::Note {
             note: index,
@@ -310,6 +311,7 @@ impl Note {
                     1 + values(message)
                 }
                 NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => values(phrase),
+                NoteAction::Marks { .. } => 1,
             }
     }
 }

@@ -79,6 +79,19 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
     Ok(p.text)
 }
 
+/// Prints an expression of a valid model.
+pub(crate) fn expression(model: &Model, e: &Expr) -> String {
+    let printer = Printer {
+        model,
+        text: String::new(),
+        indent: 0,
+        names: Names::new(model),
+        numeric: vec![false; model.types.len()],
+        meaning: vec![None; model.variables.len()],
+    };
+    printer.expr(e, 0)
+}
+
 /// Words that one Murphi checker or the other keeps for itself.
 const KEYWORDS: &str = "alias array assert assume begin boolean by case choose clear const cover do else elsif end \
     endalias endchoose endexists endfor endforall endfunction endif endprocedure endrecord endrule endruleset \

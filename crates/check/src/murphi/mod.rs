@@ -18,6 +18,7 @@ mod lower;
 mod parser;
 
 pub use diagnostic::Diagnostic;
+pub(crate) use export::expression;
 pub use export::{print, rumur_options, Style};
 
 /// Whose Murphi a text is.

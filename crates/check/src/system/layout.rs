@@ -7,8 +7,9 @@ use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use cohkit_protocol::words::counted;
 use rustc_hash::FxHashMap;
 
-use super::{Options, SystemError};
+use super::{Mark, Options, SystemError};
 use crate::build::Builder;
+use crate::explain::Remark;
 use crate::model::{Deadlock, Expr, Model, ModelError, Place, TableId, TypeId, VariableId};
 
 /// What a memory slot holds, by label.
@@ -163,6 +164,10 @@ pub(super) struct System<'p> {
     /// Whether each remote has sent a store that the home has not performed, if the home's memory acts at once.
     /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
     pub stores_pending: Option<VariableId>,
+    /// What the groups of marks are.
+    pub marks: Vec<Mark>,
+    /// Who waits for whom.
+    pub remarks: Vec<Remark>,
     parameters: FxHashMap<(String, TypeId), VariableId>,
     bound: FxHashMap<(TypeId, usize), VariableId>,
     depth: usize,
@@ -343,6 +348,8 @@ impl<'p> System<'p> {
             memory_agent,
             used_once,
             stores_pending,
+            marks: Vec::new(),
+            remarks: Vec::new(),
             parameters: FxHashMap::default(),
             bound: FxHashMap::default(),
             depth: 0,

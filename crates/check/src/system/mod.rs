@@ -55,13 +55,16 @@ mod layout;
 mod properties;
 mod reactions;
 mod triggers;
+mod waits;
 
 use std::fmt;
 
-use cohkit_protocol::controller::Controller;
+use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::words::counted;
 
+use crate::coverage::Coverage;
+use crate::explain::Remark;
 use crate::model::{Model, ModelError};
 
 /// How a system is modelled.
@@ -109,6 +112,61 @@ impl fmt::Display for SystemError {
 
 impl std::error::Error for SystemError {}
 
+/// A model with what reports on it need.
+#[derive(Clone, Debug)]
+pub struct Modelled {
+    /// The model.
+    pub model: Model,
+    /// What the groups of its [`crate::model::NoteAction::Marks`] are.
+    pub marks: Vec<Mark>,
+    /// Who waits for whom.
+    pub remarks: Vec<Remark>,
+}
+
+/// Rows for one event that are one case of the model. Its members are the states.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// Whether they are the home's.
+    pub home: bool,
+    /// Their event.
+    pub event: Event,
+    /// Which of the rows for this event they are in their states, counted from 0.
+    pub case: usize,
+    /// Their states.
+    pub states: Vec<usize>,
+}
+
+impl Modelled {
+    /// How often each row of one agent's controller was taken, by its index in [`Controller::rules`];
+    /// `None` for rows that are no step of the model: those that leave or never meet their event,
+    /// and accesses that change nothing.
+    pub fn taken(
+        &self,
+        home: bool,
+        controller: &Controller,
+        coverage: &Coverage,
+    ) -> Vec<Option<u128>> {
+        let rows = controller.rules.iter().enumerate();
+        let taken = rows.map(|(index, row)| {
+            let before = controller.rules[..index].iter();
+            let case = before
+                .filter(|other| other.event == row.event && other.state == row.state)
+                .count();
+            let state = row.state.index();
+            let marks = self.marks.iter().enumerate().filter(|(_, mark)| {
+                let of_row = (mark.home, mark.event, mark.case) == (home, row.event, case);
+                of_row && mark.states.contains(&state)
+            });
+            let met = marks.map(|(group, _)| {
+                let member = (group as u32, state as i32);
+                coverage.marks.get(&member).copied().unwrap_or(0)
+            });
+            met.reduce(|a, b| a.saturating_add(b))
+        });
+        taken.collect()
+    }
+}
+
 /// The model of a system of `remotes` caching agents and `lines` cache lines.
 ///
 /// `home` is the protocol's hand-written home, or one constructed from its policy.
@@ -122,6 +180,20 @@ pub fn model(
     lines: u8,
     options: &Options,
 ) -> Result<Model, SystemError> {
+    modelled(protocol, home, remotes, lines, options).map(|modelled| modelled.model)
+}
+
+/// The same, with what reports need.
+///
+/// # Errors
+/// As [`model`].
+pub fn modelled(
+    protocol: &Protocol,
+    home: &Controller,
+    remotes: u8,
+    lines: u8,
+    options: &Options,
+) -> Result<Modelled, SystemError> {
     if !(1..=8).contains(&remotes) {
         return Err(SystemError::Size(format!(
             "a system has 1 to 8 remotes, not {remotes}"
@@ -140,7 +212,15 @@ pub fn model(
     let mut system = layout::System::new(protocol, home, remotes, lines, options)?;
     system.triggers()?;
     system.properties()?;
-    system.finish().map_err(SystemError::Model)
+    system.waiting();
+    let marks = std::mem::take(&mut system.marks);
+    let remarks = std::mem::take(&mut system.remarks);
+    let model = system.finish().map_err(SystemError::Model)?;
+    Ok(Modelled {
+        model,
+        marks,
+        remarks,
+    })
 }
 
 /// What every verdict on systems of this protocol rests on beside the text's rules: its stated bounds.

@@ -12,7 +12,7 @@ use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use super::effects::{Done, Moment};
 use super::expressions::Context;
 use super::layout::{ends, uses, walk, Direction, Storage, System};
-use super::SystemError;
+use super::{Mark, SystemError};
 use crate::build::{choose, error};
 use crate::model::{
     Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
@@ -234,10 +234,24 @@ impl<'p> System<'p> {
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
         for class in &classes {
-            let cases = class.cases.iter().zip(&class.next);
-            let of_class = cases
-                .map(|(case, next)| self.reaction(&trigger, class, case, next))
-                .collect::<Result<Vec<_>, _>>()?;
+            let mut of_class = Vec::new();
+            for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
+                let mut answer = self.reaction(&trigger, class, case, next)?;
+                if let Some(answer) = &mut answer {
+                    let told = match case.deed {
+                        Deed::Take(_) => true,
+                        // To refuse may be an error, which no table wants to be covered.
+                        Deed::Refuse => (trigger.refusing.iter().flatten())
+                            .all(|s| !matches!(s, Stmt::Error(_))),
+                        Deed::Leave | Deed::Never => false,
+                    };
+                    if told {
+                        let mark = self.mark(&trigger.after, event, number, class);
+                        answer.body.insert(0, mark);
+                    }
+                }
+                of_class.push(answer);
+            }
             answers.push(of_class);
         }
         if trigger.spontaneous {
@@ -246,6 +260,25 @@ impl<'p> System<'p> {
             self.joint_rule(trigger, &classes, answers, table);
         }
         Ok(())
+    }
+
+    /// Tells which rows are taken.
+    fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
+        self.marks.push(Mark {
+            home: context.home,
+            event,
+            case,
+            states: class.states.clone(),
+        });
+        Stmt::Note(Note {
+            agent: self.agent(context.own.as_ref()),
+            action: NoteAction::Marks {
+                group: self.marks.len() as u32 - 1,
+                member: context.part(self.side(context.home).state).into(),
+            },
+            line: None,
+            visible: false,
+        })
     }
 
     /// One rule for each case.

@@ -183,6 +183,7 @@ impl<'p> System<'p> {
         parameters.extend(sender);
         parameters.extend(receiver);
         parameters.extend(arrival.parameters);
+        self.in_flight(index, &parameters, &arrival.present, &before);
         let agent = &self.side(home).controller.name;
         self.react(
             Event::Message(message),

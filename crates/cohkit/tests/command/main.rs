@@ -1,6 +1,7 @@
 //! What the command does, seen from outside: output, files, exit codes.
 
 mod files;
+mod reports;
 mod sim;
 mod verdicts;
 

@@ -1,0 +1,168 @@
+//! How often each rule fired while a verdict was found, and which rows of protocol tables were taken.
+
+use crate::compile::compile;
+use crate::explore::Explorer;
+use crate::model::{Model, NoteAction};
+use crate::report::{parts, Report};
+use crate::search::{Options, View};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// What was exercised up to the end of a search.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Coverage {
+    /// The rules by name, in the order of the model.
+    pub rules: Vec<RuleCoverage>,
+    /// How often each [`NoteAction::Marks`] was met, by its group and member.
+    #[serde(skip)]
+    pub marks: BTreeMap<(u32, i32), u128>,
+}
+
+/// How often the rules of one name fired.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RuleCoverage {
+    /// The name, with the names of parameters in braces where it mentions them.
+    pub rule: String,
+    /// How many rules have this name, counted over the values of their parameters.
+    pub instances: u64,
+    /// How often one of them fired; all together as often as the report says.
+    pub fired: u128,
+    /// How often one of them led to a state that was not known before. Where parts are independent,
+    /// to a state of its part.
+    pub new: u64,
+}
+
+/// Walks again to where a search with the same options ended, and counts.
+///
+/// The states are kept in memory as in the search. `None` if [`Options::cancel`] ends it.
+/// The report must be that of [`crate::check`] on this model with these options.
+pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
+    let program = compile(model, true);
+    // Notes look at what no rule needs, so the parts are those of a program without them.
+    let parts = parts(model, &compile(model, false), options);
+    let mut rules: Vec<RuleCoverage> = Vec::new();
+    // Rules of one name are one line.
+    let mut lines: FxHashMap<&str, usize> = FxHashMap::default();
+    let line_of: Vec<usize> = (model.rules.iter())
+        .map(|rule| {
+            *lines.entry(&rule.name).or_insert_with(|| {
+                rules.push(RuleCoverage {
+                    rule: rule.name.clone(),
+                    instances: 0,
+                    fired: 0,
+                    new: 0,
+                });
+                rules.len() - 1
+            })
+        })
+        .collect();
+    for instance in &program.rules {
+        rules[line_of[instance.source as usize]].instances += 1;
+    }
+    let mut marks: BTreeMap<(u32, i32), u128> = BTreeMap::new();
+    let mut walked: Vec<Option<Walked>> = Vec::new();
+    for (part, view) in parts.views.iter().enumerate() {
+        let representative = parts.representative[part];
+        if representative == part {
+            let fired = report.part_transitions.get(part).copied().unwrap_or(0);
+            walked.push(Some(walk(model, &program, view, fired, options)?));
+        } else {
+            walked.push(None);
+            // Of what is not completed, equal parts were not explored apart.
+            if !report.complete {
+                continue;
+            }
+        }
+        // In a product every move of a part happens in every state of the others.
+        let others = match report.complete {
+            true => (report.components.iter().enumerate())
+                .filter(|(other, _)| *other != part)
+                .fold(1u128, |all, (_, &states)| all.saturating_mul(states.into())),
+            false => 1,
+        };
+        let Some(own) = &walked[representative] else {
+            continue;
+        };
+        for (&rule, &(fired, new)) in view.rules.iter().zip(&own.rules) {
+            let line = &mut rules[line_of[program.rules[rule as usize].source as usize]];
+            line.fired = line
+                .fired
+                .saturating_add(u128::from(fired).saturating_mul(others));
+            line.new += new;
+        }
+        for (&mark, &met) in &own.marks {
+            let met = u128::from(met).saturating_mul(others);
+            let sum = marks.entry(mark).or_default();
+            *sum = sum.saturating_add(met);
+        }
+    }
+    Some(Coverage { rules, marks })
+}
+
+/// What was exercised in one part.
+struct Walked {
+    /// For each rule of the view: how often it fired, and led to a new state.
+    rules: Vec<(u64, u64)>,
+    marks: BTreeMap<(u32, i32), u64>,
+}
+
+/// Expands states until rules have fired so often. The states are expanded whole, as in the search,
+/// which counts none of the rules of a state in which it ends.
+fn walk(
+    model: &Model,
+    program: &crate::program::Program,
+    view: &View,
+    transitions: u64,
+    options: &Options,
+) -> Option<Walked> {
+    let mut place = vec![0; program.rules.len()];
+    for (i, &rule) in view.rules.iter().enumerate() {
+        place[rule as usize] = i;
+    }
+    let mut walked = Walked {
+        rules: vec![(0, 0); view.rules.len()],
+        marks: BTreeMap::new(),
+    };
+    let mut explorer = Explorer::new(program, view);
+    let _ = explorer.start();
+    let (mut left, mut state) = (transitions, 0);
+    let mut moves: Vec<(u32, bool)> = Vec::new();
+    let mut met: Vec<(u32, i32)> = Vec::new();
+    while left > 0 && (state as usize) < explorer.len() {
+        if state % 256 == 0 && options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+            return None;
+        }
+        moves.clear();
+        met.clear();
+        let expanded = explorer.expand(state, true, |one, machine| {
+            moves.push((one.rule, one.new));
+            for (note, values) in machine.notes.drain(..) {
+                let note: &crate::model::Note = &program.notes[note as usize];
+                if let NoteAction::Marks { group, .. } = note.action {
+                    met.extend(values.last().map(|&member| (group, member)));
+                }
+            }
+            true
+        });
+        if expanded.is_err() || moves.len() as u64 > left {
+            break;
+        }
+        left -= moves.len() as u64;
+        for &(rule, new) in &moves {
+            let (fired, led) = &mut walked.rules[place[rule as usize]];
+            *fired += 1;
+            *led += u64::from(new);
+        }
+        for mark in met.drain(..) {
+            *walked.marks.entry(mark).or_default() += 1;
+        }
+        state += 1;
+    }
+    debug_assert!(
+        left == 0 || model.rules.is_empty(),
+        "{left} firings are missing"
+    );
+    Some(walked)
+}

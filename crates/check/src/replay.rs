@@ -1,0 +1,303 @@
+//! Counterexamples stepped again: what a trace tells is compared with what the model does,
+//! and the state in which it ends is judged.
+
+use crate::compile::compile;
+use crate::explore::Explorer;
+use crate::model::{Deadlock, Model, Violation};
+use crate::program::Program;
+use crate::report::{asserted, stuck, Property};
+use crate::search::{Path, View};
+use crate::trace::{tell, Told, Trace};
+
+/// Where a trace leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Its last state or step violates a property.
+    Violated {
+        /// Which.
+        property: Property,
+        /// What is wrong there, as a clause.
+        message: String,
+    },
+    /// Its last step runs over a limit of the model ([`Violation::limit`]), said as a clause.
+    Exceeded(String),
+    /// Nothing is wrong in its last state.
+    Sound,
+    /// What can be reached from its last state is too much to say whether something stays out of reach.
+    Open,
+}
+
+/// Beyond this many states it is not decided whether something can be reached from the last one.
+const MOST_STATES: usize = 1 << 20;
+
+/// Steps a trace again, and judges where it ends. `claim` is the property that it is said to violate, if that is known:
+/// of what the last state violates it is preferred.
+///
+/// A cover that is met nowhere is no matter of one state, and is not judged.
+///
+/// # Errors
+/// The first step at which the trace does not fit the model, and why: an index that the model does not have,
+/// another name, a rule that is not enabled, other values. Errors of the model itself are returned as they are.
+pub fn again(
+    model: &Model,
+    recorded: &Trace,
+    claim: Option<&Property>,
+) -> Result<(Trace, Ending), String> {
+    if let Some(error) = model.validate().first() {
+        return Err(error.to_string());
+    }
+    let program = compile(model, true);
+    let path = Path {
+        start: recorded.start_index,
+        rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
+    };
+    // As far as the names agree, so that of two reasons the earlier is told.
+    let named = agreeing(model, &program, recorded);
+    let walked = Path {
+        start: path.start,
+        rules: path.rules[..named
+            .as_ref()
+            .map_or_else(|(steps, _)| *steps, |()| path.rules.len())]
+            .to_vec(),
+    };
+    let mut told = tell(model, &program, &walked)?;
+    compare(recorded, &told.trace)?;
+    named.map_err(|(_, why)| why)?;
+    let ending = judge(model, &program, &mut told, claim);
+    Ok((told.trace, ending))
+}
+
+/// Whether start state and rules have the names that a trace gives them; if not, how many steps have them,
+/// and what is wrong with the next.
+fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (usize, String)> {
+    if (recorded.start_index as usize) < program.starts.len() {
+        let name = program.start_name(model, recorded.start_index);
+        if name != recorded.start {
+            return Err((
+                0,
+                format!(
+                    "start state {} is `{name}`, but the trace begins in `{}`",
+                    recorded.start_index, recorded.start
+                ),
+            ));
+        }
+    }
+    for (i, step) in recorded.steps.iter().enumerate() {
+        if step.rule_index as usize >= program.rules.len() {
+            // Said by the walk.
+            return Ok(());
+        }
+        let name = program.rule_name(model, step.rule_index);
+        if name != step.rule {
+            return Err((
+                i,
+                format!(
+                    "step {}: rule {} is `{name}`, but the trace says `{}`",
+                    i + 1,
+                    step.rule_index,
+                    step.rule
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a trace tells what has happened, as far as that goes.
+fn compare(recorded: &Trace, told: &Trace) -> Result<(), String> {
+    if recorded.initial != told.initial {
+        let here = |of: &Trace| {
+            of.initial
+                .iter()
+                .map(|s| (s.variable.clone(), s.value.clone()))
+                .collect()
+        };
+        let said = difference(here(recorded), here(told));
+        return Err(format!("start state `{}`: {said}", told.start));
+    }
+    for (i, (recorded, told)) in recorded.steps.iter().zip(&told.steps).enumerate() {
+        if recorded.changes != told.changes {
+            let here = |of: &crate::trace::TraceStep| {
+                let changes = of.changes.iter();
+                changes
+                    .map(|c| (c.variable.clone(), format!("{} -> {}", c.from, c.to)))
+                    .collect()
+            };
+            let said = difference(here(recorded), here(told));
+            return Err(format!("step {}: `{}`: {said}", i + 1, told.rule));
+        }
+    }
+    Ok(())
+}
+
+/// The first of two lists' entries that differ, in words.
+fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> String {
+    let longer = recorded.len().max(told.len());
+    let differ = (0..longer).find(|&i| recorded.get(i) != told.get(i));
+    let entry = |of: &[(String, String)]| match differ.and_then(|i| of.get(i)) {
+        Some((variable, value)) => format!("`{variable}` {value}"),
+        None => "nothing more".into(),
+    };
+    format!(
+        "the model has {}, but the trace says {}",
+        entry(&told),
+        entry(&recorded)
+    )
+}
+
+/// What is wrong in the state, or with the step, in which a trace ends.
+fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Property>) -> Ending {
+    let faulty = |fault| match program.explain(model, fault) {
+        Ok(Violation { why, limit, .. }) if limit => Ending::Exceeded(why),
+        Ok(violation) => Ending::Violated {
+            property: asserted(model, &violation),
+            message: violation.to_string(),
+        },
+        Err(message) => Ending::Violated {
+            property: Property::WellDefined,
+            message,
+        },
+    };
+    if let Some(fault) = told.fault {
+        return faulty(fault);
+    }
+    let mut broken = None;
+    for invariant in &program.invariants {
+        match told.machine.run(invariant.entry) {
+            Ok(true) => {}
+            Ok(false) => {
+                let invariant = &model.invariants[invariant.invariant as usize];
+                let said = Violation::new(&invariant.name, &invariant.why);
+                let property = Property::Invariant(invariant.name.clone());
+                let this = claim == Some(&property);
+                let ending = Ending::Violated {
+                    property,
+                    message: said.to_string(),
+                };
+                if this {
+                    return ending;
+                }
+                broken.get_or_insert(ending);
+            }
+            Err(fault) => return faulty(fault),
+        }
+    }
+    if let Some(broken) = broken {
+        return broken;
+    }
+    reach(model, program, told, claim)
+}
+
+/// Whether what should stay within reach is out of it.
+fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>) -> Ending {
+    let view = View::whole(program, model.deadlock);
+    let from = told.machine.frame[..program.slots.len()].to_vec();
+    let quiescent = |explorer: &mut Explorer| {
+        let conjuncts = program.quiescent.iter().flatten();
+        conjuncts
+            .copied()
+            .all(|entry| explorer.machine.run(entry) == Ok(true))
+    };
+    let claims_drain = claim == Some(&Property::Drain);
+    let claims_more = matches!(claim, Some(Property::Liveness(_)));
+    if !claims_drain && !claims_more && model.deadlock != Deadlock::Off {
+        let mut explorer = begin(program, &view, &from);
+        let excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
+        let mut moves = false;
+        let complete = explorer.expand(0, true, |one, _| {
+            moves |= one.to != Some(0) || model.deadlock == Deadlock::Stuck;
+            true
+        });
+        if complete.is_ok() && !moves && !excepted {
+            return Ending::Violated {
+                property: Property::NoDeadlock,
+                message: stuck(model).into(),
+            };
+        }
+    }
+    if let (Some(conjuncts), false) = (&program.quiescent, claims_more) {
+        match out_of_reach(program, &view, &from, conjuncts, false) {
+            Reach::Never { moves } => {
+                return Ending::Violated {
+                    property: Property::Drain,
+                    message: match moves {
+                        false => "dead end: nothing but spontaneous acts leads on".into(),
+                        true => {
+                            "livelock: what follows without spontaneous acts never comes to rest"
+                                .into()
+                        }
+                    },
+                }
+            }
+            Reach::Unknown => return Ending::Open,
+            Reach::Within => {}
+        }
+    }
+    for (property, conjuncts) in &program.liveness {
+        let name = &model.liveness[*property as usize].name;
+        if claims_more && claim != Some(&Property::Liveness(name.clone())) {
+            continue;
+        }
+        match out_of_reach(program, &view, &from, conjuncts, true) {
+            Reach::Never { .. } => {
+                return Ending::Violated {
+                    property: Property::Liveness(name.clone()),
+                    message: format!("`{name}` cannot be reached any more"),
+                }
+            }
+            Reach::Unknown => return Ending::Open,
+            Reach::Within => {}
+        }
+    }
+    Ending::Sound
+}
+
+/// An explorer whose only state is this one.
+fn begin<'a>(program: &'a Program, view: &'a View, from: &[i32]) -> Explorer<'a> {
+    let mut explorer = Explorer::new(program, view);
+    explorer.machine.frame[..from.len()].copy_from_slice(from);
+    explorer.enter();
+    explorer
+}
+
+enum Reach {
+    Within,
+    /// With whether the state has a move at all.
+    Never {
+        moves: bool,
+    },
+    Unknown,
+}
+
+/// Whether rules lead from a state to one in which all conjuncts hold.
+fn out_of_reach(
+    program: &Program,
+    view: &View,
+    from: &[i32],
+    conjuncts: &[u32],
+    spontaneous: bool,
+) -> Reach {
+    let mut explorer = begin(program, view, from);
+    let (mut state, mut moves) = (0, false);
+    while (state as usize) < explorer.len() {
+        if explorer.len() > MOST_STATES {
+            return Reach::Unknown;
+        }
+        explorer.load(state);
+        let holds = |&entry: &u32| explorer.machine.run(entry);
+        match conjuncts.iter().map(holds).collect::<Result<Vec<_>, _>>() {
+            Ok(all) if all.iter().all(|&holds| holds) => return Reach::Within,
+            Ok(_) => {}
+            Err(_) => return Reach::Unknown,
+        }
+        let expanded = explorer.expand(state, spontaneous, |one, _| {
+            moves |= one.to != Some(state);
+            true
+        });
+        if expanded.is_err() {
+            return Reach::Unknown;
+        }
+        state += 1;
+    }
+    Reach::Never { moves }
+}

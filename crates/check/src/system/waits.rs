@@ -1,0 +1,187 @@
+//! Who waits for whom, on which line and channel: what there is to say of a state that nothing leads on from.
+
+use super::expressions::Context;
+use super::layout::{slot, Direction, Storage, System};
+use crate::explain::Remark;
+use crate::model::{Expr, Phrase, Piece, VariableId};
+
+fn text(words: impl Into<String>) -> Piece {
+    Piece::Text(words.into())
+}
+
+impl System<'_> {
+    /// The end of a sentence about a line.
+    fn on_line(&self, line: &Expr) -> Phrase {
+        match self.note_line(line) {
+            Some(line) => vec![text(", line "), Piece::Value(line)],
+            None => Vec::new(),
+        }
+    }
+
+    /// A message is in its channel, where its receiver can see it.
+    pub fn in_flight(
+        &mut self,
+        flow: usize,
+        parameters: &[VariableId],
+        present: &Expr,
+        context: &Context,
+    ) {
+        let message = self.flows[flow].message;
+        let values: Vec<Expr> = context
+            .fields
+            .iter()
+            .map(|(value, _)| value.clone())
+            .collect();
+        let mut words = self.words(message, &values);
+        words.extend([
+            text(" from "),
+            Piece::Agent(self.agent(context.sender.as_ref())),
+            text(format!(
+                " waits in channel {} for ",
+                self.protocol.channel_of(message).name
+            )),
+            Piece::Agent(self.agent(context.own.as_ref())),
+            text(", which is in "),
+        ]);
+        words.extend(self.state_words(context));
+        if let Storage::Queued(queue, _) = self.flows[flow].storage {
+            let queue = self.queue_at(queue, context.sender.as_ref(), context.own.as_ref());
+            let length = queue.field("length");
+            words.push(Piece::Choice(
+                length.clone().gt(1),
+                vec![
+                    text(", with "),
+                    Piece::Value(length - 1),
+                    text(" behind it"),
+                ],
+                Vec::new(),
+            ));
+        }
+        words.extend(self.on_line(&context.line));
+        self.remarks.push(Remark {
+            parameters: parameters.to_vec(),
+            when: present.clone(),
+            words,
+        });
+    }
+
+    /// All else that can wait: agents, the device, the memory.
+    pub fn waiting(&mut self) {
+        // Agents come before what is in flight, as they are what people ask for.
+        let in_flight = std::mem::take(&mut self.remarks);
+        for home in [false, true] {
+            self.agents_wait(home);
+        }
+        self.others_wait();
+        self.remarks.extend(in_flight);
+    }
+
+    fn agents_wait(&mut self, home: bool) {
+        let controller = self.side(home).controller;
+        let (remote_type, line_type) = (self.remote_type, self.line_type);
+        let l = self.parameter("l", line_type);
+        let r = (!home).then(|| self.parameter("r", remote_type));
+        let line = Expr::from(l);
+        let context = Context {
+            home,
+            line: line.clone(),
+            own: r.map(Expr::from),
+            sender: None,
+            fields: Vec::new(),
+            each: None,
+        };
+        for (number, state) in controller.states.iter().enumerate() {
+            if state.stable() {
+                continue;
+            }
+            let mut words = vec![Piece::Agent(self.agent(context.own.as_ref())), text(" in ")];
+            words.extend(self.state_words(&context));
+            words.push(text(" waits for "));
+            for (i, &message) in state.waits.iter().enumerate() {
+                let sources = self.flows.iter().filter(|flow| {
+                    flow.message == message && flow.direction.reaches_remote() != home
+                });
+                let sources: Vec<String> = sources
+                    .map(|flow| match flow.direction {
+                        Direction::ToRemote => format!("the {}", self.home.controller.name),
+                        Direction::ToHome => format!("a {}", self.remote.controller.name),
+                        Direction::Between => format!("another {}", self.remote.controller.name),
+                    })
+                    .collect();
+                let or = if i == 0 { "" } else { " or " };
+                let from = match sources.is_empty() {
+                    true => ", which nobody sends".into(),
+                    false => format!(" from {}", sources.join(" or ")),
+                };
+                words.push(text(format!(
+                    "{or}{}{from} on channel {}",
+                    self.protocol.message(message).name,
+                    self.protocol.channel_of(message).name
+                )));
+            }
+            words.extend(self.on_line(&line));
+            let states = self.side(home).states;
+            let when = context
+                .part(self.side(home).state)
+                .is(states.nth(number as u32));
+            self.remarks.push(Remark {
+                parameters: [l].into_iter().chain(r).collect(),
+                when,
+                words,
+            });
+        }
+    }
+
+    fn others_wait(&mut self) {
+        let line_type = self.line_type;
+        let l = self.parameter("l", line_type);
+        let line = Expr::from(l);
+        let remark = |system: &mut Self, when: Expr, words: String| {
+            let mut words = vec![text(words)];
+            words.extend(system.on_line(&line));
+            system.remarks.push(Remark {
+                parameters: vec![l],
+                when,
+                words,
+            });
+        };
+        let home = self.home.controller;
+        if let Some(device) = self.device {
+            for (k, local) in home.locals.iter().enumerate() {
+                let code = k as i32 + 1;
+                let (name, home) = (&local.name, &home.name);
+                let asked = device.asked.at(l).is(code);
+                remark(
+                    self,
+                    asked,
+                    format!("the device waits for the {home} to accept {name}"),
+                );
+                let accepted = device.accepted.at(l).is(code);
+                remark(
+                    self,
+                    accepted,
+                    format!("the device waits for the {home} to acknowledge {name}"),
+                );
+            }
+        }
+        if let Some(memory) = self.slot {
+            for (label, name) in slot::LABELS.iter().enumerate() {
+                if label as u32 == slot::IDLE {
+                    continue;
+                }
+                let busy = memory.state.at(l).is(memory.states.nth(label as u32));
+                let words = match label as u32 {
+                    slot::SAMPLED | slot::DONE => {
+                        format!("the memory waits for the {} to take its answer", home.name)
+                    }
+                    _ => format!(
+                        "the {} waits for the memory's {}",
+                        home.name,
+                        name.replace('_', " ")
+                    ),
+                };
+                remark(self, busy, words);
+            }
+        }
+    }
+}

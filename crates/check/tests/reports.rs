@@ -1,0 +1,462 @@
+//! What is told beside a verdict: coverage, state graphs, and counterexamples stepped again.
+
+mod models;
+
+use cohkit_check::build::*;
+use cohkit_check::coverage::coverage;
+use cohkit_check::explain::explain;
+use cohkit_check::graph::graph;
+use cohkit_check::model::*;
+use cohkit_check::replay::{again, Ending};
+use cohkit_check::system::{modelled, Modelled, Options as Sized};
+use cohkit_check::trace::Trace;
+use cohkit_check::{check, Options, Outcome, Property, Report};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::{Controller, Effect, Event};
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+use expect_test::expect;
+use models::{copies, dining, every_construct, overflow, peterson};
+
+fn shipped(name: &str) -> Protocol {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();
+    parse(&text).unwrap()
+}
+
+fn system(protocol: &Protocol, remotes: u8, lines: u8) -> (Modelled, Controller) {
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),
+        Home::Policy(_) => construct(protocol).unwrap().factored(true),
+    };
+    let model = modelled(protocol, &home, remotes, lines, &Sized::default()).unwrap();
+    (model, home)
+}
+
+/// Coverage adds up to the report, for limits of all kinds and any number of threads.
+fn adds_up(model: &Model, options: Options) -> Report {
+    let mut last = None;
+    for threads in [1, 3] {
+        let options = Options { threads, ..options };
+        let report = check(model, &options).unwrap();
+        let coverage = coverage(model, &report, &options).unwrap();
+        let fired: u128 = coverage.rules.iter().map(|rule| rule.fired).sum();
+        assert_eq!(fired, report.transitions, "{}", model.name);
+        let new: u64 = coverage.rules.iter().map(|rule| rule.new).sum();
+        if report.components.len() == 1 && report.complete {
+            let starts = report.states - u128::from(new);
+            assert!((1..=2).contains(&starts), "{}: {starts} starts", model.name);
+        }
+        assert!(last.is_none_or(|last| last == coverage));
+        last = Some(coverage);
+    }
+    check(model, &options).unwrap()
+}
+
+#[test]
+fn coverage_adds_up_to_the_transitions() {
+    for model in [
+        peterson(3),
+        dining(4),
+        overflow(),
+        every_construct(),
+        copies(3, true),
+        copies(3, false),
+        models::drain(models::Ending::Answered),
+    ] {
+        adds_up(&model, Options::default());
+    }
+    let filter = peterson(4);
+    adds_up(
+        &filter,
+        Options {
+            max_states: Some(1000),
+            ..Options::default()
+        },
+    );
+    adds_up(
+        &filter,
+        Options {
+            max_depth: Some(9),
+            ..Options::default()
+        },
+    );
+    adds_up(
+        &copies(3, true),
+        Options {
+            decompose: false,
+            ..Options::default()
+        },
+    );
+    for (name, remotes, lines) in [("msi", 2, 1), ("mesi", 2, 1), ("eci", 1, 2)] {
+        let protocol = shipped(name);
+        adds_up(
+            &system(&protocol, remotes, lines).0.model,
+            Options::default(),
+        );
+    }
+}
+
+/// In a system every access and delivery takes one row, so the rows add up to the transitions too.
+#[test]
+fn rows_of_protocol_tables_are_counted() {
+    let protocol = shipped("msi");
+    let (system, home) = system(&protocol, 2, 1);
+    let model = &system.model;
+    let options = Options::default();
+    let report = check(model, &options).unwrap();
+    let coverage = coverage(model, &report, &options).unwrap();
+    let rows = |of_home: bool, controller: &Controller| {
+        let taken = system.taken(of_home, controller, &coverage);
+        taken
+            .into_iter()
+            .enumerate()
+            .filter_map(|(i, taken)| Some((i, taken?)))
+            .collect::<Vec<_>>()
+    };
+    let (remote, home_rows) = (rows(false, &protocol.remote), rows(true, &home));
+    let taken: u128 = remote
+        .iter()
+        .chain(&home_rows)
+        .map(|(_, taken)| taken)
+        .sum();
+    let hits: u128 = (coverage.rules.iter())
+        .filter(|rule| rule.rule == "cache store hits")
+        .map(|rule| rule.fired)
+        .sum();
+    assert_eq!(taken + hits, report.transitions);
+    let never = |rows: &[(usize, u128)], controller: &Controller| {
+        let never = rows.iter().filter(|(_, taken)| *taken == 0);
+        let name = |&(i, _): &(usize, u128)| {
+            let row = &controller.rules[i];
+            format!(
+                "{} {:?}\n",
+                controller.states[row.state.index()].name,
+                row.event
+            )
+        };
+        never.map(name).collect::<String>()
+    };
+    // With two caches nobody is third.
+    expect![[r#"
+        IM_A Message(MessageId(9))
+        SM_A Message(MessageId(9))
+    "#]]
+    .assert_eq(&never(&remote, &protocol.remote));
+    expect![[""]].assert_eq(&never(&home_rows, &home));
+}
+
+/// The trace of a violation, as it comes back from JSON.
+fn recorded(report: &Report) -> (Property, Trace) {
+    let Outcome::Violated {
+        property, trace, ..
+    } = &report.outcome
+    else {
+        panic!("{:?}", report.outcome);
+    };
+    let text = serde_json::to_string(trace).unwrap();
+    (property.clone(), serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn counterexamples_end_where_they_did() {
+    for model in [
+        dining(3),
+        overflow(),
+        models::drain(models::Ending::Stuck),
+        models::drain(models::Ending::Retried),
+        copies(2, true),
+    ] {
+        let report = check(&model, &Options::default()).unwrap();
+        let (claim, recorded) = recorded(&report);
+        for claim in [Some(&claim), None] {
+            let (trace, ending) = again(&model, &recorded, claim).unwrap();
+            assert_eq!(trace, recorded);
+            let Ending::Violated { property, .. } = ending else {
+                panic!("{}: {ending:?}", model.name);
+            };
+            assert_eq!(Some(&property), claim.or(Some(&property)), "{}", model.name);
+        }
+        // Before its last step it is no counterexample, except where it has none.
+        let mut shorter = recorded.clone();
+        if shorter.steps.pop().is_some() && recorded.fault.is_none() {
+            let (_, ending) = again(&model, &shorter, Some(&claim)).unwrap();
+            let again = Ending::Violated {
+                property: claim,
+                message: String::new(),
+            };
+            assert_ne!(
+                std::mem::discriminant(&ending),
+                std::mem::discriminant(&again),
+                "{}",
+                model.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_does_not_fit_names_the_step() {
+    let model = dining(3);
+    let (_, good) = recorded(&check(&model, &Options::default()).unwrap());
+    let wrong = |change: &dyn Fn(&mut Trace)| {
+        let mut trace = good.clone();
+        change(&mut trace);
+        again(&model, &trace, None).unwrap_err()
+    };
+    let all = [
+        wrong(&|t| t.start_index = 9),
+        wrong(&|t| t.start = "elsewhere".into()),
+        wrong(&|t| t.steps[1].rule_index = 99),
+        wrong(&|t| t.steps[1].rule = "something else".into()),
+        wrong(&|t| t.steps[2] = t.steps[1].clone()),
+        wrong(&|t| t.steps[1].changes[0].to = "7".into()),
+        wrong(&|t| t.steps[1].changes.clear()),
+        again(&peterson(2), &good, None).unwrap_err(),
+    ];
+    expect![[r#"
+        there is no start state 9; the model has 1, counted from 0
+        start state 0 is `free`, but the trace begins in `elsewhere`
+        step 2: there is no rule 99; the model has 9, counted from 0
+        step 2: rule 1 is `1 takes left`, but the trace says `something else`
+        step 3: `1 takes left` is not enabled there
+        step 2: `1 takes left`: the model has `fork[1]` 0 -> 2, but the trace says `fork[1]` 0 -> 7
+        step 2: `1 takes left`: the model has `fork[1]` 0 -> 2, but the trace says nothing more
+        start state 0 is `all away`, but the trace begins in `free`
+    "#]]
+    .assert_eq(&(all.join("\n") + "\n"));
+}
+
+/// Two processes and a lock that the second forgets to take.
+fn lock() -> Model {
+    let mut m = Builder::new("lock");
+    let process = m.range("process", 1, 2);
+    let bits = m.array("inside", process, TypeId::BOOL);
+    let (locked, inside) = (m.state("locked", TypeId::BOOL), m.state("inside", bits));
+    let (p, q) = (m.bound("p", process), m.bound("q", process));
+    m.start("nobody inside", vec![]);
+    let enter = Rule::new("{p} enters")
+        .over(p)
+        .when(!inside.at(p))
+        .when((!locked).or(p.is(2)));
+    m.rule(enter.does([locked.set(true), inside.at(p).set(true)]));
+    let leave = Rule::new("{p} leaves").over(p).when(inside.at(p));
+    m.rule(leave.does([locked.set(false), inside.at(p).set(false)]));
+    m.rule(
+        Rule::new("says \"no\" twice")
+            .when(locked)
+            .does([error("never")]),
+    );
+    m.invariant(
+        "one inside",
+        p.all(q.all(p.is(q).or(!inside.at(p)).or(!inside.at(q)))),
+    );
+    m.build().unwrap()
+}
+
+#[test]
+fn a_state_graph_has_every_state_and_every_transition() {
+    let peterson = peterson(3);
+    let report = check(&peterson, &Options::default()).unwrap();
+    let of = graph(&peterson, 10_000, None).unwrap();
+    assert_eq!(of.states.len() as u128, report.states);
+    assert_eq!(of.edges.len() as u128, report.transitions);
+    let refused = graph(&peterson, 100, None).unwrap_err();
+    assert_eq!(
+        refused,
+        "the state graph has more than 100 states, too many to look at"
+    );
+    let copies = copies(2, false);
+    let report = check(&copies, &Options::default()).unwrap();
+    assert_eq!(report.components.len(), 2);
+    let of = graph(&copies, 10_000, None).unwrap();
+    assert_eq!(of.states.len() as u128, report.states);
+    assert_eq!(of.edges.len() as u128, report.transitions);
+}
+
+#[test]
+fn a_state_graph_shows_the_counterexample() {
+    let lock = lock();
+    let (_, trace) = recorded(&check(&lock, &Options::default()).unwrap());
+    let graph = graph(&lock, 10, Some(&trace)).unwrap();
+    let rules = |steps: Vec<&str>| steps.join(", ");
+    let marked = graph.edges.iter().filter(|edge| edge.marked);
+    assert_eq!(
+        rules(marked.map(|edge| edge.rule.as_str()).collect()),
+        rules(trace.steps.iter().map(|step| step.rule.as_str()).collect())
+    );
+    expect![[r#"
+        digraph "lock" {
+          node [shape=box, fontname="monospace"];
+          edge [fontname="monospace"];
+          s0 [label="0", peripheries=2, color=red, penwidth=2];
+          s1 [label="1\nlocked = true\ninside[1] = true", color=red, penwidth=2];
+          s2 [label="2\nlocked = true\ninside[2] = true"];
+          s3 [label="3\nlocked = true\ninside[1] = true\ninside[2] = true", color=red, penwidth=2];
+          s4 [label="4\ninside[2] = true"];
+          s5 [label="5\ninside[1] = true"];
+          s0 -> s1 [label="1 enters", color=red, penwidth=2];
+          s0 -> s2 [label="2 enters"];
+          s1 -> s3 [label="2 enters", color=red, penwidth=2];
+          s1 -> s0 [label="1 leaves"];
+          f4 [label="`never` does not hold", shape=plaintext];
+          s1 -> f4 [label="says \"no\" twice"];
+          s2 -> s0 [label="2 leaves"];
+          f6 [label="`never` does not hold", shape=plaintext];
+          s2 -> f6 [label="says \"no\" twice"];
+          s3 -> s4 [label="1 leaves"];
+          s3 -> s5 [label="2 leaves"];
+          f9 [label="`never` does not hold", shape=plaintext];
+          s3 -> f9 [label="says \"no\" twice"];
+          s4 -> s3 [label="1 enters"];
+          s4 -> s0 [label="2 leaves"];
+          s5 -> s3 [label="2 enters"];
+          s5 -> s0 [label="1 leaves"];
+        }
+    "#]]
+    .assert_eq(&graph.dot());
+    // Graphviz judges it, where it is installed.
+    let Ok(mut dot) = std::process::Command::new("dot")
+        .arg("-Tcanon")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+    else {
+        return;
+    };
+    use std::io::Write;
+    dot.stdin
+        .take()
+        .unwrap()
+        .write_all(graph.dot().as_bytes())
+        .unwrap();
+    assert!(dot.wait().unwrap().success());
+}
+
+/// What is said of a counterexample's end.
+fn explained(model: &Model, remarks: &[cohkit_check::explain::Remark]) -> String {
+    let report = check(model, &Options::default()).unwrap();
+    let (property, trace) = recorded(&report);
+    let explanation = explain(model, remarks, &property, &trace).unwrap();
+    let text = serde_json::to_string_pretty(&explanation).unwrap();
+    format!("{property}: {text}\n")
+}
+
+#[test]
+fn a_deadlock_says_what_does_not_hold() {
+    expect![[r#"
+        no deadlock: {
+          "waits": [],
+          "blocked": [
+            {
+              "rule": "0 takes left",
+              "fails": [
+                "fork[i] = 0"
+              ]
+            },
+            {
+              "rule": "1 takes left",
+              "fails": [
+                "fork[i] = 0"
+              ]
+            },
+            {
+              "rule": "0 takes right",
+              "fails": [
+                "fork[(i + 1) % 2] = 0"
+              ]
+            },
+            {
+              "rule": "1 takes right",
+              "fails": [
+                "fork[(i + 1) % 2] = 0"
+              ]
+            },
+            {
+              "rule": "0 puts both back",
+              "fails": [
+                "fork[(i + 1) % 2] = i + 1"
+              ]
+            },
+            {
+              "rule": "1 puts both back",
+              "fails": [
+                "fork[(i + 1) % 2] = i + 1"
+              ]
+            }
+          ],
+          "still": null
+        }
+    "#]]
+    .assert_eq(&explained(&dining(2), &[]));
+}
+
+#[test]
+fn what_is_out_of_reach_says_what_can_still_be_done() {
+    expect![[r#"
+        drain: {
+          "waits": [],
+          "blocked": [],
+          "still": {
+            "states": 1,
+            "more": false,
+            "rules": []
+          }
+        }
+    "#]]
+    .assert_eq(&explained(&models::drain(models::Ending::Stuck), &[]));
+    expect![[r#"
+        drain: {
+          "waits": [],
+          "blocked": [],
+          "still": {
+            "states": 2,
+            "more": false,
+            "rules": [
+              "try again",
+              "refuse again"
+            ]
+          }
+        }
+    "#]]
+    .assert_eq(&explained(&models::drain(models::Ending::Retried), &[]));
+}
+
+/// A directory that forgets to answer readers, and the message that it then waits for in vain.
+#[test]
+fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/../../protocols/msi.coh")).unwrap();
+    let protocol = parse(&text).unwrap();
+    let Home::Controller(home) = &protocol.home else {
+        panic!("the home is written out");
+    };
+    // In M, requests are left where they are.
+    let mut forgetful = home.clone();
+    for row in &mut forgetful.rules {
+        let state = &home.states[row.state.index()].name;
+        let Event::Message(message) = row.event else {
+            continue;
+        };
+        if state == "M" && protocol.message(message).name.starts_with("Get") {
+            row.effect = Effect::Leave;
+        }
+    }
+    let size = Sized::default();
+    let system = modelled(&protocol, &forgetful, 2, 2, &size).unwrap();
+    expect![[r#"
+        drain: {
+          "waits": [
+            "cache 0 in IS_D waits for Data from the directory or another cache on channel response, line 0",
+            "GetS from cache 0 waits in channel request for directory, which is in M owner=cache 1, line 0"
+          ],
+          "blocked": [],
+          "still": {
+            "states": 1,
+            "more": false,
+            "rules": []
+          }
+        }
+    "#]].assert_eq(&explained(&system.model, &system.remarks));
+}

@@ -1,0 +1,161 @@
+//! What a search has exercised, for people and programs.
+
+use cohkit_check::coverage::Coverage;
+use cohkit_check::system::Modelled;
+use cohkit_protocol::controller::{Controller, Effect};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::rows::{rows, Row};
+use serde_json::{json, Value};
+use std::fmt::Write;
+
+/// What the search of one system has exercised.
+pub struct Covered {
+    coverage: Coverage,
+    rows: Vec<Taken>,
+}
+
+/// How often a row of a controller was taken.
+struct Taken {
+    agent: String,
+    row: Row,
+    times: u128,
+}
+
+impl Covered {
+    /// The coverage of a model that has no tables.
+    pub(crate) fn of_model(coverage: Coverage) -> Covered {
+        let rows = Vec::new();
+        Covered { coverage, rows }
+    }
+
+    /// The coverage of a system.
+    pub(crate) fn of_system(
+        coverage: Coverage,
+        model: &Modelled,
+        protocol: &Protocol,
+        home: &Controller,
+    ) -> Covered {
+        let mut taken = Vec::new();
+        for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
+            let counts = model.taken(is_home, controller, &coverage);
+            // In the order of the rows in words.
+            let mut order: Vec<usize> = (0..controller.rules.len())
+                .filter(|&rule| controller.rules[rule].effect != Effect::Never)
+                .collect();
+            order.sort_by_key(|&rule| controller.rules[rule].state);
+            let words = rows(protocol, controller).rows;
+            taken.extend(order.into_iter().zip(words).filter_map(|(rule, row)| {
+                Some(Taken {
+                    agent: controller.name.clone(),
+                    row,
+                    times: counts[rule]?,
+                })
+            }));
+        }
+        let rows = taken;
+        Covered { coverage, rows }
+    }
+
+    /// The rules with how often they fired, those that never did first.
+    pub(crate) fn text(&self) -> String {
+        let rules = &self.coverage.rules;
+        let (never, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
+        let cells = |rule: &cohkit_check::coverage::RuleCoverage| {
+            let fired = match rule.fired {
+                0 => "never".to_string(),
+                fired => fired.to_string(),
+            };
+            [
+                rule.rule.clone(),
+                rule.instances.to_string(),
+                fired,
+                rule.new.to_string(),
+            ]
+        };
+        let heading = ["rule", "instances", "fired", "to new states"].map(str::to_string);
+        let lines = never.into_iter().chain(fired).map(cells);
+        let lines: Vec<[String; 4]> = std::iter::once(heading).chain(lines).collect();
+        let width = |column: usize| {
+            let widths = lines.iter().map(|cells| cells[column].chars().count());
+            widths.max().unwrap_or(0)
+        };
+        let widths = [0, 1, 2, 3].map(width);
+        let mut text = String::new();
+        for [rule, instances, fired, new] in &lines {
+            let [a, b, c, d] = widths;
+            let _ = writeln!(text, "  {rule:a$}  {instances:>b$}  {fired:>c$}  {new:>d$}");
+        }
+        text
+    }
+
+    /// As `docs/output.md` describes it.
+    pub(crate) fn json(&self) -> Value {
+        let count = crate::verdict::number;
+        let rules = self.coverage.rules.iter().map(|rule| {
+            json!({
+                "rule": rule.rule,
+                "instances": rule.instances,
+                "fired": count(rule.fired),
+                "new": rule.new,
+            })
+        });
+        let rows = self.rows.iter().map(|taken| {
+            json!({
+                "agent": taken.agent,
+                "state": taken.row.state,
+                "event": taken.row.event,
+                "guard": taken.row.guard,
+                "taken": count(taken.times),
+            })
+        });
+        json!({ "rules": rules.collect::<Vec<_>>(), "rows": rows.collect::<Vec<_>>() })
+    }
+}
+
+/// The rows that none of several systems of a protocol takes.
+#[derive(Default)]
+pub(crate) struct Untaken {
+    /// Agent, state, event with guard; and whether it was taken.
+    rows: Vec<([String; 3], bool)>,
+}
+
+impl Untaken {
+    /// Adds what one system takes. Rows that read alike are one row.
+    pub fn add(&mut self, covered: &Covered) {
+        for taken in &covered.rows {
+            let row = &taken.row;
+            let guard = row.guard.as_ref().map(|guard| format!(" if {guard}"));
+            let event = format!("{}{}", row.event, guard.unwrap_or_default());
+            let words = [taken.agent.clone(), row.state.clone(), event];
+            match self.rows.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, before)) => *before |= taken.times > 0,
+                None => self.rows.push((words, taken.times > 0)),
+            }
+        }
+    }
+
+    /// The rows, for people; empty if nothing was added.
+    pub fn text(&self, protocol: &str) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let never: Vec<_> = self.rows.iter().filter(|(_, taken)| !taken).collect();
+        if never.is_empty() {
+            return format!("{protocol}: every row of both tables was taken\n");
+        }
+        let mut text = format!(
+            "{protocol}: rows that were never taken, {} of {}\n",
+            never.len(),
+            self.rows.len()
+        );
+        let width = |column: usize| {
+            let widths = never.iter().map(|(words, _)| words[column].chars().count());
+            widths.max().unwrap_or(0)
+        };
+        let (a, b) = (width(0), width(1));
+        for ([agent, state, event], _) in never {
+            let _ = writeln!(text, "  {agent:a$}  {state:b$}  {event}");
+        }
+        text
+    }
+}

@@ -1,0 +1,93 @@
+//! `cohkit check --graph`: the state graph of one small model in a file.
+
+use crate::check::systems;
+use crate::files;
+use crate::judge::Systems;
+use crate::options::Check;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_check::graph::{graph, Graph};
+use cohkit_check::model::Model;
+use cohkit_check::trace::Trace;
+use std::path::Path;
+
+/// Nobody looks at more.
+const MOST_STATES: usize = 10_000;
+
+/// How a graph is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Dot,
+    Json,
+}
+
+/// Whether a graph can be written into this file, as far as the options say.
+pub(crate) fn suited(options: &Check, file: &Path) -> Result<(), Failure> {
+    if options.files.len() > 1 {
+        let what = "is for one state graph, but several texts are given";
+        return Err(wrong(file, what, "check them one by one"));
+    }
+    form(file)?;
+    files::try_file(file)
+}
+
+/// The form that a file's name asks for.
+fn form(file: &Path) -> Result<Form, Failure> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("dot") => Ok(Form::Dot),
+        Some("json") => Ok(Form::Json),
+        _ => Err(wrong(
+            file,
+            "ends in neither `.dot` nor `.json`",
+            "the ending says what is written: a graph for Graphviz, or JSON",
+        )),
+    }
+}
+
+/// Refuses to put several graphs into one file.
+pub(crate) fn single(options: &Check, source: &Source) -> Result<(), Failure> {
+    let names: Vec<String> = match systems(options) {
+        Systems::Sized { .. } => return Ok(()),
+        Systems::Named(names) => names,
+        Systems::Declared => (source.protocol.systems.iter())
+            .map(|system| system.name.clone())
+            .collect(),
+    };
+    if names.len() > 1 {
+        let all: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        return Err(Failure::new(
+            Outcome::BadInput,
+            format!(
+                "error: {}: a state graph is of one system, not of {}\n  help: name it with `--system`",
+                source.path.display(),
+                all.join(" and ")
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn wrong(file: &Path, what: &str, help: &str) -> Failure {
+    let file = file.display();
+    Failure::new(
+        Outcome::BadInput,
+        format!("error: {file}: {what}\n  help: {help}"),
+    )
+}
+
+/// Writes the state graph of a model, with the steps of a trace of it marked.
+pub(crate) fn write(file: &Path, model: &Model, trace: Option<&Trace>) -> Result<(), Failure> {
+    let form = form(file)?;
+    let graph: Graph = graph(model, MOST_STATES, trace).map_err(|why| {
+        let why = format!("{why}; nothing was written");
+        wrong(file, &why, "a smaller system has fewer states")
+    })?;
+    let text = match form {
+        Form::Dot => graph.dot(),
+        Form::Json => {
+            let value = serde_json::to_value(&graph).expect("a graph has only string keys");
+            format!("{value:#}\n")
+        }
+    };
+    files::write(file, &text)
+}

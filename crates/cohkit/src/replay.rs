@@ -1,0 +1,368 @@
+//! `cohkit check --replay`: counterexamples stepped again on the models that they are of.
+
+use crate::check::systems;
+use crate::console::Console;
+use crate::judge::{self, NoModel, Systems};
+use crate::options::Check;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::verdict::{counterexample, kind, name, OUR_LIMIT};
+use crate::{deliver, files, models};
+use cohkit_chart::Text;
+use cohkit_check::model::Model;
+use cohkit_check::replay::{again, Ending};
+use cohkit_check::trace::Trace;
+use cohkit_check::Property;
+use serde_json::{json, Map, Value};
+use std::path::Path;
+
+/// Replays what a file holds.
+pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result<Outcome, Failure> {
+    let [text] = &options.files[..] else {
+        return Err(input(
+            file,
+            "is replayed on one text, but several are given",
+            "name the one that it is of",
+        ));
+    };
+    let recordings = read(file)?;
+    let mut replayed = Replayed {
+        file,
+        text,
+        charts: Text {
+            width: console.terminal.width,
+            ascii: options.output.ascii,
+        },
+        outcome: Outcome::Yes,
+        values: Vec::new(),
+        told: String::new(),
+    };
+    match models::is_model(text) {
+        true => replayed.on_model(&recordings, options, console)?,
+        false => replayed.on_protocol(&recordings, options, console)?,
+    }
+    let result = match options.output.json {
+        true => format!("{:#}\n", Value::Array(replayed.values)),
+        false => replayed.told,
+    };
+    deliver(&result, &options.output, console)?;
+    Ok(replayed.outcome)
+}
+
+/// What has been replayed so far.
+struct Replayed<'a> {
+    file: &'a Path,
+    /// The text that it is replayed on.
+    text: &'a Path,
+    charts: Text,
+    outcome: Outcome,
+    values: Vec<Value>,
+    told: String,
+}
+
+impl Replayed<'_> {
+    fn on_protocol(
+        &mut self,
+        recordings: &[Recording],
+        options: &Check,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let source = Source::read(self.text, console)?;
+        let protocol = &source.protocol.name;
+        let asked =
+            |system: &String| options.systems.is_empty() || options.systems.contains(system);
+        let mine = self.mine(recordings, protocol, |of| match of {
+            Of::System(name, system) => name == protocol && asked(system),
+            Of::Model(_) => false,
+        })?;
+        for recording in mine {
+            let chosen = recording
+                .systems(&source)
+                .unwrap_or_else(|| systems(options));
+            let models = judge::models(source.clone(), &chosen, options.capacity);
+            let models = models.map_err(|error| match error {
+                NoModel::Wrong(wrong) => source.failure(wrong, console),
+                NoModel::Fault(fault) => {
+                    let colour = console.terminal.colour;
+                    let fault = source.fault(&fault, &self.charts, colour);
+                    Failure::new(Outcome::BadInput, fault)
+                }
+            })?;
+            let [(system, modelled)] = &models[..] else {
+                let names: Vec<String> = (models.iter())
+                    .map(|(s, _)| format!("`{}`", s.name))
+                    .collect();
+                return Err(input(
+                    self.file,
+                    format!("does not say of which system it is: {}", names.join(", ")),
+                    "name it with `--system`",
+                ));
+            };
+            let entry = json!({
+                "protocol": protocol,
+                "system": system.name,
+                "remotes": system.remotes,
+                "lines": system.lines,
+            });
+            let title = format!("{protocol} {}", system.name);
+            self.one(recording, &title, entry, &modelled.model)?;
+        }
+        Ok(())
+    }
+
+    fn on_model(
+        &mut self,
+        recordings: &[Recording],
+        options: &Check,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let model = models::read(self.text, options, console)?;
+        let mine = self.mine(recordings, &model.name, |of| match of {
+            Of::Model(name) => *name == model.name,
+            Of::System(..) => false,
+        })?;
+        for recording in mine {
+            self.one(
+                recording,
+                &model.name,
+                json!({ "model": model.name }),
+                &model,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The counterexamples that are of what is asked for; at least one.
+    fn mine<'r>(
+        &self,
+        recordings: &'r [Recording],
+        name: &str,
+        is_mine: impl Fn(&Of) -> bool,
+    ) -> Result<Vec<&'r Recording>, Failure> {
+        let mine = recordings.iter();
+        let mine: Vec<&Recording> = mine
+            .filter(|recording| recording.of.as_ref().is_none_or(&is_mine))
+            .collect();
+        if !mine.is_empty() {
+            return Ok(mine);
+        }
+        let of = |recording: &Recording| {
+            Some(match recording.of.as_ref()? {
+                Of::System(protocol, system) => format!("`{protocol} {system}`"),
+                Of::Model(model) => format!("`{model}`"),
+            })
+        };
+        let others: Vec<String> = recordings.iter().filter_map(of).collect();
+        let others = others.join(", ");
+        Err(input(
+            self.file,
+            format!("holds no counterexample of what is asked for in `{name}`, but of {others}"),
+            "name the text that it is of",
+        ))
+    }
+
+    /// Replays one counterexample; `title` and `entry` say of what it is.
+    fn one(
+        &mut self,
+        recording: &Recording,
+        title: &str,
+        mut entry: Value,
+        model: &Model,
+    ) -> Result<(), Failure> {
+        let claim = recording.claim.as_ref();
+        let (trace, ending) = again(model, &recording.trace, claim).map_err(|why| {
+            input(
+                self.file,
+                format!("does not fit {title}: {why}"),
+                "a trace fits the text and the options that it was made with",
+            )
+        })?;
+        let is_chart = !model.agents.is_empty();
+        let (outcome, word, told) = match &ending {
+            Ending::Violated { property, message } => (
+                Outcome::No,
+                "violated",
+                Some((kind(property), name(property), message.clone())),
+            ),
+            Ending::Exceeded(limit) if is_chart => (
+                Outcome::Undecided,
+                "undecided",
+                Some(("capacity", limit.clone(), format!("{limit}: {OUR_LIMIT}"))),
+            ),
+            Ending::Exceeded(limit) => (
+                Outcome::Undecided,
+                "undecided",
+                Some(("limit", limit.clone(), limit.clone())),
+            ),
+            Ending::Sound => (Outcome::Yes, "sound", None),
+            Ending::Open => (Outcome::Undecided, "undecided", None),
+        };
+        self.outcome = self.outcome.max(outcome);
+        let verdict = match &told {
+            Some((_, name, message))
+                if is_chart && *message == format!("`{name}` does not hold") =>
+            {
+                format!("{word}: {name}")
+            }
+            Some((_, name, message)) if outcome == Outcome::Undecided => {
+                format!("{word}: {}", if is_chart { message } else { name })
+            }
+            Some((_, name, message)) => format!("{word}: {name}: {message}"),
+            None if ending == Ending::Open => {
+                "undecided: too much can be reached from the last state to judge it".into()
+            }
+            None => "nothing is wrong in the last state".into(),
+        };
+        let (way, sequences) = match is_chart {
+            true => {
+                let chart = cohkit_chart::text(&trace.sequence, &self.charts);
+                (chart, vec![&trace.sequence])
+            }
+            false => (trace.to_string(), Vec::new()),
+        };
+        self.told += &format!("{title}: {verdict}\n\n{way}\n");
+        entry["outcome"] = json!(word);
+        entry["counterexample"] = told.map_or(Value::Null, |(kind, name, message)| {
+            counterexample(kind, &name, &message, sequences, Some(&trace))
+        });
+        entry["run"] = json!({
+            "file": self.text.display().to_string(),
+            "trace": self.file.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        self.values.push(entry);
+        Ok(())
+    }
+}
+
+/// What a counterexample is of.
+enum Of {
+    /// A protocol's system.
+    System(String, String),
+    Model(String),
+}
+
+/// A counterexample from a file.
+struct Recording {
+    /// What it is of, if the file says.
+    of: Option<Of>,
+    /// Remotes and lines, if it says.
+    size: Option<(u8, u8)>,
+    /// What it is said to violate.
+    claim: Option<Property>,
+    trace: Trace,
+}
+
+impl Recording {
+    /// The system that it is of: that of the text with this name, or one of the same size.
+    fn systems(&self, source: &Source) -> Option<Systems> {
+        let Some(Of::System(_, name)) = &self.of else {
+            return None;
+        };
+        let declared = &source.protocol.systems;
+        if declared.iter().any(|system| system.name == *name) {
+            return Some(Systems::Named(vec![name.clone()]));
+        }
+        self.size
+            .map(|(remotes, lines)| Systems::Sized { remotes, lines })
+    }
+}
+
+fn input(file: &Path, what: impl AsRef<str>, help: &str) -> Failure {
+    let (file, what) = (file.display(), what.as_ref());
+    Failure::new(
+        Outcome::BadInput,
+        format!("error: {file}: {what}\n  help: {help}"),
+    )
+}
+
+/// What a trace file has to hold.
+const FORM: &str = "a trace is what `cohkit check FILE --json` prints, or its `trace` alone";
+
+/// The counterexamples of a file; at least one.
+fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
+    if !file.exists() {
+        return Err(input(file, "no such file", FORM));
+    }
+    if file.is_dir() {
+        return Err(input(file, "is a folder", FORM));
+    }
+    let text = files::read(file)?;
+    if text.trim().is_empty() {
+        return Err(input(file, "is empty", FORM));
+    }
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| input(file, format!("is not JSON: {error}"), FORM))?;
+    let entries = match value {
+        Value::Array(entries) => entries,
+        one => vec![one],
+    };
+    let mut recordings = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let Value::Object(entry) = entry else {
+            return Err(input(
+                file,
+                format!("entry {} is no object", index + 1),
+                FORM,
+            ));
+        };
+        let wrong = |why: String| {
+            let name = entry.get("system").and_then(Value::as_str);
+            let name = name.map_or(String::new(), |name| format!("`{name}`: "));
+            input(file, format!("{name}{why}"), FORM)
+        };
+        recordings.extend(recording(&entry).map_err(wrong)?);
+    }
+    if recordings.is_empty() {
+        return Err(input(
+            file,
+            "holds no counterexample",
+            "where nothing is violated there is nothing to replay",
+        ));
+    }
+    Ok(recordings)
+}
+
+/// The counterexample of an entry, of a counterexample itself, or of a trace.
+fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
+    let whole = Value::Object(entry.clone());
+    let example = match entry.get("counterexample") {
+        Some(Value::Null) => return Ok(None),
+        Some(example) => example,
+        None => &whole,
+    };
+    let trace = match (example.get("trace"), example.get("steps")) {
+        (Some(Value::Null), _) => {
+            return Err("has no trace, as no search has found it; check the text again".into())
+        }
+        (Some(trace), _) => trace,
+        (None, Some(_)) => example,
+        (None, None) => return Err("has neither `counterexample`, `trace` nor `steps`".into()),
+    };
+    let trace: Trace = serde_json::from_value(trace.clone())
+        .map_err(|error| format!("the trace cannot be read: {error}"))?;
+    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_string);
+    let number = |key: &str| {
+        let number = entry.get(key).and_then(Value::as_u64);
+        number.and_then(|number| u8::try_from(number).ok())
+    };
+    let name = text(example, "name").unwrap_or_default();
+    let claim = match text(example, "kind").as_deref() {
+        Some("invariant") => Some(Property::Invariant(name)),
+        Some("assertion") => Some(Property::Assertion(name)),
+        Some("well_defined") => Some(Property::WellDefined),
+        Some("no_deadlock") => Some(Property::NoDeadlock),
+        Some("drain") => Some(Property::Drain),
+        Some("liveness") => Some(Property::Liveness(name)),
+        Some("cover") => return Err(format!("that `{name}` is met nowhere is shown by no trace")),
+        _ => None,
+    };
+    let system = text(&whole, "protocol").zip(text(&whole, "system"));
+    let of = system.map(|(protocol, system)| Of::System(protocol, system));
+    Ok(Some(Recording {
+        of: of.or_else(|| text(&whole, "model").map(Of::Model)),
+        size: number("remotes").zip(number("lines")),
+        claim,
+        trace,
+    }))
+}

@@ -1,0 +1,310 @@
+//! What `cohkit check` tells beside verdicts: coverage, state graphs, explanations, and counterexamples stepped again.
+
+use crate::{check, cohkit, text, tiny};
+use expect_test::expect;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A shipped text with something changed in it.
+fn changed(folder: &Path, name: &str, change: impl Fn(String) -> String) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join(format!("protocols/{name}.coh"))).expect("shipped");
+    let path = folder.join(format!("{name}.coh"));
+    fs::write(&path, change(text)).expect("a temporary file");
+    path
+}
+
+/// MSI, whose caches forget to drop a line when they are told to.
+fn faulty(folder: &Path) -> PathBuf {
+    let forgets = |line: &str| match line.contains(" S  ") && line.contains("| Inv  ") {
+        true => line.replace("| I", "| S").replace("| Snv", "| Inv") + "\n",
+        false => line.to_string() + "\n",
+    };
+    changed(folder, "msi", |text| text.lines().map(forgets).collect())
+}
+
+/// Exit code and both outputs, with the folder's name taken out.
+fn said(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = cohkit(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("starts");
+    let code = output.status.code().expect("the command ends by itself");
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+/// The entry of the only system of a JSON output.
+fn entry(json: &str) -> Value {
+    let value: Value = serde_json::from_str(json).expect("JSON");
+    value[0].clone()
+}
+
+#[test]
+fn coverage_adds_up_and_does_not_depend_on_threads() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tiny = tiny();
+    let tiny = tiny.to_str().expect("a UTF-8 path");
+    let of = |threads: &str| {
+        let (code, out, err) = said(
+            folder.path(),
+            &["check", tiny, "--coverage", "--json", "--threads", threads],
+        );
+        assert_eq!((code, err.as_str()), (0, ""));
+        entry(&out)
+    };
+    let (one, two) = (of("1"), of("2"));
+    assert_eq!(one["coverage"], two["coverage"]);
+    let rules = one["coverage"]["rules"].as_array().expect("a list");
+    let fired: u64 = rules.iter().filter_map(|rule| rule["fired"].as_u64()).sum();
+    assert_eq!(fired, one["transitions"]);
+    let rows = one["coverage"]["rows"].as_array().expect("a list");
+    let agents: std::collections::BTreeSet<_> = rows
+        .iter()
+        .filter_map(|row| row["agent"].as_str())
+        .collect();
+    assert_eq!(agents.len(), 2, "{agents:?}");
+    check(
+        &["check", "tests/command/tiny.coh", "--coverage"],
+        expect![[r#"
+            exit code 0
+            tiny alone: verified: 48 states, 108 transitions, depth 12
+              note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              rule                              instances  fired  to new states
+              memory is written                         1  never              0
+              memory takes the store                    1  never              0
+              memory takes the partial store            1  never              0
+              home hears that memory is done            1  never              0
+              cache load                                1     14              3
+              cache evict                               1      6              1
+              home takes Get                            1      2              1
+              home takes Put                            1     12              2
+              home takes Gone                           1      4              0
+              home takes None                           1     12              0
+              cache takes Drop                          1     12              6
+              cache takes Data                          2      6              2
+              memory is read                            1      4              1
+              home takes the memory's data              1      4              1
+              device asks for clean_invalidate          1     24             24
+              home takes clean_invalidate               1      8              6
+            tiny: every row of both tables was taken
+        "#]],
+    );
+}
+
+#[test]
+fn a_state_graph_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tiny = tiny();
+    let tiny = tiny.to_str().expect("a UTF-8 path");
+    let (code, out, _) = said(
+        folder.path(),
+        &["check", tiny, "--graph", "tiny.json", "--json"],
+    );
+    assert_eq!(code, 0);
+    let graph = fs::read_to_string(folder.path().join("tiny.json")).expect("written");
+    let graph: Value = serde_json::from_str(&graph).expect("JSON");
+    let verdict = entry(&out);
+    let count = |key: &str| graph[key].as_array().map(Vec::len);
+    assert_eq!(
+        count("states").map(Value::from).as_ref(),
+        Some(&verdict["states"])
+    );
+    assert_eq!(
+        count("edges").map(Value::from).as_ref(),
+        Some(&verdict["transitions"])
+    );
+    let msi = faulty(folder.path());
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let mut all = String::new();
+    for arguments in [
+        &["check", tiny, "--graph", "tiny.svg"][..],
+        &["check", tiny, "--graph", "missing/tiny.dot"],
+        &["check", tiny, tiny, "--graph", "tiny.dot"],
+        &["check", msi, "--graph", "tiny.dot"],
+        &["check", msi, "--remotes", "3", "--graph", "tiny.dot"],
+    ] {
+        let (code, _, err) = said(folder.path(), arguments);
+        let place = folder.path().display().to_string();
+        all += &format!(
+            "{code}: {}",
+            err.replace(&place, "FOLDER").replace(tiny, "TINY")
+        );
+        assert!(!folder.path().join("tiny.dot").exists());
+    }
+    expect![[r#"
+        2: error: tiny.svg: ends in neither `.dot` nor `.json`
+          help: the ending says what is written: a graph for Graphviz, or JSON
+        4: error: missing/tiny.dot: its folder does not exist; nothing was written
+          help: make the folder first
+        2: error: tiny.dot: is for one state graph, but several texts are given
+          help: check them one by one
+        2: error: FOLDER/msi.coh: a state graph is of one system, not of `three_caches` and `two_lines`
+          help: name it with `--system`
+        2: error: tiny.dot: the state graph has more than 10000 states, too many to look at; nothing was written
+          help: a smaller system has fewer states
+    "#]].assert_eq(&all);
+    let (code, ..) = said(
+        folder.path(),
+        &["check", msi, "--remotes", "2", "--graph", "msi.dot"],
+    );
+    assert_eq!(code, 1);
+    let dot = fs::read_to_string(folder.path().join("msi.dot")).expect("written");
+    let marked = dot
+        .lines()
+        .filter(|line| line.contains("->") && line.contains("color=red"));
+    let (_, out, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    let steps = entry(&out)["counterexample"]["trace"]["steps"]
+        .as_array()
+        .map(Vec::len);
+    assert_eq!(Some(marked.count()), steps);
+}
+
+#[test]
+fn a_counterexample_is_stepped_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let msi = faulty(folder.path());
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let at = |name: &str| folder.path().join(name);
+    let (code, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    assert_eq!(code, 1);
+    fs::write(at("all.json"), &json).expect("written");
+    let trace = &entry(&json)["counterexample"]["trace"];
+    fs::write(at("trace.json"), trace.to_string()).expect("written");
+    let (_, found, _) = said(folder.path(), &["check", msi, "--remotes", "2"]);
+    for arguments in [
+        &["check", msi, "--replay", "all.json"][..],
+        &["check", msi, "--replay", "trace.json", "--remotes", "2"],
+    ] {
+        let (code, again, err) = said(folder.path(), arguments);
+        assert_eq!((code, err.as_str()), (1, ""));
+        // All but the line that says how much was searched.
+        let counts = |line: &&str| !line.starts_with("  after ");
+        assert_eq!(
+            again.lines().collect::<Vec<_>>(),
+            found.lines().filter(counts).collect::<Vec<_>>()
+        );
+    }
+    let (code, again, _) = said(
+        folder.path(),
+        &["check", msi, "--replay", "all.json", "--json"],
+    );
+    assert_eq!(code, 1);
+    assert_eq!(
+        entry(&again)["counterexample"],
+        entry(&json)["counterexample"]
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let msi = faulty(folder.path());
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let at = |name: &str| folder.path().join(name);
+    let (_, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    fs::write(at("good.json"), &json).expect("written");
+    let whole = entry(&json);
+    let trace = whole["counterexample"]["trace"].clone();
+    fs::write(at("bare.json"), trace.to_string()).expect("written");
+    let mut swapped = whole.clone();
+    let steps = swapped["counterexample"]["trace"]["steps"]
+        .as_array_mut()
+        .expect("a list");
+    steps.swap(2, 3);
+    fs::write(at("swapped.json"), swapped.to_string()).expect("written");
+    let mut number = whole.clone();
+    number["counterexample"]["trace"]["steps"][4]["rule_index"] = 100_000.into();
+    fs::write(at("number.json"), number.to_string()).expect("written");
+    let mut sound = whole.clone();
+    sound["counterexample"] = Value::Null;
+    fs::write(at("sound.json"), sound.to_string()).expect("written");
+    fs::write(at("empty.json"), "").expect("written");
+    fs::write(at("cut.json"), &json[..json.len() / 2]).expect("written");
+    fs::write(at("other.json"), "[{\"a\": 1}]").expect("written");
+    fs::write(at("list.json"), "[1]").expect("written");
+    fs::write(at("binary.json"), [0xff, 0xfe]).expect("written");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let shipped = |name: &str| root.join(name).display().to_string();
+    let (right, mesi) = (shipped("msi.coh"), shipped("mesi.coh"));
+    let mut all = String::new();
+    for arguments in [
+        &[msi, "--replay", "missing.json"][..],
+        &[msi, "--replay", "."],
+        &[msi, "--replay", "empty.json"],
+        &[msi, "--replay", "cut.json"],
+        &[msi, "--replay", "other.json"],
+        &[msi, "--replay", "list.json"],
+        &[msi, "--replay", "binary.json"],
+        &[msi, "--replay", "sound.json"],
+        &[msi, "--replay", "bare.json"],
+        &[msi, "--replay", "bare.json", "--remotes", "1"],
+        &[msi, "--replay", "swapped.json"],
+        &[msi, "--replay", "number.json"],
+        &[msi, msi, "--replay", "good.json"],
+        &[&right, "--replay", "good.json"],
+        &[&mesi, "--replay", "good.json"],
+        &[&mesi, "--replay", "bare.json", "--remotes", "2"],
+        &[msi, "--replay", "good.json", "--coverage"],
+    ] {
+        let arguments = [&["check"], arguments].concat();
+        let (code, out, err) = said(folder.path(), &arguments);
+        assert_eq!(out, "", "{arguments:?}");
+        all += &format!("{code}: {}\n", err.lines().next().unwrap_or_default());
+    }
+    expect![[r#"
+        2: error: missing.json: no such file
+        2: error: .: is a folder
+        2: error: empty.json: is empty
+        2: error: cut.json: is not JSON: EOF while parsing a value at line 251 column 5
+        2: error: other.json: has neither `counterexample`, `trace` nor `steps`
+        2: error: list.json: entry 1 is no object
+        2: error: binary.json: is not text: byte 0 is not UTF-8
+        2: error: sound.json: holds no counterexample
+        2: error: bare.json: does not say of which system it is: `three_caches`, `two_lines`
+        2: error: bare.json: does not fit msi remotes_1_lines_1: step 2: rule 3 is `cache evict (l=0, r=0)`, but the trace says `cache store (l=0, r=1)`
+        2: error: swapped.json: does not fit msi remotes_2_lines_1: step 5: `cache takes Data (l=0, r=0, acks=0, current=true)` is not enabled there
+        2: error: number.json: does not fit msi remotes_2_lines_1: step 5: there is no rule 100000; the model has 58, counted from 0
+        2: error: good.json: is replayed on one text, but several are given
+        2: error: good.json: does not fit msi remotes_2_lines_1: step 6: `cache takes Inv (l=0, r=0)`: the model has `cache_state[0][0]` S -> I, but the trace says `forward_to_remote[0].length` 1 -> 0
+        2: error: good.json: holds no counterexample of what is asked for in `mesi`, but of `msi remotes_2_lines_1`
+        2: error: bare.json: does not fit mesi remotes_2_lines_1: step 3: rule 12 is `cache evict (l=0, r=0)`, but the trace says `directory takes GetS (l=0, s=0)`
+        2: error: the argument '--replay <FILE>' cannot be used with '--coverage'
+    "#]].assert_eq(&all);
+}
+
+#[test]
+fn a_request_that_never_completes_is_explained() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // The directory takes the line back and does not say so.
+    let forgets = "write, send PutAck, owner := none";
+    let msi = changed(folder.path(), "msi", |text| {
+        assert!(text.contains(forgets));
+        text.replace(forgets, "write, owner := none")
+    });
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let arguments = ["check", msi, "--remotes", "1", "--lines", "2"];
+    let (code, out, err) = said(folder.path(), &arguments);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let (_, end) = out.rsplit_once("\n\n").expect("a chart and what follows");
+    expect![[r#"
+          who waits there:
+            cache in MI_A waits for PutAck from the directory on channel forward, line 0
+            cache in MI_A waits for PutAck from the directory on channel forward, line 1
+    "#]]
+    .assert_eq(end);
+    let (_, json, _) = said(folder.path(), &[&arguments[..], &["--json"]].concat());
+    let explanation = &entry(&json)["counterexample"]["explanation"];
+    let waits = explanation["waits"].as_array().expect("a list");
+    for wait in waits {
+        assert!(end.contains(wait.as_str().expect("a sentence")), "{wait}");
+    }
+    assert!(!waits.is_empty());
+    fs::write(folder.path().join("trace.json"), json).expect("written");
+    let (code, out, _) = said(folder.path(), &["check", msi, "--replay", "trace.json"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("no deadlock: no rule leads to a different state"),
+        "{out}"
+    );
+}
