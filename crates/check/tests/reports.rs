@@ -460,3 +460,60 @@ fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
         }
     "#]].assert_eq(&explained(&system.model, &system.remarks));
 }
+
+/// A shipped Murphi model, and whether its first lines say that it is violated.
+fn library(file: &std::path::Path) -> (Model, bool) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let name = file.file_stem().unwrap().to_string_lossy();
+    let read = cohkit_check::murphi::read(&name, &text, Default::default());
+    let mut model = read
+        .unwrap_or_else(|_| panic!("{name} cannot be read"))
+        .model;
+    let says = |line: &str| text.lines().any(|l| l == line);
+    if says("-- deadlock: stuck") {
+        model.deadlock = Deadlock::Stuck;
+    } else if says("-- deadlock: off") {
+        model.deadlock = Deadlock::Off;
+    }
+    (model, says("-- verdict: violated"))
+}
+
+#[test]
+fn every_counterexample_of_the_library_is_stepped_again() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut replayed = 0;
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|e| e == "m"))
+    {
+        let (model, violated) = library(file);
+        // Of models that hold, the beginning will do.
+        let options = Options {
+            max_states: Some(if violated { 200_000 } else { 2_000 }),
+            ..Options::default()
+        };
+        let report = adds_up(&model, options);
+        let Outcome::Violated { property, .. } = &report.outcome else {
+            assert!(!violated, "{}: {:?}", model.name, report.outcome);
+            continue;
+        };
+        assert!(violated, "{}", model.name);
+        // That something is met nowhere is shown by no trace.
+        if matches!(property, Property::Cover(_)) {
+            continue;
+        }
+        let (property, recorded) = recorded(&report);
+        let (trace, ending) = again(&model, &recorded, Some(&property))
+            .unwrap_or_else(|why| panic!("{}: {why}", model.name));
+        assert_eq!(trace, recorded, "{}", model.name);
+        match ending {
+            Ending::Violated { property: same, .. } => assert_eq!(same, property),
+            other => panic!("{}: {other:?}", model.name),
+        }
+        replayed += 1;
+    }
+    assert!(replayed >= 10, "{replayed} counterexamples");
+}
