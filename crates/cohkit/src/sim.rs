@@ -172,7 +172,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     let mut rows: Vec<(&str, String, &str)> = statistics
         .values
         .iter()
-        .map(|(definition, value)| (definition.name, shown(*value), definition.text))
+        .map(|(definition, value)| (definition.name, shown(value.number()), definition.text))
         .collect();
     rows.extend(sent.map(|(name, count)| (name.as_str(), count.to_string(), "messages sent")));
     let width = |cell: fn(&(&str, String, &str)) -> usize| rows.iter().map(cell).max();

@@ -145,23 +145,43 @@ impl Counters {
     }
 }
 
+/// A number that was counted or measured.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// So many things or occasions.
+    Count(u64),
+    /// A time, a rate, or a share of 1.
+    Measure(f64),
+}
+
+impl Value {
+    /// The number; counts beyond 2^53 are rounded.
+    pub fn number(self) -> f64 {
+        match self {
+            Value::Count(count) => count as f64,
+            Value::Measure(measure) => measure,
+        }
+    }
+}
+
 /// The result of a run: everything measured, with definitions beside it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Statistics {
     /// Single values, in a fixed order.
-    pub values: Vec<(Definition, f64)>,
+    pub values: Vec<(Definition, Value)>,
     /// Messages sent, by name in the order of the protocol text.
     pub messages: Vec<(String, u64)>,
 }
 
 impl Statistics {
-    /// The value of a statistic; `None` if there is none of this name.
+    /// The value of a statistic as a number; `None` if there is none of this name.
     pub fn get(&self, name: &str) -> Option<f64> {
         let found = self
             .values
             .iter()
             .find(|(definition, _)| definition.name == name);
-        found.map(|&(_, value)| value)
+        found.map(|&(_, value)| value.number())
     }
 
     /// How many messages of a kind were sent; `None` if the protocol has no such message.
@@ -192,13 +212,13 @@ pub(crate) struct Totals {
 impl Counters {
     /// The statistics of a finished run.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
-        let nanoseconds = |time: Time| time as f64 / 1000.0;
-        let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+        let nanoseconds = |time: Time| Value::Measure(time as f64 / 1000.0);
+        let share = |part: f64, of: f64| Value::Measure(if of > 0.0 { part / of } else { 0.0 });
         let seconds = self.end as f64 / SECOND as f64;
         let bytes = self.performed as f64 * f64::from(totals.line_bytes);
         let links = (totals.links * self.end) as f64;
         let mut values = Vec::new();
-        let mut put = |name, text, value: f64| values.push((Definition { name, text }, value));
+        let mut put = |name, text, value: Value| values.push((Definition { name, text }, value));
         put(
             "time_ns",
             "simulated time from the start to the moment the last access is done at its core",
@@ -207,12 +227,12 @@ impl Counters {
         put(
             "accesses",
             "accesses performed, prefetch hints not counted",
-            self.performed as f64,
+            Value::Count(self.performed),
         );
         put(
             "accesses_skipped",
             "accesses that the protocol has no row for in a stable state; not performed",
-            self.skipped as f64,
+            Value::Count(self.skipped),
         );
         put(
             "bandwidth_bytes_per_s",
@@ -222,7 +242,7 @@ impl Counters {
         put(
             "hits",
             "accesses performed at the moment they reached the cache",
-            self.hits as f64,
+            Value::Count(self.hits),
         );
         let before = self.l1_hits + self.forwarded;
         put(
@@ -233,12 +253,12 @@ impl Counters {
         put(
             "lines_cached",
             "lines in caches at the end",
-            totals.cached as f64,
+            Value::Count(totals.cached),
         );
         put(
             "l1_hits",
             "loads performed in the L1 of their core; 0 without L1",
-            self.l1_hits as f64,
+            Value::Count(self.l1_hits),
         );
         put(
             "l1_hit_ratio",
@@ -248,12 +268,12 @@ impl Counters {
         put(
             "loads_forwarded",
             "loads performed with what the write buffer of their core held",
-            self.forwarded as f64,
+            Value::Count(self.forwarded),
         );
         put(
             "stores_coalesced",
             "stores that joined others to the same line in the write buffer of their core",
-            self.coalesced as f64,
+            Value::Count(self.coalesced),
         );
         put(
             "write_buffer_occupancy",
@@ -268,14 +288,14 @@ impl Counters {
         put(
             "stalls_write_buffer",
             "times a store found the write buffer of its core full",
-            self.stalls[Stall::WriteBuffer as usize] as f64,
+            Value::Count(self.stalls[Stall::WriteBuffer as usize]),
         );
         put(
             "prefetches",
             "lines brought by prefetch hints",
-            self.prefetched as f64,
+            Value::Count(self.prefetched),
         );
-        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", self.latency.mean() / 1000.0);
+        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", Value::Measure(self.latency.mean() / 1000.0));
         put(
             "latency_p50_ns",
             "the time that half of all accesses do not exceed, to 1.6 %",
@@ -294,12 +314,12 @@ impl Counters {
         put(
             "link_bytes_to_home",
             "bytes sent by caches, headers and payloads",
-            totals.bytes_up as f64,
+            Value::Count(totals.bytes_up),
         );
         put(
             "link_bytes_from_home",
             "bytes sent by the home, headers and payloads",
-            totals.bytes_down as f64,
+            Value::Count(totals.bytes_down),
         );
         put(
             "link_occupancy_to_home",
@@ -320,48 +340,48 @@ impl Counters {
         put(
             "memory_row_hits",
             "memory operations that found their row open; 0 without rows",
-            totals.row_hits as f64,
+            Value::Count(totals.row_hits),
         );
         put(
             "memory_row_misses",
             "memory operations that opened a row; 0 without rows",
-            totals.row_misses as f64,
+            Value::Count(totals.row_misses),
         );
         put(
             "stalls_no_way",
             "times an access found its set full of lines that could not go yet",
-            self.stalls[Stall::NoWay as usize] as f64,
+            Value::Count(self.stalls[Stall::NoWay as usize]),
         );
         put(
             "stalls_left",
             "times a controller left a message in its channel",
-            self.stalls[Stall::Left as usize] as f64,
+            Value::Count(self.stalls[Stall::Left as usize]),
         );
-        put("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", self.stalls[Stall::UnitSlot as usize] as f64);
+        put("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", Value::Count(self.stalls[Stall::UnitSlot as usize]));
         put(
             "stalls_waiting_full",
             "times a request channel stopped because the waiting set of a unit was full",
-            self.stalls[Stall::WaitingFull as usize] as f64,
+            Value::Count(self.stalls[Stall::WaitingFull as usize]),
         );
         put(
             "stalls_no_credit",
             "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
-            self.stalls[Stall::NoCredit as usize] as f64,
+            Value::Count(self.stalls[Stall::NoCredit as usize]),
         );
         put(
             "locals_acknowledged",
             "local operations of the device that were acknowledged",
-            self.locals[0] as f64,
+            Value::Count(self.locals[0]),
         );
         put(
             "locals_refused",
             "local operations of the device that were refused",
-            self.locals[1] as f64,
+            Value::Count(self.locals[1]),
         );
         put(
             "events",
             "events that the kernel delivered",
-            self.events as f64,
+            Value::Count(self.events),
         );
         Statistics { values, messages }
     }

@@ -3,6 +3,7 @@
 //! A line belongs to one unit. A unit handles one input at a time, responses before requests, and each
 //! occupies it for a while. Meanwhile up to one memory read, one memory write and one coherence
 //! transaction of the unit are in flight; an input that would start a second of a kind waits.
+//! To wait so occupies nothing, and ends when the unit is free for it.
 //! A request that the controller leaves makes way for others: it goes to a bounded waiting set,
 //! and is presented again when its line has moved on.
 
@@ -40,8 +41,12 @@ pub(crate) enum Work {
 enum Reason {
     /// The controller leaves it until the line has moved on.
     Left,
-    /// The unit's memory operation or coherence transaction is in use.
-    Slot,
+    /// The unit's memory read is in use.
+    Read,
+    /// Its memory write.
+    Write,
+    /// Its coherence transaction.
+    Forward,
 }
 
 /// The bytes of a non-caching write, from its request's being taken until memory takes them.
@@ -150,13 +155,20 @@ impl Simulation {
         let now = self.now;
         let unit = &mut self.units[number];
         unit.awake = false;
-        if unit.free_at <= now {
+        // What has to wait for a slot takes no time.
+        loop {
+            let unit = &mut self.units[number];
+            if unit.free_at > now {
+                break;
+            }
             if let Some(work) = unit.responses.pop_front() {
                 self.handle_queued(number, work, false);
-            } else if !unit.blocked {
-                if let Some(work) = unit.requests.pop_front() {
-                    self.handle_queued(number, work, true);
-                }
+            } else if unit.blocked {
+                break;
+            } else if let Some(work) = unit.requests.pop_front() {
+                self.handle_queued(number, work, true);
+            } else {
+                break;
             }
         }
         self.wake(number);
@@ -184,10 +196,7 @@ impl Simulation {
         message: Option<&Message>,
         request: bool,
     ) {
-        let occupancy = self.times.occupancy;
         let unit = &mut self.units[number];
-        unit.free_at = self.now + occupancy;
-        self.counters.occupied += occupancy;
         if !unit.waiting.is_empty() && self.overtakes(number, message, line) {
             return self.wait(number, work, line, Reason::Left);
         }
@@ -204,15 +213,21 @@ impl Simulation {
         };
         let configuration = self.directory.get(line);
         let transition = self.home.step(configuration, &input);
+        if transition.answer == Answer::Take {
+            if let Some(reason) = self.lacks_slot(number, line, &transition) {
+                return self.set_aside(number, work, line, message, request, reason);
+            }
+        }
+        let occupancy = self.times.occupancy;
+        self.units[number].free_at = self.now + occupancy;
+        self.counters.occupied += occupancy;
         match transition.answer {
             Answer::Take => {}
-            Answer::Leave => return self.leave(number, work, line, message, request),
+            Answer::Leave => {
+                return self.set_aside(number, work, line, message, request, Reason::Left);
+            }
             Answer::Refuse if matches!(work, Work::Local(..)) => return self.refused(),
             _ => return self.unexpected(work, line, &input),
-        }
-        if self.lacks_slot(number, line, &transition) {
-            self.counters.stall(Stall::UnitSlot);
-            return self.wait(number, work, line, Reason::Slot);
         }
         self.take(number, work, line, message, configuration, &transition);
     }
@@ -242,27 +257,36 @@ impl Simulation {
             })
     }
 
-    /// The controller leaves the input where it is.
-    fn leave(
+    /// An input makes way for others, if there is room for it beside the queue.
+    fn set_aside(
         &mut self,
         number: usize,
         work: Work,
         line: Line,
         message: Option<&Message>,
         request: bool,
+        reason: Reason,
     ) {
-        self.counters.stall(Stall::Left);
+        self.counters.stall(match reason {
+            Reason::Left => Stall::Left,
+            _ => Stall::UnitSlot,
+        });
         let group = |message: &Message| self.kinds[message.kind.index()].group;
-        let bounded = request && message.is_some_and(|message| group(message).is_none());
-        let limit = self.platform.home.waiting.value as usize;
-        let unit = &mut self.units[number];
-        if bounded && unit.waiting.len() >= limit {
+        let bounded = request
+            && reason == Reason::Left
+            && message.is_some_and(|message| group(message).is_none());
+        let unit = &self.units[number];
+        let left = unit.waiting.iter().filter(|entry| entry.2 == Reason::Left);
+        let full = left.count() as u64 >= self.platform.home.waiting.value;
+        if bounded && full {
+            let unit = &mut self.units[number];
             unit.requests.push_front(work);
             unit.blocked = true;
             self.counters.stall(Stall::WaitingFull);
         } else {
-            self.wait(number, work, line, Reason::Left);
+            self.wait(number, work, line, reason);
         }
+        self.release_for_slots(number);
     }
 
     /// Work leaves its queue and waits; a message gives its place in the circuit to the next.
@@ -273,13 +297,19 @@ impl Simulation {
         self.units[number].waiting.push((work, line, reason));
     }
 
-    /// Whether a transition needs a memory operation or coherence transaction while the unit's is in use.
+    /// What a transition needs of its unit that is in use.
     #[inline]
-    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> bool {
+    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Reason> {
         let unit = &self.units[number];
-        (transition.reads && unit.reading)
-            || (transition.writes && unit.writing)
-            || (transition.forwards && unit.forwards > 0 && unit.forwarding != line)
+        if transition.reads && unit.reading {
+            Some(Reason::Read)
+        } else if transition.writes && unit.writing {
+            Some(Reason::Write)
+        } else if transition.forwards && unit.forwards > 0 && unit.forwarding != line {
+            Some(Reason::Forward)
+        } else {
+            None
+        }
     }
 
     /// Carries a transition out.
@@ -307,13 +337,11 @@ impl Simulation {
                 locked: false,
             });
         }
-        let mut freed = false;
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
             let unit = &mut self.units[number];
             if kind.class == Some(Class::Answer) && unit.forwards > 0 && unit.forwarding == line {
                 unit.forwards -= 1;
-                freed |= unit.forwards == 0;
             }
             if kind.store {
                 let (copy, word) = (message.copy, message.word);
@@ -337,14 +365,15 @@ impl Simulation {
             let state = self.home.words(transition.next);
             self.note(agent, true, Action::Becomes { state });
         }
-        self.present_again(number, line, freed);
+        self.present_again(number, line);
     }
 
-    /// What waited for the line, or for a slot that is free now, goes back to the heads of the queues.
+    /// What waited for the line goes back to the heads of the queues.
     #[inline(always)]
-    fn present_again(&mut self, number: usize, line: Line, freed: bool) {
+    fn present_again(&mut self, number: usize, line: Line) {
         if !self.units[number].waiting.is_empty() {
-            self.release_waiting(number, Some(line), freed);
+            self.release_waiting(number, line);
+            self.release_for_slots(number);
         }
         // Should the request at the head have found the waiting set full: it may be one for this line.
         self.units[number].blocked = false;
@@ -355,23 +384,35 @@ impl Simulation {
     #[inline(always)]
     fn slot_free(&mut self, number: usize) {
         if !self.units[number].waiting.is_empty() {
-            self.release_waiting(number, None, true);
+            self.release_for_slots(number);
             self.wake(number);
         }
     }
 
-    fn release_waiting(&mut self, number: usize, line: Option<Line>, freed: bool) {
-        // All that waits for a line goes back together: nothing may overtake what it came after.
-        let waiting = &self.units[number].waiting;
-        let slots = waiting
-            .iter()
-            .filter(|&&(_, _, reason)| freed && reason == Reason::Slot);
-        let lines: Vec<Line> = slots.map(|&(_, line, _)| line).chain(line).collect();
-        let mut place = waiting.len();
+    /// The first that waits for each slot that is free goes back to its queue. Should it not take the slot
+    /// after all, the next one goes when it has been looked at.
+    fn release_for_slots(&mut self, number: usize) {
+        let unit = &self.units[number];
+        let free = [
+            (Reason::Read, !unit.reading),
+            (Reason::Write, !unit.writing),
+            (Reason::Forward, unit.forwards == 0),
+        ];
+        for (slot, _) in free.into_iter().filter(|&(_, free)| free) {
+            let mut waiting = self.units[number].waiting.iter();
+            if let Some(&(_, line, _)) = waiting.find(|&&(_, _, reason)| reason == slot) {
+                self.release_waiting(number, line);
+            }
+        }
+    }
+
+    /// All that waits for a line goes back together: nothing may overtake what it came after.
+    fn release_waiting(&mut self, number: usize, line: Line) {
+        let mut place = self.units[number].waiting.len();
         while place > 0 {
             place -= 1;
             let (work, its_line, _) = self.units[number].waiting[place];
-            if !lines.contains(&its_line) {
+            if its_line != line {
                 continue;
             }
             self.units[number].waiting.remove(place);

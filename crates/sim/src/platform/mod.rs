@@ -214,7 +214,8 @@ pub struct Home {
     pub slices: Quantity,
     /// Serial units per slice, a power of two.
     pub units: Quantity,
-    /// Time for which one event occupies a unit, picoseconds.
+    /// Time for which one event occupies a unit, picoseconds; an event that has to wait for the unit's memory
+    /// operation or coherence transaction occupies it when that is free.
     pub occupancy: Quantity,
     /// From an event's start at its unit to what it sends, picoseconds.
     pub latency: Quantity,
