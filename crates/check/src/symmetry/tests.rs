@@ -147,9 +147,8 @@ proptest! {
             for place in 0..bag.capacity {
                 let first = (bag.first + place * bag.stride) as usize;
                 if frame[first] == 0 {
-                    for cell in first + 1..first + bag.stride as usize {
-                        frame[cell] = program.frame[cell];
-                    }
+                    let parts = first + 1..first + bag.stride as usize;
+                    frame[parts.clone()].copy_from_slice(&program.frame[parts]);
                 }
             }
         }
