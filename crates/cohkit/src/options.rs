@@ -149,11 +149,11 @@ pub(crate) struct Check {
     pub chart_svg: Option<PathBuf>,
 
     /// Tell how often each rule fired and how often it led to a new state, and which rows of the protocol's tables
-    /// were never taken. Counted up to where the search ended; takes a second walk over the states.
+    /// were never taken. Counted up to where the search ended, in a second walk that keeps all states in memory again.
     #[arg(long)]
     pub coverage: bool,
 
-    /// Write the state graph of one small system into this file, which ends in `.dot` (for Graphviz) or `.json`:
+    /// Write the state graph of one small system or model into this file, which ends in `.dot` (for Graphviz) or `.json`:
     /// states with what differs from the first, rules that lead from one to the other, the counterexample marked.
     #[arg(long, value_name = "FILE")]
     pub graph: Option<PathBuf>,

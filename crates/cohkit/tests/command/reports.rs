@@ -308,3 +308,103 @@ fn a_request_that_never_completes_is_explained() {
         "{out}"
     );
 }
+
+/// The path of a shipped Murphi model.
+fn model(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    root.join(format!("{name}.m")).display().to_string()
+}
+
+#[test]
+fn murphi_models_are_reported_on_alike() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let philosophers = model("philosophers_deadlock");
+    let arguments = [
+        "check",
+        &philosophers,
+        "--json",
+        "--coverage",
+        "--graph",
+        "graph.json",
+    ];
+    let (code, json, err) = said(folder.path(), &arguments);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let verdict = entry(&json);
+    let rules = verdict["coverage"]["rules"].as_array().expect("a list");
+    let fired: u64 = rules.iter().filter_map(|rule| rule["fired"].as_u64()).sum();
+    assert_eq!(fired, verdict["transitions"]);
+    assert_eq!(verdict["coverage"]["rows"], serde_json::json!([]));
+    let graph = fs::read_to_string(folder.path().join("graph.json")).expect("written");
+    let graph: Value = serde_json::from_str(&graph).expect("JSON");
+    let steps = verdict["counterexample"]["trace"]["steps"]
+        .as_array()
+        .map(Vec::len)
+        .expect("a list");
+    let path = graph["path"].as_array().map(Vec::len);
+    assert_eq!(path, Some(steps + 1));
+    let blocked = verdict["counterexample"]["explanation"]["blocked"].as_array();
+    let blocked = blocked.expect("a list");
+    let fails = |rule: &Value| rule["fails"].as_array().map(Vec::len);
+    assert!(!blocked.is_empty());
+    assert!(
+        blocked.iter().all(|rule| fails(rule) > Some(0)),
+        "{blocked:?}"
+    );
+    fs::write(folder.path().join("all.json"), &json).expect("written");
+    let (code, again, err) = said(
+        folder.path(),
+        &["check", &philosophers, "--replay", "all.json", "--json"],
+    );
+    assert_eq!((code, err.as_str()), (1, ""));
+    let again = entry(&again);
+    assert_eq!(again["model"], "philosophers_deadlock");
+    for key in ["kind", "name", "message", "trace"] {
+        assert_eq!(again["counterexample"][key], verdict["counterexample"][key]);
+    }
+}
+
+#[test]
+fn a_trace_of_another_kind_of_text_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |path: &str| path.replace(&folder.path().display().to_string(), "FOLDER");
+    let (philosophers, both_wait) = (model("philosophers_deadlock"), model("both_wait"));
+    let (lights, msi) = (model("traffic_lights"), faulty(folder.path()));
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let record = |of: &[&str], name: &str| {
+        let (_, json, _) = said(folder.path(), &[&["check", "--json"], of].concat());
+        fs::write(folder.path().join(name), &json).expect("written");
+        let trace = &entry(&json)["counterexample"]["trace"];
+        fs::write(
+            folder.path().join(format!("bare-{name}")),
+            trace.to_string(),
+        )
+        .expect("written");
+    };
+    record(&[&philosophers], "philosophers.json");
+    record(&[&lights], "lights.json");
+    record(&[msi, "--remotes", "2"], "msi.json");
+    let mut all = String::new();
+    for (text, trace) in [
+        (both_wait.as_str(), "philosophers.json"),
+        (&both_wait, "bare-philosophers.json"),
+        (&both_wait, "msi.json"),
+        (msi, "philosophers.json"),
+        // What is met nowhere has no trace.
+        (&lights, "lights.json"),
+    ] {
+        let (code, out, err) = said(folder.path(), &["check", text, "--replay", trace]);
+        assert_eq!(out, "", "{trace}");
+        let first = err
+            .lines()
+            .find(|line| line.starts_with("error"))
+            .unwrap_or_default();
+        all += &format!("{code}: {}\n", place(first));
+    }
+    expect![[r#"
+        2: error: philosophers.json: holds no counterexample of what is asked for in `both_wait`, but of `philosophers_deadlock`
+        2: error: bare-philosophers.json: does not fit both_wait: start state `Startstate 1`: the model has `at[0]` idle, but the trace says `at[0]` thinking
+        2: error: msi.json: holds no counterexample of what is asked for in `both_wait`, but of `msi remotes_2_lines_1`
+        2: error: philosophers.json: holds no counterexample of what is asked for in `msi`, but of `philosophers_deadlock`
+        2: error: lights.json: that `all lights are red` is met nowhere is shown by no trace
+    "#]].assert_eq(&all);
+}
