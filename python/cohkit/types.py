@@ -79,6 +79,7 @@ class Counterexample(TypedDict):
     message: str
     sequences: list[Sequence]
     trace: dict[str, Any] | None
+    explanation: dict[str, Any] | None
 
 
 class Verdict(TypedDict):

@@ -7,8 +7,9 @@ use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::verdict::{counterexample, kind, name, OUR_LIMIT};
-use crate::{deliver, files, models};
+use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
+use cohkit_check::explain::{explain, Remark};
 use cohkit_check::model::Model;
 use cohkit_check::replay::{again, Ending};
 use cohkit_check::trace::Trace;
@@ -105,7 +106,7 @@ impl Replayed<'_> {
                 "lines": system.lines,
             });
             let title = format!("{protocol} {}", system.name);
-            self.one(recording, &title, entry, &modelled.model)?;
+            self.one(recording, &title, entry, &modelled.model, &modelled.remarks)?;
         }
         Ok(())
     }
@@ -127,6 +128,7 @@ impl Replayed<'_> {
                 &model.name,
                 json!({ "model": model.name }),
                 &model,
+                &[],
             )?;
         }
         Ok(())
@@ -168,6 +170,7 @@ impl Replayed<'_> {
         title: &str,
         mut entry: Value,
         model: &Model,
+        remarks: &[Remark],
     ) -> Result<(), Failure> {
         let claim = recording.claim.as_ref();
         let (trace, ending) = again(model, &recording.trace, claim).map_err(|why| {
@@ -220,11 +223,22 @@ impl Replayed<'_> {
             }
             false => (trace.to_string(), Vec::new()),
         };
+        let explanation = match &ending {
+            Ending::Violated { property, .. } => explain(model, remarks, property, &trace),
+            _ => None,
+        };
         self.told += &format!("{title}: {verdict}\n\n{way}\n");
+        self.told += &explanation
+            .iter()
+            .map(explanation::text)
+            .collect::<String>();
         entry["outcome"] = json!(word);
         entry["counterexample"] = told.map_or(Value::Null, |(kind, name, message)| {
             counterexample(kind, &name, &message, sequences, Some(&trace))
         });
+        if let Some(explanation) = &explanation {
+            entry["counterexample"]["explanation"] = json!(explanation);
+        }
         entry["run"] = json!({
             "file": self.text.display().to_string(),
             "trace": self.file.display().to_string(),

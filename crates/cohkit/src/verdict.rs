@@ -323,5 +323,6 @@ pub(crate) fn counterexample(
         "message": message,
         "sequences": sequences.into_iter().map(cohkit_chart::json).collect::<Vec<_>>(),
         "trace": trace,
+        "explanation": null,
     })
 }

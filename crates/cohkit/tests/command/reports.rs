@@ -256,7 +256,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         2: error: missing.json: no such file
         2: error: .: is a folder
         2: error: empty.json: is empty
-        2: error: cut.json: is not JSON: EOF while parsing a value at line 251 column 5
+        2: error: cut.json: is not JSON: EOF while parsing a string at line 251 column 21
         2: error: other.json: has neither `counterexample`, `trace` nor `steps`
         2: error: list.json: entry 1 is no object
         2: error: binary.json: is not text: byte 0 is not UTF-8
@@ -307,6 +307,7 @@ fn a_request_that_never_completes_is_explained() {
         out.contains("no deadlock: no rule leads to a different state"),
         "{out}"
     );
+    assert!(out.ends_with(end), "{out}");
 }
 
 /// The path of a shipped Murphi model.
@@ -358,9 +359,7 @@ fn murphi_models_are_reported_on_alike() {
     assert_eq!((code, err.as_str()), (1, ""));
     let again = entry(&again);
     assert_eq!(again["model"], "philosophers_deadlock");
-    for key in ["kind", "name", "message", "trace"] {
-        assert_eq!(again["counterexample"][key], verdict["counterexample"][key]);
-    }
+    assert_eq!(again["counterexample"], verdict["counterexample"]);
 }
 
 #[test]
