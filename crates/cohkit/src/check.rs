@@ -100,6 +100,7 @@ fn suited(options: &Check) -> Result<(), Failure> {
     let of_models = [
         given("--dialect", options.dialect.is_some()),
         given("--deadlock", options.deadlock.is_some()),
+        given("--symmetry", options.symmetry.is_some()),
     ];
     for file in &options.files {
         let (others, this, what) = match models::is_model(file) {

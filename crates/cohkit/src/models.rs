@@ -3,7 +3,7 @@
 use crate::check::Batch;
 use crate::console::Console;
 use crate::coverage::Covered;
-use crate::options::{Check, DeadlockOption, DialectOption};
+use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::verdict::{counterexample, kind, name, number, property, words};
@@ -81,6 +81,7 @@ impl Batch<'_> {
             threads,
             max_states: options.max_states,
             max_depth: options.max_depth,
+            symmetry: options.symmetry != Some(SymmetryOption::Off),
             max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
             cancel: Some(console.interrupted),
             progress: Some(&progress),
@@ -167,7 +168,10 @@ fn text(model: &Model, report: &Report) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = format!(
         "{}, {}, depth {}",
-        counted(report.states, "state"),
+        counted(
+            report.states,
+            if report.symmetric { "orbit" } else { "state" }
+        ),
         counted(report.transitions, "transition"),
         report.depth
     );
@@ -218,6 +222,7 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         "outcome": outcome,
         "reason": reason,
         "states": number(report.states),
+        "symmetric": report.symmetric,
         "transitions": number(report.transitions),
         "depth": report.depth,
         "components": report.components,

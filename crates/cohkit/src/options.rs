@@ -103,6 +103,11 @@ pub(crate) struct Check {
     #[arg(long, value_enum, value_name = "KIND")]
     pub deadlock: Option<DeadlockOption>,
 
+    /// Whether states of a Murphi model that differ only by a permutation of scalarset values are explored once (exact),
+    /// so that orbits are counted, or each on its own (off); exact if not given.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub symmetry: Option<SymmetryOption>,
+
     /// Check only the system of this name; may be repeated.
     #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,
@@ -172,6 +177,13 @@ pub(crate) struct Check {
 pub(crate) enum DialectOption {
     Cmurphi,
     Rumur,
+}
+
+/// What becomes of states that differ by a permutation of scalarset values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SymmetryOption {
+    Exact,
+    Off,
 }
 
 /// Which states of a model are deadlocks.
