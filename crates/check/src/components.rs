@@ -272,7 +272,14 @@ pub(crate) struct Product {
 
 /// Explores all parts and puts the results together. Until all of them are known, the numbers are
 /// those of the states that were visited.
-pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) -> Product {
+///
+/// # Errors
+/// As for [`search`].
+pub(crate) fn search_parts(
+    program: &Program,
+    parts: &Parts,
+    options: &Options,
+) -> Result<Product, CheckpointError> {
     let mut found: Vec<Option<Found>> = Vec::new();
     let mut left = *options;
     for (i, view) in parts.views.iter().enumerate() {
@@ -280,7 +287,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
             found.push(None);
             continue;
         }
-        let part = search(program, view, &left);
+        let part = search(program, view, i, &left)?;
         left.max_states = left.max_states.map(|max| max - part.states.min(max));
         found.push(Some(part));
     }
@@ -341,7 +348,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         let states = explored().map(|f| f.states as u128).sum();
         let transitions = explored().map(|f| f.transitions as u128).sum();
         let depth = explored().map(|f| f.depth).max().unwrap_or(0);
-        return Product {
+        return Ok(Product {
             verdict,
             states,
             transitions,
@@ -350,7 +357,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
             part_transitions,
             complete,
             memory,
-        };
+        });
     }
     // (states, transitions) of a product: each part's transitions occur in every state of the other.
     let (states, transitions) = all().fold((1u128, 0u128), |(states, transitions), f| {
@@ -360,7 +367,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
             .saturating_add(states.saturating_mul(t));
         (states.saturating_mul(n), sum)
     });
-    Product {
+    Ok(Product {
         verdict,
         states,
         transitions,
@@ -369,7 +376,7 @@ pub(crate) fn search_parts(program: &Program, parts: &Parts, options: &Options) 
         part_transitions,
         complete,
         memory,
-    }
+    })
 }
 
 /// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,

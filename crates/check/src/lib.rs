@@ -81,5 +81,5 @@ pub mod trace;
 mod validate;
 mod visit;
 
-pub use report::{check, Outcome, Property, Report};
+pub use report::{check, CheckError, Outcome, Property, Report};
 pub use search::Options;

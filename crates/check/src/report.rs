@@ -4,7 +4,7 @@ use crate::compile::{compile, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::program::{Op, Program};
-use crate::search::{Broken, Options, Path, Reason, Verdict, View};
+use crate::search::{Broken, CheckpointError, Options, Path, Reason, Verdict, View};
 use crate::symmetry::Symmetry;
 use crate::trace::{found, Trace};
 use cohkit_protocol::words::counted;
@@ -133,18 +133,18 @@ pub enum Status {
 /// asked for and fails), and what lies behind the first violation.
 ///
 /// # Errors
-/// Everything that [`Model::validate`] finds.
-pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>> {
+/// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
+pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let errors = model.validate();
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(CheckError::Model(errors));
     }
     let program = compile(model, false);
     if program.code.len() > MOST_CODE {
-        return Err(vec![ModelError {
+        return Err(CheckError::Model(vec![ModelError {
             place: format!("model `{}`", model.name),
             message: "with all its calls and instances it is too large".into(),
-        }]);
+        }]));
     }
     let parts = parts(model, &program, options);
     let symmetric = parts.views[0].symmetry.is_some();
@@ -157,7 +157,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, Vec<ModelError>
         part_transitions,
         complete,
         memory,
-    } = search_parts(&program, &parts, options);
+    } = search_parts(&program, &parts, options).map_err(CheckError::Checkpoint)?;
     let different = parts
         .representative
         .iter()
@@ -212,6 +212,15 @@ pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Part
             representative: vec![0],
         },
     }
+}
+
+/// Why a model cannot be checked.
+#[derive(Debug)]
+pub enum CheckError {
+    /// What is wrong with the model.
+    Model(Vec<ModelError>),
+    /// What is wrong with a checkpoint; only where [`Options::keeper`] is given.
+    Checkpoint(CheckpointError),
 }
 
 impl Property {

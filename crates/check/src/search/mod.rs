@@ -8,6 +8,7 @@
 //! So counts, verdicts and counterexamples do not depend on the number of threads.
 
 mod batch;
+mod checkpoint;
 mod drain;
 mod goals;
 mod together;
@@ -19,6 +20,8 @@ use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
 use batch::Stop;
+use checkpoint::Checkpoints;
+pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,6 +63,11 @@ pub struct Options<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Called about ten times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    /// Where the search goes on from, if something is kept there, and where it keeps what it finds:
+    /// when the keeper asks for it, when it gives up, and when every state is known.
+    /// A search that goes on gives the report of one that was never interrupted, on any number of threads;
+    /// where it was kept beyond the limits on states or depth, it ends with what was kept.
+    pub keeper: Option<&'a dyn Keeper>,
 }
 
 impl Default for Options<'_> {
@@ -74,6 +82,7 @@ impl Default for Options<'_> {
             engine: Engine::Adaptive,
             cancel: None,
             progress: None,
+            keeper: None,
         }
     }
 }
@@ -380,8 +389,17 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Explores everything that can be reached.
-pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found {
+/// Explores everything that can be reached of a component.
+///
+/// # Errors
+/// If a checkpoint cannot be kept, or one that is kept cannot be gone on from.
+pub(crate) fn search(
+    program: &Program,
+    view: &View,
+    component: usize,
+    options: &Options,
+) -> Result<Found, CheckpointError> {
+    let keeper = options.keeper;
     let mut s = Search {
         program,
         view,
@@ -390,6 +408,11 @@ pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found
         transitions: 0,
         depth: 0,
         next: 0,
+        stretch_end: 0,
+        level_end: 0,
+        unfinished: 0,
+        resumed: 0,
+        checkpoints: keeper.map(|keeper| Checkpoints::new(keeper, component, program, view)),
         began: Instant::now(),
         told: Instant::now(),
         deadlocks: [None; 2],
@@ -397,16 +420,16 @@ pub(crate) fn search(program: &Program, view: &View, options: &Options) -> Found
         tried_native: false,
         parts: Vec::new(),
     };
-    let verdict = s.explore();
+    let verdict = s.explore()?;
     let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
-    Found {
+    Ok(Found {
         verdict,
         states: s.store.len() as u64,
         transitions: s.transitions,
         depth: s.depth,
         memory: s.store.memory(),
         deadlocks,
-    }
+    })
 }
 
 struct Search<'a> {
@@ -419,6 +442,15 @@ struct Search<'a> {
     depth: u64,
     /// The next state to expand.
     next: usize,
+    /// Where the stretch at hand ends; limits are looked at when it is done.
+    stretch_end: usize,
+    /// Where the states end that are as many steps from the start as the next one.
+    level_end: usize,
+    /// Rules fired from the next state, if it was left half done.
+    unfinished: u64,
+    /// States that were not found but kept.
+    resumed: usize,
+    checkpoints: Option<Checkpoints<'a>>,
     began: Instant,
     told: Instant,
     deadlocks: [Option<usize>; 2],
@@ -430,45 +462,67 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn explore(&mut self) -> Verdict {
-        if let Some(verdict) = self.start() {
-            return verdict;
-        }
-        let threads = self.options.threads.max(1);
-        while self.next < self.store.len() {
-            let level_end = self.store.len();
-            if self.options.max_depth.is_some_and(|max| self.depth >= max) {
-                return Verdict::Undecided(Reason::MaxDepth);
+    fn explore(&mut self) -> Result<Verdict, CheckpointError> {
+        if !self.resume()? {
+            if let Some(verdict) = self.start() {
+                return Ok(verdict);
             }
-            while self.next < level_end {
+            self.level_end = self.store.len();
+        }
+        if let Some(verdict) = self.visit()? {
+            if let Verdict::Undecided(_) = verdict {
+                self.keep()?;
+            }
+            self.depth += (self.store.len() > self.level_end) as u64;
+            return Ok(verdict);
+        }
+        self.keep()?;
+        let covered = self.covered();
+        if covered != Verdict::Holds {
+            return Ok(covered);
+        }
+        Ok(match self.drain() {
+            Verdict::Holds => self.liveness(),
+            verdict => verdict,
+        })
+    }
+
+    /// Visits all states; gives a verdict if it does not come to their end.
+    fn visit(&mut self) -> Result<Option<Verdict>, CheckpointError> {
+        let threads = self.options.threads.max(1);
+        if self.store.len() as u64 > self.most_states() {
+            return Ok(Some(Verdict::Undecided(Reason::MaxStates)));
+        }
+        while self.next < self.store.len() {
+            if self.options.max_depth.is_some_and(|max| self.depth >= max) {
+                return Ok(Some(Verdict::Undecided(Reason::MaxDepth)));
+            }
+            while self.next < self.level_end {
                 self.compile();
-                if let Some(reason) = self.limit() {
-                    return Verdict::Undecided(reason);
+                if self.next >= self.stretch_end {
+                    if let Some(reason) = self.limit() {
+                        return Ok(Some(Verdict::Undecided(reason)));
+                    }
+                    self.stretch_end = self.level_end.min(self.next + self.stretch());
                 }
-                let end = level_end.min(self.next + self.stretch());
+                let end = self.stretch_end;
                 let alone = threads == 1 || end - self.next < WORTH_THREADS;
                 let verdict = if alone || !self.together(end, threads) {
                     self.alone(end)
                 } else {
                     None
                 };
-                if let Some(verdict) = verdict {
-                    self.depth += (self.store.len() > level_end) as u64;
-                    return verdict;
+                if verdict.is_some() {
+                    return Ok(verdict);
                 }
                 self.next = end;
+                self.keep_if_due()?;
                 self.tell(Phase::Explore);
             }
-            self.depth += (self.store.len() > level_end) as u64;
+            self.depth += (self.store.len() > self.level_end) as u64;
+            self.level_end = self.store.len();
         }
-        let covered = self.covered();
-        if covered != Verdict::Holds {
-            return covered;
-        }
-        match self.drain() {
-            Verdict::Holds => self.liveness(),
-            verdict => verdict,
-        }
+        Ok(None)
     }
 
     /// Asks for machine code once it pays.
@@ -561,7 +615,8 @@ impl Search<'_> {
             depth: self.depth,
             queue: states - self.next as u64,
             memory: self.store.memory(),
-            rate: states as f64 / self.began.elapsed().as_secs_f64().max(1e-9),
+            rate: (states - self.resumed as u64) as f64
+                / self.began.elapsed().as_secs_f64().max(1e-9),
         });
     }
 
@@ -612,6 +667,7 @@ impl Search<'_> {
                 Ok(expansion) => {
                     self.transitions += expansion.transitions;
                     if full {
+                        self.unfinished = expansion.transitions;
                         Some(Verdict::Undecided(Reason::MaxStates))
                     } else if !expansion.moves {
                         self.stuck(&mut worker, state)

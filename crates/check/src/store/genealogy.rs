@@ -15,6 +15,47 @@ impl Genealogy {
         self.bits.len() as u64 * 8
     }
 
+    /// Number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The words that hold the bits from this one on.
+    pub fn words_from(&self, bit: usize) -> &[u64] {
+        &self.bits[bit / 64..]
+    }
+
+    /// Puts back what [`Genealogy::words_from`] gave: the words from bit `from` to bit `to`, which end with so many children.
+    /// False if nobody can have these parents.
+    pub fn restore(&mut self, from: usize, words: &[u64], to: usize, children: u64) -> bool {
+        if self.len != from || words.len() != to.div_ceil(64) - from / 64 {
+            return false;
+        }
+        // The bits before are not to change.
+        let shared = self.words_from(from).first().zip(words.first());
+        if shared.is_some_and(|(&old, &new)| (old ^ new) & ((1 << (from % 64)) - 1) != 0) {
+            return false;
+        }
+        self.bits.truncate(from / 64);
+        self.bits.extend(words);
+        let mut child = self.len as u64 - self.parent;
+        for bit in from..to {
+            match self.bits[bit / 64] >> (bit % 64) & 1 {
+                0 => {
+                    // A child comes behind its parent.
+                    if self.parent > child {
+                        return false;
+                    }
+                    child += 1;
+                }
+                _ => self.parent += 1,
+            }
+        }
+        self.len = to;
+        let clean = to.is_multiple_of(64) || self.bits[to / 64] >> (to % 64) == 0;
+        clean && child == children
+    }
+
     fn push(&mut self, bit: bool) {
         if self.len.is_multiple_of(64) {
             self.bits.push(0);
@@ -61,6 +102,48 @@ impl Genealogy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn genealogy_is_restored_piece_by_piece_and_none_that_cannot_be() {
+        let (mut genealogy, mut copy) = (Genealogy::default(), Genealogy::default());
+        let parent = |child: u64| {
+            if child < 3 {
+                0
+            } else {
+                child * child / 600 + 1
+            }
+        };
+        let mut child = 0;
+        for end in [3, 3, 64, 70, 71, 500] {
+            while child < end {
+                genealogy.birth(parent(child));
+                child += 1;
+            }
+            let (from, to) = (copy.len(), genealogy.len());
+            let words = genealogy.words_from(from).to_vec();
+            assert!(copy.restore(from, &words, to, child));
+        }
+        assert_eq!(
+            (&copy.bits, copy.len, copy.parent),
+            (&genealogy.bits, genealogy.len, genealogy.parent)
+        );
+        // A state that is its own parent; too many children; bits behind the end; a word too few.
+        for (words, to, children) in [
+            (vec![0b01], 2, 1),
+            (vec![0b0], 1, 2),
+            (vec![0b10], 1, 1),
+            (vec![], 1, 1),
+        ] {
+            assert!(
+                !Genealogy::default().restore(0, &words, to, children),
+                "{words:?}"
+            );
+        }
+        // Another past.
+        let mut words = genealogy.words_from(copy.len()).to_vec();
+        words[0] ^= 1;
+        assert!(!copy.restore(genealogy.len(), &words, genealogy.len(), child));
+    }
 
     #[test]
     fn genealogy_remembers_every_parent() {

@@ -101,6 +101,11 @@ impl States {
         self.count as u32 - 1
     }
 
+    /// The packed states from this number on, one behind the other.
+    pub fn bytes_from(&self, state: usize) -> &[u8] {
+        &self.bytes[state * self.stride..self.count * self.stride]
+    }
+
     /// Adds as many states as the counts say together, and gives a place for each count of them.
     pub fn append(&mut self, counts: impl Iterator<Item = usize>) -> Vec<Place<'_>> {
         let counts: Vec<usize> = counts.collect();
@@ -220,6 +225,19 @@ impl Store {
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
         let same = |state| self.states.is(state as usize, words);
         self.regions[region_of(hash)].find(hash, same).ok()
+    }
+
+    /// Adds a state whose parent [`Genealogy::restore`] knows; false if it is there already.
+    pub fn restore(&mut self, words: &[u64]) -> bool {
+        let hash = hash(words);
+        let states = &mut self.states;
+        let region = &mut self.regions[region_of(hash)];
+        region.reserve(states);
+        let Err(free) = region.find(hash, |state| states.is(state as usize, words)) else {
+            return false;
+        };
+        region.fill(free, hash, states.push(words));
+        true
     }
 
     /// Adds a state unless it is there, or `accept` says no when it is not: then gives false.

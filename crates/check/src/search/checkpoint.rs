@@ -1,0 +1,407 @@
+//! Checkpoints: what a search has found, kept so that another can go on from there and come to the same report.
+//!
+//! States are only ever added, and so are the bits that say who found whom. Each checkpoint therefore holds
+//! what is new since the one before, and all of them in a row are the search: keeping one costs by
+//! what was found meanwhile, however long the search has gone on. The hash table is made again from the states.
+//!
+//! What is read back may be anything. Sizes are compared before anything is allocated, sums of all parts are compared,
+//! and every value is judged as if the sums were forged, since machine code relies on values in range.
+
+use super::*;
+use std::fmt::Write;
+use std::io::{self, Read};
+
+/// Where checkpoints are kept. Files and clocks are the caller's.
+pub trait Keeper: Sync {
+    /// Whether it is time for a checkpoint; asked after each stretch of states, so it should take no time itself.
+    fn is_due(&self) -> bool;
+
+    /// Keeps a checkpoint: all of its parts in a row, or nothing. Those of a component are numbered from 0.
+    ///
+    /// # Errors
+    /// Whatever it cannot be kept for. This ends the search.
+    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()>;
+
+    /// A checkpoint that was kept before, and its length in bytes; `None` if there is none, and a search starts there.
+    ///
+    /// # Errors
+    /// Whatever it cannot be read for. This ends the search.
+    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
+}
+
+/// What is wrong with a checkpoint.
+#[derive(Debug)]
+pub struct CheckpointError {
+    /// The component it is of; see [`crate::components`].
+    pub component: usize,
+    /// Its number.
+    pub number: u64,
+    /// What is wrong.
+    pub kind: CheckpointErrorKind,
+}
+
+/// Why a search cannot be kept, or one that was kept cannot go on.
+#[derive(Debug)]
+pub enum CheckpointErrorKind {
+    /// This is no checkpoint, or one in the format of another version.
+    Format,
+    /// It is of another model, or of a search with other options that change what is stored.
+    OtherModel,
+    /// Its contents are not what was kept.
+    Damaged,
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// It cannot be kept.
+    NotKept(io::Error),
+}
+
+/// The first bytes of every checkpoint; the last of them number the format.
+const MAGIC: [u8; 8] = *b"cohkit\x00\x01";
+
+/// Numbers at the front of a checkpoint, behind [`MAGIC`].
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Header {
+    model: u64,
+    number: u64,
+    /// States in the checkpoints before, and bits of their genealogy.
+    states_before: u64,
+    bits_before: u64,
+    states: u64,
+    bits: u64,
+    transitions: u64,
+    depth: u64,
+    next: u64,
+    stretch_end: u64,
+    level_end: u64,
+    /// Deadlocks noted, plus one; 0 for none.
+    deadlocks: [u64; 2],
+    /// Sum of everything behind the header.
+    contents: u64,
+}
+
+const NUMBERS: usize = 14;
+/// Bytes of a header, [`MAGIC`] and its own sum with it.
+const HEADER: usize = 8 * (NUMBERS + 2);
+
+impl Header {
+    fn numbers(&self) -> [u64; NUMBERS] {
+        [
+            self.model,
+            self.number,
+            self.states_before,
+            self.bits_before,
+            self.states,
+            self.bits,
+            self.transitions,
+            self.depth,
+            self.next,
+            self.stretch_end,
+            self.level_end,
+            self.deadlocks[0],
+            self.deadlocks[1],
+            self.contents,
+        ]
+    }
+
+    fn write(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(
+            self.numbers()
+                .iter()
+                .flat_map(|number| number.to_le_bytes()),
+        );
+        bytes.extend(sum(0, &bytes).to_le_bytes());
+        bytes
+    }
+
+    fn read(bytes: &[u8; HEADER]) -> Result<Header, CheckpointErrorKind> {
+        if bytes[..8] != MAGIC {
+            return Err(CheckpointErrorKind::Format);
+        }
+        let (front, own) = bytes.split_at(HEADER - 8);
+        if sum(0, front).to_le_bytes() != *own {
+            return Err(CheckpointErrorKind::Damaged);
+        }
+        let mut numbers = words(&front[8..]);
+        let mut next = || numbers.next().unwrap_or(0);
+        Ok(Header {
+            model: next(),
+            number: next(),
+            states_before: next(),
+            bits_before: next(),
+            states: next(),
+            bits: next(),
+            transitions: next(),
+            depth: next(),
+            next: next(),
+            stretch_end: next(),
+            level_end: next(),
+            deadlocks: [next(), next()],
+            contents: next(),
+        })
+    }
+
+    /// Whether it can come behind a checkpoint, and is sound in itself.
+    fn follows(&self, before: &Header) -> bool {
+        let deadlock = |&state: &u64| state <= self.next;
+        self.states_before == before.states
+            && self.bits_before == before.bits
+            && (before.states..=MOST_STATES).contains(&self.states)
+            && self.bits >= before.bits
+            // A bit for each state, and for each parent that was passed; those are states that were expanded or begun.
+            && self.bits >= self.states
+            && self.bits - self.states <= self.next + 1
+            && self.next >= before.next
+            && self.next <= self.level_end
+            && self.level_end <= self.states
+            && self.stretch_end <= self.level_end
+            && self.deadlocks.iter().all(deadlock)
+    }
+}
+
+/// A sum that any change of the bytes changes, but for one in 2^64.
+fn sum(before: u64, bytes: &[u8]) -> u64 {
+    let mut sum = hash(&[before, bytes.len() as u64]);
+    for word in words(bytes) {
+        sum = hash(&[sum, word]);
+    }
+    sum
+}
+
+/// Bytes as numbers, the last of them filled up with zeros.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    })
+}
+
+/// What tells the search of one model from that of another: all that states, their numbers and their order depend on.
+fn identity(program: &Program, view: &View) -> u64 {
+    let Program {
+        slots,
+        frame,
+        code,
+        pieces,
+        shapes,
+        tables,
+        starts,
+        rules,
+        invariants,
+        quiescent,
+        covers,
+        liveness,
+        assumptions,
+        bags,
+        saved,
+        names,
+        sites: _,
+        notes: _,
+    } = program;
+    let mut text = env!("CARGO_PKG_VERSION").to_string();
+    let all = (slots, frame, code, pieces, shapes, tables, starts, rules);
+    let _ = write!(
+        text,
+        "{all:?}{:?}",
+        (invariants, quiescent, covers, liveness)
+    );
+    let _ = write!(text, "{:?}", (assumptions, bags, saved, names));
+    let seen = (
+        &view.packing,
+        &view.rules,
+        &view.invariants,
+        &view.quiescent,
+    );
+    let symmetric = view.symmetry.is_some();
+    let _ = write!(
+        text,
+        "{seen:?}{:?}",
+        (view.stop_at_deadlock, view.deadlock, symmetric)
+    );
+    sum(0, text.as_bytes())
+}
+
+/// The place in the row of checkpoints of the search at hand.
+pub(super) struct Checkpoints<'a> {
+    keeper: &'a dyn Keeper,
+    component: usize,
+    /// Number of the next one.
+    number: u64,
+    /// The last one; all zero but for the model if there is none.
+    last: Header,
+}
+
+impl<'a> Checkpoints<'a> {
+    pub fn new(keeper: &'a dyn Keeper, component: usize, program: &Program, view: &View) -> Self {
+        let last = Header {
+            model: identity(program, view),
+            ..Header::default()
+        };
+        Checkpoints {
+            keeper,
+            component,
+            number: 0,
+            last,
+        }
+    }
+
+    fn wrong(&self, kind: CheckpointErrorKind) -> CheckpointError {
+        CheckpointError {
+            component: self.component,
+            number: self.number,
+            kind,
+        }
+    }
+}
+
+impl Search<'_> {
+    /// Keeps a checkpoint if it is time for one.
+    pub(super) fn keep_if_due(&mut self) -> Result<(), CheckpointError> {
+        match &self.checkpoints {
+            Some(checkpoints) if checkpoints.keeper.is_due() => self.keep(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a checkpoint, unless nothing has happened since the last one or nobody asks for any.
+    pub(super) fn keep(&mut self) -> Result<(), CheckpointError> {
+        let Some(checkpoints) = &mut self.checkpoints else {
+            return Ok(());
+        };
+        let last = checkpoints.last;
+        let states = self.store.states.bytes_from(last.states as usize);
+        let genealogy = &self.store.genealogy;
+        let bits: Vec<u8> = (genealogy.words_from(last.bits as usize).iter())
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let header = Header {
+            model: last.model,
+            number: checkpoints.number,
+            states_before: last.states,
+            bits_before: last.bits,
+            states: self.store.len() as u64,
+            bits: genealogy.len() as u64,
+            // The rules of a state that is not done with fire again.
+            transitions: self.transitions - self.unfinished,
+            depth: self.depth,
+            next: self.next as u64,
+            stretch_end: self.stretch_end as u64,
+            level_end: self.level_end as u64,
+            deadlocks: self
+                .deadlocks
+                .map(|d| d.map_or(0, |state| state as u64 + 1)),
+            contents: sum(sum(0, states), &bits),
+        };
+        if checkpoints.number > 0 && header.next == last.next && header.states == last.states {
+            return Ok(());
+        }
+        let front = header.write();
+        let parts = [&front[..], states, &bits];
+        (checkpoints.keeper)
+            .keep(checkpoints.component, checkpoints.number, &parts)
+            .map_err(|error| checkpoints.wrong(CheckpointErrorKind::NotKept(error)))?;
+        checkpoints.last = header;
+        checkpoints.number += 1;
+        Ok(())
+    }
+
+    /// Goes on from the checkpoints that are kept; false if there are none.
+    pub(super) fn resume(&mut self) -> Result<bool, CheckpointError> {
+        let Some(mut checkpoints) = self.checkpoints.take() else {
+            return Ok(false);
+        };
+        loop {
+            let unreadable = |error| CheckpointErrorKind::Unreadable(error);
+            let kept = (checkpoints.keeper).kept(checkpoints.component, checkpoints.number);
+            let Some((mut reader, length)) =
+                kept.map_err(|error| checkpoints.wrong(unreadable(error)))?
+            else {
+                break;
+            };
+            checkpoints.last = self
+                .restore(&mut *reader, length, &checkpoints.last, checkpoints.number)
+                .map_err(|kind| checkpoints.wrong(kind))?;
+            checkpoints.number += 1;
+        }
+        let (last, any) = (checkpoints.last, checkpoints.number > 0);
+        self.transitions = last.transitions;
+        self.depth = last.depth;
+        self.next = last.next as usize;
+        self.stretch_end = last.stretch_end as usize;
+        self.level_end = last.level_end as usize;
+        self.deadlocks = (last.deadlocks).map(|state| state.checked_sub(1).map(|s| s as usize));
+        self.resumed = self.store.len();
+        self.checkpoints = Some(checkpoints);
+        Ok(any)
+    }
+
+    /// Adds what a checkpoint holds to what those before it held.
+    fn restore(
+        &mut self,
+        reader: &mut dyn Read,
+        length: u64,
+        last: &Header,
+        number: u64,
+    ) -> Result<Header, CheckpointErrorKind> {
+        use CheckpointErrorKind::{Damaged, Format, OtherModel, Unreadable};
+        let mut front = [0; HEADER];
+        if length < HEADER as u64 {
+            return Err(Format);
+        }
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Damaged,
+            _ => Unreadable(error),
+        };
+        reader.read_exact(&mut front).map_err(failed)?;
+        let header = Header::read(&front)?;
+        if header.model != last.model {
+            return Err(OtherModel);
+        }
+        if header.number != number || !header.follows(last) {
+            return Err(Damaged);
+        }
+        let count = (header.states - last.states) as usize;
+        let states = count * self.view.packing.bytes;
+        let bits = 8 * (header.bits.div_ceil(64) - last.bits / 64);
+        if length != HEADER as u64 + states as u64 + bits {
+            return Err(Damaged);
+        }
+        let mut contents = vec![0; states];
+        reader.read_exact(&mut contents).map_err(failed)?;
+        let mut genealogy = vec![0; bits as usize];
+        reader.read_exact(&mut genealogy).map_err(failed)?;
+        if sum(sum(0, &contents), &genealogy) != header.contents {
+            return Err(Damaged);
+        }
+        let genealogy: Vec<u64> = words(&genealogy).collect();
+        let (before, after) = (last.bits as usize, header.bits as usize);
+        let sound = (self.store.genealogy).restore(before, &genealogy, after, header.states);
+        match sound && self.enter_all(&contents, count) {
+            true => Ok(header),
+            false => Err(Damaged),
+        }
+    }
+
+    /// Enters states that were packed; false if some of them can be no states of this search.
+    fn enter_all(&mut self, packed: &[u8], count: usize) -> bool {
+        let packing = &self.view.packing;
+        let mut state = vec![0; packing.words];
+        for i in 0..count {
+            let bytes = &packed[i * packing.bytes..(i + 1) * packing.bytes];
+            for (word, from) in state.iter_mut().zip(words(bytes)) {
+                *word = from;
+            }
+            let fits = packing.fields().iter().all(|field| {
+                let slot = &self.program.slots[field.slot as usize];
+                let raw = (state[field.word as usize] >> field.shift) & field.mask;
+                let most = (slot.hi.wrapping_sub(slot.lo) as u32 as u64) + slot.undefined as u64;
+                raw <= most
+            });
+            if !fits || !self.store.restore(&state) {
+                return false;
+            }
+        }
+        true
+    }
+}
