@@ -223,6 +223,20 @@ pub enum CheckError {
     Checkpoint(CheckpointError),
 }
 
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::Model(errors) => {
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                f.write_str(&errors.join("; "))
+            }
+            CheckError::Checkpoint(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
 impl Property {
     /// In which order properties are judged; those of 0 together, while states are visited.
     fn order(&self) -> u8 {

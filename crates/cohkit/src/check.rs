@@ -1,5 +1,6 @@
 //! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
 
+use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Untaken;
 use crate::judge::{judge, Listener, Request, Systems};
@@ -48,8 +49,10 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         });
         distinct(protocols)?;
     }
+    let checkpoints = Checkpoints::of(options)?;
     let mut batch = Batch {
         options,
+        checkpoints: checkpoints.as_ref(),
         charts: Text {
             width: console.terminal.width,
             ascii: options.output.ascii,
@@ -69,7 +72,12 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
             batch.outcome = batch.outcome.max(failure.outcome);
         }
         if console.is_interrupted() {
-            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+            let advice = batch.checkpoints.and_then(Checkpoints::advice);
+            let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
+            return Err(Failure::new(
+                Outcome::Interrupted,
+                format!("interrupted{advice}"),
+            ));
         }
     }
     if options.output.json {
@@ -157,6 +165,7 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
 /// What is checked in one run of the command, and what came of it so far.
 pub(crate) struct Batch<'a> {
     pub(crate) options: &'a Check,
+    pub(crate) checkpoints: Option<&'a Checkpoints>,
     charts: Text,
     outcome: Outcome,
     /// For JSON: one entry for each system.
@@ -289,6 +298,10 @@ impl Listener for Telling<'_, '_, '_, '_> {
         let name = format!("{} {}", source.protocol.name, system.name);
         let line = Line::new(name, &self.console.terminal);
         Box::new(move |progress| line.show(progress))
+    }
+
+    fn checkpoints(&self) -> Option<&Checkpoints> {
+        self.batch.checkpoints
     }
 
     fn fault(&mut self, source: &Source, fault: &Fault) {

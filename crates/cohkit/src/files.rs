@@ -4,10 +4,13 @@ use crate::outcome::{Failure, Outcome};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Held while a file is being written.
 static WRITING: Mutex<()> = Mutex::new(());
+
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// Does something while no file is being written.
 pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
@@ -108,10 +111,13 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// How the names of files begin that are not whole yet.
+const HALF: &str = ".cohkit-";
+
 /// A new file in a folder, which goes when it is dropped.
 fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".cohkit-");
+    builder.prefix(HALF);
     #[cfg(unix)]
     {
         // As for any new file: what the user's mask leaves.
@@ -119,6 +125,39 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
+}
+
+/// Puts all parts in a row into a new file, and makes sure that they and the file's name stay: all of them, or no file.
+pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    between_writes(|| {
+        let folder = folder_of(path);
+        let mut file = new_file(folder)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        WRITTEN.fetch_add(1, Ordering::SeqCst);
+        // Elsewhere a folder cannot be opened.
+        #[cfg(unix)]
+        File::open(folder)?.sync_all()?;
+        Ok(())
+    })
+}
+
+/// Removes from a folder of checkpoints what a process that was killed left of a file.
+pub(crate) fn remove_halves(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(HALF) {
+            // What stays does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// How many files have been written by [`write_parts`].
+pub(crate) fn written() -> u64 {
+    WRITTEN.load(Ordering::SeqCst)
 }
 
 fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
@@ -139,7 +178,8 @@ fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+/// What is said of a file that cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     let (what, help) = match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (

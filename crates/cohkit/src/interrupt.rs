@@ -12,18 +12,25 @@ const GRACE: Duration = Duration::from_secs(1);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Sets the flag it returns when the process is asked to stop (Ctrl-C, or a termination signal),
-/// and ends the process a second later if it has not ended by then; never in the middle of writing a file.
+/// and ends the process a second later if it has not ended by then; never in the middle of writing a file,
+/// and not in the second after a checkpoint was kept.
 ///
 /// # Errors
 /// If the operating system refuses the handler; a second call is refused too.
 pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTED.store(true, Ordering::SeqCst);
-        std::thread::sleep(GRACE);
-        files::between_writes(|| {
-            let _ = writeln!(std::io::stderr(), "interrupted");
-            std::process::exit(i32::from(Outcome::Interrupted.code()));
-        });
+        let mut written = files::written();
+        loop {
+            std::thread::sleep(GRACE);
+            files::between_writes(|| {
+                // Whoever has just kept a checkpoint gets the time to say so.
+                if std::mem::replace(&mut written, files::written()) == files::written() {
+                    let _ = writeln!(std::io::stderr(), "interrupted");
+                    std::process::exit(i32::from(Outcome::Interrupted.code()));
+                }
+            });
+        }
     })?;
     Ok(&INTERRUPTED)
 }

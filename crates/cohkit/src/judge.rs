@@ -1,5 +1,6 @@
 //! Verdicts on the systems of a protocol, as `cohkit check` and the Python package both give them.
 
+use crate::checkpoints::Checkpoints;
 use crate::coverage::Covered;
 use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
@@ -8,9 +9,9 @@ use crate::verdict::{Finding, Verdict};
 use cohkit_check::coverage::{coverage, Coverage};
 use cohkit_check::explain::explain;
 use cohkit_check::model::Model;
-use cohkit_check::search::{self, Progress};
+use cohkit_check::search::{self, Keeper, Progress};
 use cohkit_check::system::{self, assumptions, Modelled};
-use cohkit_check::{check, Report};
+use cohkit_check::{check, CheckError, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
 use cohkit_protocol::controller::Controller;
@@ -128,6 +129,11 @@ pub trait Listener {
     /// Called once for each search; what it gives is called about ten times a second while the search runs.
     fn progress(&self, _source: &Source, _system: &System) -> Box<dyn Fn(&Progress) + Sync> {
         Box::new(|_| ())
+    }
+
+    /// Where searches are kept, and gone on from.
+    fn checkpoints(&self) -> Option<&Checkpoints> {
+        None
     }
 
     /// The fault of the construction that all verdicts before rest on.
@@ -288,6 +294,7 @@ fn search(
 ) -> Result<(Report, Option<Coverage>), Wrong> {
     listener.model(source, system, model)?;
     let progress = listener.progress(source, system);
+    let kept = listener.checkpoints().map(Checkpoints::next);
     let options = search::Options {
         threads: threads(request.threads),
         max_states: request.max_states,
@@ -297,15 +304,15 @@ fn search(
             .or_else(|| Some(size::free_memory()? / 4 * 3)),
         cancel: Some(request.cancel),
         progress: Some(&*progress),
+        keeper: kept.as_ref().map(|kept| kept as &dyn Keeper),
         ..search::Options::default()
     };
-    let report = check(model, &options).map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        Wrong::plain(format!(
-            "system `{}` cannot be checked: {}",
-            system.name,
-            errors.join("; ")
-        ))
+    let report = check(model, &options).map_err(|error| match (error, &kept) {
+        (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error).into(),
+        (error, _) => Wrong::plain(format!(
+            "system `{}` cannot be checked: {error}",
+            system.name
+        )),
     })?;
     let coverage = match request.coverage {
         true => coverage(model, &report, &options),

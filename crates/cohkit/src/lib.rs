@@ -14,6 +14,7 @@
 //! ```
 
 mod check;
+mod checkpoints;
 mod console;
 mod coverage;
 mod explanation;
@@ -38,6 +39,7 @@ mod verdict;
 use clap::Parser;
 use std::ffi::OsString;
 
+pub use checkpoints::Checkpoints;
 pub use console::{Console, Terminal};
 pub use coverage::Covered;
 use options::{Command, Options, Output};

@@ -1,6 +1,7 @@
 //! `cohkit check` of Murphi models.
 
 use crate::check::Batch;
+use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Covered;
 use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
@@ -12,9 +13,9 @@ use cohkit_check::coverage::coverage;
 use cohkit_check::explain::explain;
 use cohkit_check::model::{Deadlock, Model};
 use cohkit_check::murphi::{self, Dialect};
-use cohkit_check::search::{self, Reason};
+use cohkit_check::search::{self, Keeper, Reason};
 use cohkit_check::trace::Trace;
-use cohkit_check::{check, Report};
+use cohkit_check::{check, CheckError, Report};
 use cohkit_protocol::words::counted;
 use serde_json::{json, Value};
 use std::fmt::Write;
@@ -75,6 +76,7 @@ impl Batch<'_> {
         let start = Instant::now();
         let line = Line::new(model.name.clone(), &console.terminal);
         let progress = |progress: &search::Progress| line.show(progress);
+        let kept = self.checkpoints.map(Checkpoints::next);
         let threads = judge::threads(options.threads.map(usize::from));
         let max_memory = options.max_memory;
         let searched = search::Options {
@@ -85,11 +87,12 @@ impl Batch<'_> {
             max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
             cancel: Some(console.interrupted),
             progress: Some(&progress),
+            keeper: kept.as_ref().map(|kept| kept as &dyn Keeper),
             ..search::Options::default()
         };
-        let report = check(&model, &searched).map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            bad(errors.join("; "))
+        let report = check(&model, &searched).map_err(|error| match (error, &kept) {
+            (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error),
+            (error, _) => bad(error.to_string()),
         })?;
         let explanation = match &report.outcome {
             cohkit_check::Outcome::Violated {

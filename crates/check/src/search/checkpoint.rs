@@ -55,6 +55,24 @@ pub enum CheckpointErrorKind {
     NotKept(io::Error),
 }
 
+impl std::fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let CheckpointError {
+            component, number, ..
+        } = self;
+        write!(f, "checkpoint {number} of component {component} ")?;
+        match &self.kind {
+            CheckpointErrorKind::Format => write!(f, "is none, or that of another version"),
+            CheckpointErrorKind::OtherModel => write!(f, "is of another model or other options"),
+            CheckpointErrorKind::Damaged => write!(f, "is damaged"),
+            CheckpointErrorKind::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            CheckpointErrorKind::NotKept(error) => write!(f, "cannot be kept: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
 /// The first bytes of every checkpoint; the last of them number the format.
 const MAGIC: [u8; 8] = *b"cohkit\x00\x01";
 

@@ -112,6 +112,27 @@ fn a_read_only_folder_is_reported_and_stays_empty() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn checkpoints_on_a_full_disk_end_the_check() {
+    let full_disk = r#"
+        mount -t tmpfs -o size=4k none "$folder" && echo mounted >&2 || exit 99
+        head -c 4096 /dev/zero > "$folder/filler"
+        exec "$cohkit" check "$text" --checkpoint "$folder""#;
+    let Some((code, message, _base)) =
+        script(&["unshare", "--mount", "--map-root-user"], full_disk)
+    else {
+        eprintln!("not tested: this machine gives us no mount namespace");
+        return;
+    };
+    let Some((_, message)) = message.split_once("mounted\n") else {
+        eprintln!("not tested: this machine lets us mount nothing");
+        return;
+    };
+    assert_eq!(code, Some(4), "{message}");
+    assert!(message.contains("the disk is full"), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_full_disk_is_reported_and_nothing_is_left() {
     let full_disk = r#"
         mount -t tmpfs -o size=4k none "$folder" && echo mounted >&2 || exit 99

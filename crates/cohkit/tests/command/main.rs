@@ -1,5 +1,6 @@
 //! What the command does, seen from outside: output, files, exit codes.
 
+mod checkpoints;
 mod files;
 mod reports;
 mod sim;

@@ -1,0 +1,180 @@
+//! Checkpoints of searches, kept as files in a folder.
+//!
+//! Each search of a command and each independent part of it has a row of files, `SEARCH-PART-NUMBER.checkpoint`.
+//! A file is written whole or not at all and never changed; all of a row together are the search.
+
+use crate::files;
+use crate::options::Check;
+use crate::outcome::{Failure, Outcome};
+use cohkit_check::search::{CheckpointError, CheckpointErrorKind, Keeper};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const EXTENSION: &str = "checkpoint";
+
+/// The folder of all checkpoints of a command.
+pub struct Checkpoints {
+    folder: PathBuf,
+    every: Duration,
+    /// Searches begun so far.
+    searches: AtomicUsize,
+    /// Whether there is something to go on from.
+    any: AtomicBool,
+}
+
+impl Checkpoints {
+    /// The folder that the options name, if they do.
+    ///
+    /// # Errors
+    /// If it cannot be written, has checkpoints to begin with where it should have none, or none where it should.
+    pub(crate) fn of(options: &Check) -> Result<Option<Checkpoints>, Failure> {
+        let (folder, resumes) = match (&options.checkpoint, &options.resume) {
+            (Some(folder), _) => (folder, false),
+            (None, Some(folder)) => (folder, true),
+            (None, None) => return Ok(None),
+        };
+        let shown = folder.display();
+        let any = holds_any(folder).map_err(|error| unreadable(folder, &error))?;
+        let wrong = match (resumes, any) {
+            (false, true) => format!(
+                "holds checkpoints already\n  help: `--resume {shown}` goes on from them; or name another folder"
+            ),
+            (true, false) => {
+                "holds no checkpoints\n  help: name a folder that `--checkpoint` has written to".into()
+            }
+            _ => {
+                files::try_folder(folder)?;
+                files::make_folder(folder)?;
+                if resumes {
+                    files::remove_halves(folder);
+                }
+                return Ok(Some(Checkpoints {
+                    folder: folder.clone(),
+                    every: Duration::from_secs(options.checkpoint_every),
+                    searches: AtomicUsize::new(0),
+                    any: AtomicBool::new(any),
+                }));
+            }
+        };
+        let message = format!("error: {shown}: {wrong}");
+        Err(Failure::new(Outcome::BadInput, message))
+    }
+
+    /// The row of files of the next search.
+    pub(crate) fn next(&self) -> Kept<'_> {
+        Kept {
+            all: self,
+            search: self.searches.fetch_add(1, Ordering::Relaxed),
+            last: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// What is said when the command is interrupted.
+    pub(crate) fn advice(&self) -> Option<String> {
+        let any = self.any.load(Ordering::Relaxed);
+        any.then(|| format!("`--resume {}` goes on from here", self.folder.display()))
+    }
+}
+
+fn holds_any(folder: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    for entry in entries {
+        if Path::new(&entry?.file_name()).extension() == Some(EXTENSION.as_ref()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let shown = path.display();
+    let (outcome, message) = match error.kind() {
+        ErrorKind::NotADirectory => (
+            Outcome::BadInput,
+            format!("error: {shown}: is no folder\n  help: checkpoints are kept in a folder of their own"),
+        ),
+        ErrorKind::PermissionDenied => (
+            Outcome::CouldNotRun,
+            format!("error: {shown}: no permission to read it\n  help: `chmod +r` allows it"),
+        ),
+        _ => (
+            Outcome::CouldNotRun,
+            format!("error: {shown}: cannot be read: {error}"),
+        ),
+    };
+    Failure::new(outcome, message)
+}
+
+/// The row of files of one search.
+pub(crate) struct Kept<'a> {
+    all: &'a Checkpoints,
+    search: usize,
+    /// When the last checkpoint was kept, or the search began.
+    last: Mutex<Instant>,
+}
+
+impl Kept<'_> {
+    fn path(&self, component: usize, number: u64) -> PathBuf {
+        let name = format!("{:03}-{component:03}-{number:06}.{EXTENSION}", self.search);
+        self.all.folder.join(name)
+    }
+
+    /// What is said of an error.
+    pub fn failure(&self, error: &CheckpointError) -> Failure {
+        let path = self.path(error.component, error.number);
+        let shown = path.display();
+        let wrong = match &error.kind {
+            CheckpointErrorKind::Format => {
+                "is no checkpoint, or that of another version\n  help: begin again with `--checkpoint` and another folder"
+            }
+            CheckpointErrorKind::OtherModel => {
+                "is a checkpoint of another model, or of a check with other options\n  \
+                 help: give the files and options that the check was begun with"
+            }
+            CheckpointErrorKind::Damaged => {
+                "the checkpoint is damaged\n  help: delete it and those after it, to go on from the one before"
+            }
+            CheckpointErrorKind::Unreadable(error) => return unreadable(&path, error),
+            CheckpointErrorKind::NotKept(error) => {
+                let mut failure = files::cannot_write(&path, error);
+                if let Some(advice) = self.all.advice() {
+                    failure.message += &format!("; {advice}");
+                }
+                return failure;
+            }
+        };
+        Failure::new(Outcome::BadInput, format!("error: {shown}: {wrong}"))
+    }
+}
+
+impl Keeper for Kept<'_> {
+    fn is_due(&self) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.elapsed() >= self.all.every
+    }
+
+    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+        files::write_parts(&self.path(component, number), parts)?;
+        self.all.any.store(true, Ordering::Relaxed);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Ok(())
+    }
+
+    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+        match File::open(self.path(component, number)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            file => {
+                let file = file?;
+                let length = file.metadata()?.len();
+                Ok(Some((Box::new(file), length)))
+            }
+        }
+    }
+}

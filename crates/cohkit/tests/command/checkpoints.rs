@@ -1,0 +1,154 @@
+//! Checks that are stopped and go on.
+
+use crate::{cohkit, text, transcript, without_run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn model(name: &str) -> PathBuf {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    models.join(name)
+}
+
+/// A check of this model, as JSON, with these options.
+fn checking(model: &Path, options: &[&str]) -> Command {
+    let mut command = cohkit(["check", "--json"]);
+    command
+        .arg(model)
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().expect("the command starts")
+}
+
+fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, name: &str) {
+    let killed = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn control_c_and_kill_lose_nothing_that_was_kept() {
+    let model = &model("flash_4.m");
+    let whole = output(checking(model, &["--threads", "1"]));
+    assert_eq!(whole.status.code(), Some(0), "{}", transcript(&whole));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kept = folder.path().join("kept");
+    let name = kept.to_str().expect("a name in UTF-8");
+
+    // Ctrl-C at once: what little was found is kept, or else nothing is said of going on.
+    let child = checking(model, &["--checkpoint", name])
+        .spawn()
+        .expect("starts");
+    while !kept.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    signal(&child, "-INT");
+    let stopped = child.wait_with_output().expect("ends");
+    assert_eq!(stopped.status.code(), Some(130), "{}", transcript(&stopped));
+    assert_eq!(
+        text(&stopped.stderr),
+        format!("interrupted; `--resume {name}` goes on from here\n")
+    );
+    assert_eq!(count(&kept), 1);
+
+    // Killed as soon as it has gone on, with half a file left behind as if it had been writing.
+    fs::write(kept.join(".cohkit-half"), "half").expect("own folder");
+    let mut child = checking(model, &["--resume", name])
+        .spawn()
+        .expect("starts");
+    std::thread::sleep(Duration::from_millis(100));
+    signal(&child, "-KILL");
+    child.wait().expect("ends");
+
+    let resumed = output(checking(model, &["--resume", name, "--threads", "2"]));
+    assert_eq!(resumed.status.code(), Some(0), "{}", transcript(&resumed));
+    assert_eq!(without_run(&resumed), without_run(&whole));
+    assert!(!kept.join(".cohkit-half").exists());
+
+    // A check that has ended can be resumed as well; nothing is left to be found.
+    let files = count(&kept);
+    let again = output(checking(model, &["--resume", name]));
+    assert_eq!(without_run(&again), without_run(&whole));
+    assert_eq!(count(&kept), files);
+}
+
+#[test]
+fn several_searches_and_components_have_files_of_their_own() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kept = folder.path().join("kept");
+    let name = kept.to_str().expect("a name in UTF-8");
+    let model = model("peterson_2.m");
+    let both = |option| {
+        let mut command = cohkit(["check", "tests/command/tiny.coh", "--json", option, name]);
+        command.arg(&model);
+        output(command)
+    };
+    let first = both("--checkpoint");
+    assert_eq!(first.status.code(), Some(0), "{}", transcript(&first));
+    let mut files: Vec<_> = fs::read_dir(&kept)
+        .expect("the folder is made")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    files.sort();
+    assert_eq!(
+        files,
+        ["000-000-000000.checkpoint", "001-000-000000.checkpoint"]
+    );
+    assert_eq!(without_run(&both("--resume")), without_run(&first));
+}
+
+#[test]
+fn what_cannot_be_resumed_is_refused_with_one_message() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (kept, file) = (at("kept"), at("kept/000-000-000000.checkpoint"));
+    let model = &model("peterson_2.m");
+    let first = output(checking(model, &["--checkpoint", &kept]));
+    assert_eq!(first.status.code(), Some(0), "{}", transcript(&first));
+    let refused = |options: &[&str], code, says: &str| {
+        let ended = output(checking(model, options));
+        assert_eq!(ended.status.code(), Some(code), "{}", transcript(&ended));
+        let message = text(&ended.stderr);
+        assert!(message.contains(says), "{message}");
+        assert_eq!(message.matches("error: ").count(), 1, "{message}");
+    };
+    refused(&["--checkpoint", &kept], 2, "holds checkpoints already");
+    refused(&["--resume", &at("none")], 2, "holds no checkpoints");
+    refused(&["--resume", &file], 2, "is no folder");
+    refused(
+        &["--resume", &kept, "--checkpoint", &at("b")],
+        2,
+        "--resume",
+    );
+    refused(
+        &["--resume", &kept, "--deadlock", "off"],
+        2,
+        "other options",
+    );
+    let mut bytes = fs::read(&file).expect("own file");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&file, &bytes).expect("own file");
+    refused(&["--resume", &kept], 2, "the checkpoint is damaged");
+    fs::write(&file, "not one").expect("own file");
+    refused(&["--resume", &kept], 2, "is no checkpoint");
+    refused(
+        &["--checkpoint", &at("kept/000-000-000000.checkpoint/x")],
+        2,
+        "is no folder",
+    );
+}
