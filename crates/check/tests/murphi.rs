@@ -64,9 +64,12 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
-    let files = std::fs::read_dir(folder)
+    let files = std::fs::read_dir(&folder)
         .unwrap()
         .map(|f| f.unwrap().path());
+    // What `fuzz_models` found, made small.
+    let found = std::fs::read_dir(folder.join("found")).unwrap();
+    let files = files.chain(found.map(|f| f.unwrap().path()));
     let mut files: Vec<PathBuf> = files
         .filter(|f| f.extension().is_some_and(|e| e == "m"))
         .collect();

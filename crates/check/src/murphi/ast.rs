@@ -74,7 +74,8 @@ pub(super) enum Binary {
 
 #[derive(Debug)]
 pub(super) enum ExprKind<'t> {
-    Number,
+    /// Where its digits are; those of the expression may have parentheses around them.
+    Number(Span),
     Bool(bool),
     Name(Name<'t>),
     Field(Box<Expr<'t>>, Name<'t>),

@@ -107,13 +107,21 @@ impl Packed {
                     element,
                     shift,
                     ..
-                } => packed.indexed.push(Indexed {
-                    bits: bits(slot),
-                    element,
-                    shift,
-                }),
+                } => {
+                    // What has one value takes no bits, and may lie behind the last word.
+                    if packing.field(slot).mask != 0 {
+                        packed.indexed.push(Indexed {
+                            bits: bits(slot),
+                            element,
+                            shift,
+                        });
+                    }
+                }
                 Property::Holds { leaf, shift, base } => {
                     let leaf = &layout.leaves[leaf as usize];
+                    if packing.field(leaf.slot).mask == 0 {
+                        return None;
+                    }
                     let mut holds = |value: i32, count: u32, element: u32| {
                         packed.holders.push(Holder {
                             bits: bits(leaf.slot),

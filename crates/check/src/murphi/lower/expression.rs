@@ -35,7 +35,7 @@ impl<'t> Lower<'t, '_> {
 
     pub(super) fn expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
         match &e.kind {
-            ExprKind::Number => self.number(e.span),
+            ExprKind::Number(digits) => self.number(*digits),
             ExprKind::Bool(b) => Self::simple(M::Bool(*b), Kind::Bool, e.span),
             ExprKind::Name(name) => self.name(*name),
             ExprKind::Field(of, name) => self.field(of, *name, e.span),
@@ -287,8 +287,8 @@ impl<'t> Lower<'t, '_> {
             return Self::simple(M::Not(Box::new(a)), Kind::Bool, span);
         }
         // The least number has no positive counterpart.
-        if let (Unary::Minus, ExprKind::Number) = (op, &a.kind) {
-            let words = self.words(a.span);
+        if let (Unary::Minus, ExprKind::Number(digits)) = (op, &a.kind) {
+            let words = self.words(*digits);
             if crate::murphi::number(words, self.dialect) == Some(1 << 31) {
                 return Self::simple(M::Int(i32::MIN), Kind::Int, span);
             }

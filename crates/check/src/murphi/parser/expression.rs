@@ -211,7 +211,7 @@ impl<'t> Parser<'t, '_> {
         match self.token() {
             Token::Number => {
                 self.next();
-                self.make(start, ExprKind::Number, &[])
+                self.make(start, ExprKind::Number(start), &[])
             }
             Token::Key(key @ (Key::True | Key::False)) => {
                 self.next();

@@ -1,0 +1,340 @@
+//! Declarations of a model: types, variables, functions, start states, rules and properties.
+
+use super::{Function, Generator, Kind, Named, BITS};
+
+impl Generator {
+    pub(super) fn file(&mut self) {
+        let deadlock = ["", "", "stuck", "off", "off", "off"][self.below(6)];
+        if !deadlock.is_empty() {
+            self.line(&format!("-- deadlock: {deadlock}"));
+        }
+        if self.rumur {
+            self.line("-- dialect: rumur");
+        }
+        self.declare_types();
+        self.declare_variables();
+        for _ in 0..self.below(3) {
+            self.declare_function();
+        }
+        let globals = self.scope.len();
+        self.starts();
+        if self.below(4) > 0 {
+            // So that more than deadlocks is found.
+            if let Some((place, _)) = self
+                .place(|_, t| t == 0, true)
+                .filter(|p| !p.1.fragile && !p.0.contains('['))
+            {
+                self.open("rule \"tick\"");
+                self.line("begin");
+                self.line(&format!("{place} := !{place};"));
+                self.close("end;");
+            }
+        }
+        for _ in 0..2 + self.below(4) {
+            self.rules();
+            self.scope.truncate(globals);
+        }
+        self.properties();
+    }
+
+    fn declare_types(&mut self) {
+        self.line("type");
+        self.indent += 1;
+        let count = 3 + self.below(4);
+        for _ in 0..count {
+            let of = |g: &mut Self| g.below(g.types.len());
+            let kind = match self.below(8) {
+                0 => Kind::Enum(1 + self.below(3)),
+                1 => {
+                    let low = self.below(3) as i32 - 1;
+                    Kind::Range(low, low + 1 + self.below(3) as i32)
+                }
+                2 | 3 => Kind::Scalarset(1 + self.below(3)),
+                4 => Kind::Record((0..1 + self.below(3)).map(|_| of(self)).collect()),
+                5 if !self.rumur => {
+                    let find = |k: fn(&Kind) -> bool| self.types.iter().position(k);
+                    let set = find(|k| matches!(k, Kind::Scalarset(n) if *n > 1));
+                    match (set, find(|k| matches!(k, Kind::Enum(_)))) {
+                        (Some(a), Some(b)) => Kind::Union(a, b),
+                        _ => Kind::Enum(2),
+                    }
+                }
+                _ => Kind::Array(self.simple_type(), of(self)),
+            };
+            self.types.push(kind);
+            let ty = self.types.len() - 1;
+            if self.bits(ty) > BITS - 2.0 {
+                self.types[ty] = Kind::Range(0, 2);
+            }
+            let text = match &self.types[ty] {
+                Kind::Boolean => unreachable!("it is not declared"),
+                Kind::Enum(n) => {
+                    let members: Vec<_> = (0..*n).map(|i| format!("e{ty}_{i}")).collect();
+                    format!("enum {{ {} }}", members.join(", "))
+                }
+                Kind::Range(low, high) => format!("{low} .. {high}"),
+                Kind::Scalarset(n) => format!("scalarset({n})"),
+                Kind::Union(a, b) => format!("union {{ t{a}, t{b} }}"),
+                Kind::Array(index, element) => {
+                    let (index, element) = (self.type_name(*index), self.type_name(*element));
+                    format!("array [{index}] of {element}")
+                }
+                Kind::Record(fields) => {
+                    let field = |(i, &f): (usize, &usize)| format!("f{i}: {}; ", self.type_name(f));
+                    let fields: String = fields.iter().enumerate().map(field).collect();
+                    format!("record {fields}end")
+                }
+            };
+            self.line(&format!("t{ty}: {text};"));
+            self.declared += 1;
+        }
+        self.indent -= 1;
+    }
+
+    fn declare_variables(&mut self) {
+        self.line("var");
+        self.indent += 1;
+        let mut bits = 0.0;
+        for i in 0..2 + self.below(5) {
+            let ty = match i {
+                0 => self.declared - 1,
+                _ => self.below(self.declared),
+            };
+            if bits + self.bits(ty) > BITS {
+                continue;
+            }
+            bits += self.bits(ty);
+            let text = format!("v{i}");
+            self.line(&format!("{text}: {};", self.type_name(ty)));
+            let fragile = self.has_symmetric(ty) || self.random.once_in(5);
+            self.scope.push(Named {
+                text,
+                ty,
+                writable: true,
+                bound: false,
+                fragile,
+            });
+        }
+        self.indent -= 1;
+    }
+
+    fn declare_function(&mut self) {
+        let globals = self.scope.clone();
+        let name = self.name("f");
+        let result = match self.below(2) {
+            0 => None,
+            _ => Some(self.simple_type()).filter(|&t| !self.is_symmetric(t)),
+        };
+        let mut parameters = Vec::new();
+        let mut header = Vec::new();
+        for i in 0..self.below(3) {
+            let var = result.is_none() && self.random.once_in(2);
+            let ty = match var {
+                true => 1 + self.below(self.declared - 1),
+                false => self.simple_type(),
+            };
+            let text = format!("{name}_{i}");
+            header.push(format!(
+                "{}{text}: {}",
+                if var { "var " } else { "" },
+                self.type_name(ty)
+            ));
+            parameters.push((var, ty));
+            self.scope.push(Named {
+                text,
+                ty,
+                writable: var,
+                bound: false,
+                fragile: true,
+            });
+        }
+        let header = header.join("; ");
+        match result {
+            Some(ty) => self.open(&format!(
+                "function {name}({header}): {};",
+                self.type_name(ty)
+            )),
+            None => self.open(&format!("procedure {name}({header});")),
+        }
+        self.pure = result.is_some();
+        if self.pure {
+            for named in &mut self.scope {
+                named.writable = false;
+            }
+        }
+        let local = self.random.once_in(2).then(|| self.simple_type());
+        let local = local.filter(|&ty| !self.is_symmetric(ty));
+        if let Some(ty) = local {
+            let text = self.name("x");
+            self.line(&format!("var {text}: {};", self.type_name(ty)));
+            self.between("begin");
+            if let Some(value) = self.value(ty, 1) {
+                self.line(&format!("{text} := {value};"));
+            }
+            self.scope.push(Named {
+                text,
+                ty,
+                writable: true,
+                bound: false,
+                fragile: false,
+            });
+        } else {
+            self.between("begin");
+        }
+        if local.is_some() || !self.pure {
+            self.statements(2, 1);
+        }
+        if let Some(ty) = result {
+            if self.random.once_in(3) {
+                let claim = self.claim(1);
+                self.open(&format!("if {claim} then"));
+                self.return_of(ty);
+                self.close("end;");
+            }
+            self.return_of(ty);
+        }
+        self.close("end;");
+        self.pure = false;
+        self.scope = globals;
+        self.functions.push(Function {
+            name,
+            parameters,
+            result,
+        });
+    }
+
+    fn return_of(&mut self, ty: usize) {
+        // In its range, whatever the caller does with it.
+        let safe = std::mem::replace(&mut self.safe, true);
+        if let Some(value) = self.value(ty, 1) {
+            self.line(&format!("return {value};"));
+        }
+        self.safe = safe;
+    }
+
+    fn starts(&mut self) {
+        let sets: Vec<usize> = (0..self.types.len())
+            .filter(|&t| self.is_symmetric(t))
+            .collect();
+        let over = !sets.is_empty() && self.random.once_in(2);
+        let globals = self.scope.len();
+        if over {
+            let ty = sets[self.below(sets.len())];
+            let name = self.name("p");
+            self.open(&format!("ruleset {name}: {} do", self.type_name(ty)));
+            self.bind(&name, ty);
+        }
+        for _ in 0..1 + usize::from(self.random.once_in(4)) {
+            self.open("startstate");
+            self.between("begin");
+            for variable in self.scope[..globals].to_vec() {
+                let leave = variable.fragile && self.random.once_in(3);
+                if !leave {
+                    self.initialise(&variable.text, variable.ty);
+                }
+            }
+            if self.random.once_in(4) {
+                self.statement(1);
+            }
+            self.close("end;");
+        }
+        if over {
+            self.close("end;");
+        }
+        self.scope.truncate(globals);
+    }
+
+    fn initialise(&mut self, place: &str, ty: usize) {
+        match self.types[ty].clone() {
+            Kind::Record(fields) => {
+                for (i, field) in fields.into_iter().enumerate() {
+                    self.initialise(&format!("{place}.f{i}"), field);
+                }
+            }
+            Kind::Array(index, element) => {
+                let name = self.name("i");
+                self.open(&format!("for {name}: {} do", self.type_name(index)));
+                self.initialise(&format!("{place}[{name}]"), element);
+                self.close("end;");
+            }
+            _ => match self.literal(ty).or_else(|| self.bound_of(ty)) {
+                Some(value) => self.line(&format!("{place} := {value};")),
+                None => self.line(&format!("undefine {place};")),
+            },
+        }
+    }
+
+    fn rules(&mut self) {
+        let mut open = 0;
+        while open < 2 && self.below(2) == 0 {
+            let ty = self.simple_type();
+            let name = self.name("p");
+            self.open(&format!("ruleset {name}: {} do", self.type_name(ty)));
+            self.bind(&name, ty);
+            open += 1;
+        }
+        let aliased = match self.random.once_in(10) {
+            // Its place is looked for in every state.
+            true => {
+                let safe = std::mem::replace(&mut self.safe, true);
+                let place = self.place(|_, _| true, true);
+                self.safe = safe;
+                place
+            }
+            false => None,
+        };
+        if let Some((place, found)) = aliased {
+            let name = self.name("a");
+            self.open(&format!("alias {name}: {place} do"));
+            self.scope.push(Named {
+                text: name,
+                ..found
+            });
+            open += 1;
+        }
+        for _ in 0..1 + self.below(2) {
+            let name = self.name("rule ");
+            let priority = match self.rumur || self.below(12) > 0 {
+                true => String::new(),
+                false => format!("{} ", self.below(2)),
+            };
+            if self.below(4) > 0 {
+                let claim = self.claim(2);
+                self.open(&format!("rule {priority}\"{name}\" {claim} ==>"));
+            } else {
+                self.open(&format!("rule {priority}\"{name}\""));
+            }
+            self.between("begin");
+            self.statements(3, 2);
+            self.close("end;");
+        }
+        for _ in 0..open {
+            self.close("end;");
+        }
+    }
+
+    fn properties(&mut self) {
+        if self.random.once_in(4) {
+            let (a, b, c) = (self.claim(2), self.claim(2), self.claim(1));
+            self.line(&format!("invariant \"claimed\" ({a} | {b} | {c});"));
+        }
+        if self.random.once_in(8) {
+            let claim = self.claim(2);
+            self.line(&format!("cover \"covered\" {claim};"));
+        }
+        if self.random.once_in(8) {
+            let ty = self.simple_type();
+            let name = self.name("p");
+            self.open(&format!("ruleset {name}: {} do", self.type_name(ty)));
+            self.bind(&name, ty);
+            let claim = self.claim(2);
+            self.line(&format!("liveness \"in reach\" {claim};"));
+            self.scope.pop();
+            self.close("end;");
+        }
+        if self.random.once_in(12) {
+            let (a, b) = (self.claim(2), self.claim(1));
+            self.line(&format!("assume ({a} | {b});"));
+        }
+    }
+}

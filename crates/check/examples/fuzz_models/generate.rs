@@ -1,0 +1,702 @@
+//! Small random Murphi models, as texts.
+//!
+//! One line is one declaration, statement or bracket of a block, and blocks are indented, so that a failing text can be
+//! shrunk by lines. The variables together have at most some thousands of values, so every search ends.
+//!
+//! What the checkers are documented to disagree on is not made:
+//! - operations that leave 32 bits, loops that count down without `by`, numbers with a leading zero, loops without an end;
+//! - calls of functions that write to anything but their locals in expressions;
+//! - `clear` of a scalarset, and loops over a scalarset whose rounds see each other's effects:
+//!   both tell equal values apart, so symmetry may change the verdict. For the same reason what is evaluated for each
+//!   value of a scalarset cannot fail: whether a failure is met before the answer is known depends on the order.
+//! - loops and quantifiers that bind the name of another, results out of the range of their function,
+//!   and constant steps and comparisons that Rumur refuses to read.
+//!
+//! Undefined values are read as the text's dialect reads them, which stands in its first lines.
+
+use std::fmt::Write;
+
+#[path = "declare.rs"]
+mod declare;
+
+/// The same numbers on every machine.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+
+    /// Once in `n` times.
+    fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A type; others are named by their place in [`Generator::types`].
+#[derive(Clone, PartialEq)]
+enum Kind {
+    Boolean,
+    Enum(usize),
+    Range(i32, i32),
+    Scalarset(usize),
+    /// A scalarset and an enumeration; in CMurphi's dialect alone.
+    Union(usize, usize),
+    Record(Vec<usize>),
+    Array(usize, usize),
+}
+
+/// What an expression can name.
+#[derive(Clone)]
+struct Named {
+    text: String,
+    ty: usize,
+    writable: bool,
+    /// Bound by a loop, a quantifier or a ruleset, so never undefined.
+    bound: bool,
+    /// May be undefined on purpose.
+    fragile: bool,
+}
+
+struct Function {
+    name: String,
+    /// Whether each is a `var` parameter, and its type.
+    parameters: Vec<(bool, usize)>,
+    /// Nothing if it is a procedure.
+    result: Option<usize>,
+}
+
+/// The most bits that the variables of a model take.
+const BITS: f64 = 12.0;
+
+struct Generator {
+    random: Random,
+    rumur: bool,
+    types: Vec<Kind>,
+    /// How many of the types have names; those of loops over numbers come behind them.
+    declared: usize,
+    scope: Vec<Named>,
+    functions: Vec<Function>,
+    text: String,
+    indent: usize,
+    fresh: usize,
+    /// Whether what is made now may not fail.
+    safe: bool,
+    /// Whether an index is made, which has no indices of its own to be found.
+    inside: bool,
+    /// Whether only locals may be written.
+    pure: bool,
+}
+
+/// The model of a seed: its text, which begins with a card of its dialect and its deadlocks.
+pub fn model(seed: u64, rumur: bool) -> String {
+    let mut generator = Generator {
+        random: Random::new(seed),
+        rumur,
+        types: vec![Kind::Boolean],
+        declared: 1,
+        scope: Vec::new(),
+        functions: Vec::new(),
+        text: String::new(),
+        indent: 0,
+        fresh: 0,
+        safe: false,
+        inside: false,
+        pure: false,
+    };
+    generator.file();
+    generator.text
+}
+
+impl Generator {
+    fn below(&mut self, n: usize) -> usize {
+        self.random.below(n)
+    }
+
+    fn line(&mut self, line: &str) {
+        for _ in 0..self.indent {
+            self.text.push_str("  ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn open(&mut self, line: &str) {
+        self.line(line);
+        self.indent += 1;
+    }
+
+    fn close(&mut self, line: &str) {
+        self.indent -= 1;
+        self.line(line);
+    }
+
+    /// Between the parts of a block.
+    fn between(&mut self, line: &str) {
+        self.close(line);
+        self.indent += 1;
+    }
+
+    fn name(&mut self, prefix: &str) -> String {
+        self.fresh += 1;
+        format!("{prefix}{}", self.fresh)
+    }
+
+    fn type_name(&self, ty: usize) -> String {
+        match ty {
+            0 => "boolean".into(),
+            _ => format!("t{ty}"),
+        }
+    }
+
+    fn values(&self, ty: usize) -> usize {
+        match self.types[ty] {
+            Kind::Boolean => 2,
+            Kind::Range(low, high) => (high - low + 1) as usize,
+            Kind::Enum(n) | Kind::Scalarset(n) => n,
+            Kind::Union(a, b) => self.values(a) + self.values(b),
+            Kind::Record(_) | Kind::Array(..) => 0,
+        }
+    }
+
+    fn bits(&self, ty: usize) -> f64 {
+        match &self.types[ty] {
+            Kind::Record(fields) => fields.iter().map(|&f| self.bits(f)).sum(),
+            &Kind::Array(index, element) => self.values(index) as f64 * self.bits(element),
+            _ => (self.values(ty) as f64 + 1.0).log2(),
+        }
+    }
+
+    fn is_simple(&self, ty: usize) -> bool {
+        !matches!(self.types[ty], Kind::Record(_) | Kind::Array(..))
+    }
+
+    fn is_symmetric(&self, ty: usize) -> bool {
+        matches!(self.types[ty], Kind::Scalarset(_) | Kind::Union(..))
+    }
+
+    /// Whether a value of it has a value of a scalarset in it.
+    fn has_symmetric(&self, ty: usize) -> bool {
+        match &self.types[ty] {
+            Kind::Record(fields) => fields.iter().any(|&f| self.has_symmetric(f)),
+            &Kind::Array(_, element) => self.has_symmetric(element),
+            _ => self.is_symmetric(ty),
+        }
+    }
+
+    fn simple_type(&mut self) -> usize {
+        loop {
+            let ty = self.below(self.declared);
+            if self.is_simple(ty) {
+                return ty;
+            }
+        }
+    }
+
+    /// A value that can be written down; scalarsets have none.
+    fn literal(&mut self, ty: usize) -> Option<String> {
+        match self.types[ty] {
+            Kind::Boolean => Some(["true", "false"][self.below(2)].into()),
+            Kind::Enum(n) => Some(format!("e{ty}_{}", self.below(n))),
+            Kind::Range(low, high) => {
+                let value = low + self.below((high - low + 1) as usize) as i32;
+                Some(format!("{value}").replace('-', "0 - "))
+            }
+            Kind::Union(_, b) => self.literal(b),
+            _ => None,
+        }
+    }
+
+    fn bound_of(&mut self, ty: usize) -> Option<String> {
+        let all: Vec<_> = self
+            .scope
+            .iter()
+            .filter(|n| n.bound && n.ty == ty)
+            .collect();
+        let texts: Vec<String> = all.iter().map(|n| n.text.clone()).collect();
+        (!texts.is_empty()).then(|| texts[self.random.below(texts.len())].clone())
+    }
+
+    fn index(&mut self, ty: usize) -> Option<String> {
+        if !self.safe && !self.inside && self.random.once_in(3) {
+            self.inside = true;
+            let place = self.place(|_, t| t == ty, false);
+            self.inside = false;
+            if let Some((place, _)) = place {
+                return Some(place);
+            }
+        }
+        match self.below(3) {
+            0 => self.literal(ty).or_else(|| self.bound_of(ty)),
+            _ => self.bound_of(ty).or_else(|| self.literal(ty)),
+        }
+    }
+
+    /// Something with a place whose type is wanted, and whether it may be undefined on purpose.
+    fn place(
+        &mut self,
+        wanted: impl Fn(&Self, usize) -> bool,
+        write: bool,
+    ) -> Option<(String, Named)> {
+        for _ in 0..8 {
+            if self.scope.is_empty() {
+                return None;
+            }
+            let root = self.scope[self.random.below(self.scope.len())].clone();
+            if write && !root.writable {
+                continue;
+            }
+            let (mut text, mut found) = (root.text.clone(), root);
+            loop {
+                if wanted(self, found.ty) {
+                    return Some((text, found));
+                }
+                match self.types[found.ty].clone() {
+                    Kind::Record(fields) => {
+                        let field = self.below(fields.len());
+                        write!(text, ".f{field}").unwrap();
+                        found.ty = fields[field];
+                    }
+                    Kind::Array(index, element) => {
+                        let Some(index) = self.index(index) else {
+                            break;
+                        };
+                        write!(text, "[{index}]").unwrap();
+                        found.ty = element;
+                    }
+                    _ => break,
+                }
+            }
+        }
+        None
+    }
+
+    /// What a place of a simple type holds.
+    fn read(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
+        let (text, found) = self.place(wanted, false)?;
+        let careful = found.fragile && self.below(8) > 0;
+        if found.bound || !(self.safe || careful) {
+            return Some((text, found.ty));
+        }
+        let other = self.literal(found.ty).or_else(|| self.bound_of(found.ty))?;
+        Some((
+            format!("(isundefined({text}) ? {other} : {text})"),
+            found.ty,
+        ))
+    }
+
+    fn number(&mut self, depth: usize) -> String {
+        let leaf = |g: &mut Self| {
+            let read = g.read(|g, t| matches!(g.types[t], Kind::Range(..)));
+            match read {
+                Some((text, _)) if g.below(4) > 0 => text,
+                _ => g.below(5).to_string(),
+            }
+        };
+        if depth == 0 {
+            return leaf(self);
+        }
+        match self.below(9) {
+            0 => format!("({} + {})", self.number(depth - 1), self.number(depth - 1)),
+            1 => format!("({} - {})", self.number(depth - 1), self.number(depth - 1)),
+            2 => format!("({} * {})", self.number(depth - 1), self.below(4)),
+            3 => {
+                let sign = ["/", "%"][self.below(2)];
+                if !self.safe && self.random.once_in(12) {
+                    format!(
+                        "({} {sign} {})",
+                        self.number(depth - 1),
+                        self.number(depth - 1)
+                    )
+                } else {
+                    format!("({} {sign} {})", self.number(depth - 1), 1 + self.below(3))
+                }
+            }
+            4 => format!(
+                "({} ? {} : {})",
+                self.claim(depth - 1),
+                self.number(depth - 1),
+                self.number(depth - 1)
+            ),
+            5 => format!("(-{})", self.number(depth - 1)),
+            6 => {
+                let call = self.call(|g, t| matches!(g.types[t], Kind::Range(..)));
+                call.unwrap_or_else(|| leaf(self))
+            }
+            _ => leaf(self),
+        }
+    }
+
+    /// A call of a function whose result is of a wanted type.
+    fn call(&mut self, wanted: impl Fn(&Self, usize) -> bool) -> Option<String> {
+        if self.safe || self.functions.is_empty() {
+            return None;
+        }
+        let which = self.below(self.functions.len());
+        let result = self.functions[which].result?;
+        if !wanted(self, result) {
+            return None;
+        }
+        self.arguments(which)
+    }
+
+    fn arguments(&mut self, which: usize) -> Option<String> {
+        let parameters = self.functions[which].parameters.clone();
+        let mut arguments: Vec<String> = Vec::new();
+        for (var, ty) in parameters {
+            if var {
+                let (place, _) = self.place(|_, t| t == ty, true)?;
+                // The same place twice is the same in all checkers only where parameters are places.
+                arguments.push(place);
+            } else {
+                arguments.push(self.value(ty, 1)?);
+            }
+        }
+        Some(format!(
+            "{}({})",
+            self.functions[which].name,
+            arguments.join(", ")
+        ))
+    }
+
+    fn claim(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return match self.below(4) {
+                0 => ["true", "false"][self.below(2)].into(),
+                1 => self.equality(0),
+                _ => match self.read(|_, t| t == 0) {
+                    Some((text, _)) => text,
+                    None => self.equality(0),
+                },
+            };
+        }
+        let d = depth - 1;
+        match self.below(13) {
+            0 => format!("({} & {})", self.claim(d), self.claim(d)),
+            1 => format!("({} | {})", self.claim(d), self.claim(d)),
+            2 => format!("({} -> {})", self.claim(d), self.claim(d)),
+            3 => format!("(!{})", self.claim(d)),
+            4 => format!(
+                "({} ? {} : {})",
+                self.claim(d),
+                self.claim(d),
+                self.claim(d)
+            ),
+            5 | 6 => {
+                let sign = ["<", "<=", ">", ">=", "=", "!="][self.below(6)];
+                format!("({} {sign} {})", self.number(1), self.number(1))
+            }
+            7 | 8 => self.quantified(d),
+            9 => match self.place(|g, t| g.is_simple(t), false) {
+                Some((text, found)) if !found.bound => format!("isundefined({text})"),
+                _ => self.claim(0),
+            },
+            10 => self.call(|_, t| t == 0).unwrap_or_else(|| self.claim(0)),
+            _ => self.equality(1),
+        }
+    }
+
+    fn equality(&mut self, depth: usize) -> String {
+        let sign = ["=", "!="][self.below(2)];
+        for _ in 0..4 {
+            let ty = self.simple_type();
+            if ty == 0 && depth == 0 {
+                continue;
+            }
+            if let Kind::Range(..) = self.types[ty] {
+                return format!("({} {sign} {})", self.number(depth), self.number(depth));
+            }
+            if let (Some(a), Some(b)) = (self.value(ty, depth), self.value(ty, 0)) {
+                return format!("({a} {sign} {b})");
+            }
+        }
+        format!("({} {sign} {})", self.number(depth), self.number(depth))
+    }
+
+    fn quantified(&mut self, depth: usize) -> String {
+        let word = ["forall", "exists"][self.below(2)];
+        let name = self.name("q");
+        let ty = self.simple_type();
+        let safe = self.safe;
+        self.safe |= self.is_symmetric(ty);
+        self.bind(&name, ty);
+        let claim = self.claim(depth);
+        self.scope.pop();
+        self.safe = safe;
+        format!("({word} {name}: {} do {claim} end)", self.type_name(ty))
+    }
+
+    fn bind(&mut self, name: &str, ty: usize) {
+        self.scope.push(Named {
+            text: name.into(),
+            ty,
+            writable: false,
+            bound: true,
+            fragile: false,
+        });
+    }
+
+    /// A value of a simple type; nothing where no value of a scalarset is at hand.
+    fn value(&mut self, ty: usize, depth: usize) -> Option<String> {
+        match self.types[ty].clone() {
+            Kind::Boolean => Some(self.claim(depth)),
+            Kind::Range(low, high) => {
+                if !self.safe && self.random.once_in(20) {
+                    return Some(self.number(depth));
+                }
+                let n = high - low + 1;
+                Some(match self.below(3) {
+                    0 => self.literal(ty)?,
+                    _ => format!("((({} % {n}) + {n}) % {n} + ({low}))", self.number(depth)),
+                })
+            }
+            _ => match self.below(3) {
+                0 => self.literal(ty).or_else(|| self.bound_of(ty)),
+                1 => self.bound_of(ty).or_else(|| self.literal(ty)),
+                _ => {
+                    let read = self.read(|_, t| t == ty).map(|(text, _)| text);
+                    read.or_else(|| self.literal(ty))
+                        .or_else(|| self.bound_of(ty))
+                }
+            },
+        }
+    }
+
+    fn statements(&mut self, most: usize, depth: usize) {
+        for _ in 0..1 + self.below(most) {
+            self.statement(depth);
+        }
+    }
+
+    fn assignment(&mut self) {
+        for _ in 0..4 {
+            if let Some((place, found)) = self.place(|g, t| g.is_simple(t), true) {
+                if let Some(value) = self.value(found.ty, 2) {
+                    return self.line(&format!("{place} := {value};"));
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self, depth: usize) {
+        let most = if depth == 0 { 14 } else { 20 };
+        match self.below(most) {
+            0..=6 => self.assignment(),
+            7 => {
+                let Some((place, found)) = self.place(|g, t| !g.is_simple(t), true) else {
+                    return self.assignment();
+                };
+                match self.place(|_, t| t == found.ty, false) {
+                    Some((from, _)) => self.line(&format!("{place} := {from};")),
+                    None => self.assignment(),
+                }
+            }
+            8 => match self.place(|g, t| !g.has_symmetric(t), true) {
+                Some((place, _)) => self.line(&format!("clear {place};")),
+                None => self.assignment(),
+            },
+            9 => match self.place(|_, _| true, true) {
+                Some((place, found)) if found.fragile => self.line(&format!("undefine {place};")),
+                _ => self.assignment(),
+            },
+            10 => self.counting(),
+            11 => self.procedure_call(),
+            12 => self.each(),
+            13 => self.rare(),
+            14 | 15 => {
+                let claim = self.claim(2);
+                self.open(&format!("if {claim} then"));
+                self.statements(2, depth - 1);
+                if self.random.once_in(4) {
+                    let claim = self.claim(1);
+                    self.between(&format!("elsif {claim} then"));
+                    self.statements(2, depth - 1);
+                }
+                if self.random.once_in(2) {
+                    self.between("else");
+                    self.statements(2, depth - 1);
+                }
+                self.close("end;");
+            }
+            16 => self.switch(depth - 1),
+            17 => {
+                // The rounds of other loops may see each other's effects.
+                let ty = self.simple_type();
+                if self.is_symmetric(ty) {
+                    return self.each();
+                }
+                let name = self.name("l");
+                self.open(&format!("for {name}: {} do", self.type_name(ty)));
+                self.bind(&name, ty);
+                self.statements(2, depth - 1);
+                self.scope.pop();
+                self.close("end;");
+            }
+            18 => {
+                let (low, span) = (self.below(3) as i32, self.below(3) as i32);
+                let by = [" by 1", " by 2", ""][self.below(3)];
+                let name = self.name("l");
+                let high = low + span;
+                match self.below(3) {
+                    0 => self.open(&format!("for {name} := {high} to {low} by -1 do")),
+                    _ => self.open(&format!("for {name} := {low} to {high}{by} do")),
+                }
+                self.types.push(Kind::Range(low, high));
+                let ty = self.types.len() - 1;
+                self.bind(&name, ty);
+                self.statements(2, depth - 1);
+                self.scope.pop();
+                // It has no name, so nothing else may be of it.
+                self.types.pop();
+                self.close("end;");
+            }
+            _ => {
+                let Some((place, found)) = self.place(|_, _| true, !self.pure) else {
+                    return;
+                };
+                if found.bound {
+                    return self.assignment();
+                }
+                let name = self.name("a");
+                self.open(&format!("alias {name}: {place} do"));
+                self.scope.push(Named {
+                    text: name,
+                    ..found
+                });
+                self.statements(2, depth - 1);
+                self.scope.pop();
+                self.close("end;");
+            }
+        }
+    }
+
+    fn switch(&mut self, depth: usize) {
+        let plain = |g: &Self, t: usize| g.is_simple(t) && !g.is_symmetric(t);
+        let Some((value, ty)) = self.read(plain) else {
+            return self.assignment();
+        };
+        self.open(&format!("switch {value}"));
+        let mut seen: Vec<String> = Vec::new();
+        for _ in 0..1 + self.below(2) {
+            let Some(label) = self.literal(ty).filter(|l| !seen.contains(l)) else {
+                continue;
+            };
+            self.open(&format!("case {label}:"));
+            seen.push(label);
+            self.statements(2, depth);
+            self.indent -= 1;
+        }
+        if self.random.once_in(2) {
+            self.open("else");
+            self.statements(1, depth);
+            self.indent -= 1;
+        }
+        self.close("end;");
+    }
+
+    /// A loop that ends because a place counts up.
+    fn counting(&mut self) {
+        // The place must stay the same one while it is counted.
+        let safe = std::mem::replace(&mut self.safe, true);
+        let place = self.place(|g, t| matches!(g.types[t], Kind::Range(..)), true);
+        self.safe = safe;
+        match place {
+            Some((place, found)) => {
+                let Kind::Range(_, high) = self.types[found.ty] else {
+                    return;
+                };
+                self.open(&format!("while {place} < {high} do"));
+                self.line(&format!("{place} := {place} + 1;"));
+                self.close("end;");
+            }
+            None => self.assignment(),
+        }
+    }
+
+    /// A loop over a type, whose rounds do not see each other: each writes its own element and reads other variables.
+    fn each(&mut self) {
+        let arrays: Vec<Named> = self.scope.iter().filter(|n| n.writable).cloned().collect();
+        let mut arrays: Vec<(Named, usize, usize)> = arrays
+            .into_iter()
+            .filter_map(|n| match self.types[n.ty] {
+                Kind::Array(index, element) => Some((n, index, element)),
+                _ => None,
+            })
+            .collect();
+        if arrays.is_empty() {
+            return self.assignment();
+        }
+        let which = self.below(arrays.len());
+        let (array, index, element) = arrays.swap_remove(which);
+        let name = self.name("l");
+        self.open(&format!("for {name}: {} do", self.type_name(index)));
+        let place = format!("{}[{name}]", array.text);
+        // Aliases and `var` parameters may be parts of the same variable, so nothing but what is bound is read.
+        let scope = self.scope.clone();
+        self.scope.retain(|n| n.bound);
+        self.bind(&name, index);
+        let safe = std::mem::replace(&mut self.safe, true);
+        let value = match self.is_simple(element) {
+            true => self.value(element, 1),
+            false => None,
+        };
+        self.safe = safe;
+        self.scope = scope;
+        match value {
+            Some(value) => self.line(&format!("{place} := {value};")),
+            None if array.fragile => self.line(&format!("undefine {place};")),
+            None if !self.has_symmetric(element) => self.line(&format!("clear {place};")),
+            None => self.line(&format!("{place} := {place};")),
+        }
+        self.close("end;");
+    }
+
+    fn procedure_call(&mut self) {
+        if self.pure || self.functions.is_empty() {
+            return self.assignment();
+        }
+        let which = self.below(self.functions.len());
+        let call = match self.functions[which].result {
+            None => self.arguments(which),
+            Some(_) => None,
+        };
+        match call {
+            Some(call) => self.line(&format!("{call};")),
+            None => self.assignment(),
+        }
+    }
+
+    /// What ends most searches at once if it stands in every rule.
+    fn rare(&mut self) {
+        match self.below(8) {
+            0 => {
+                let (a, b, c) = (self.claim(2), self.claim(1), self.claim(1));
+                self.line(&format!("assert ({a} | {b} | {c}) \"asserted\";"));
+            }
+            1 => {
+                let (a, b) = (self.claim(2), self.claim(1));
+                self.open(&format!("if ({a} & {b}) then"));
+                self.line("error \"reached\";");
+                self.close("end;");
+            }
+            2 if !self.pure => {
+                let claim = self.claim(1);
+                self.line(&format!("assume {claim};"));
+            }
+            3 if !self.pure => {
+                let claim = self.claim(1);
+                self.line(&format!("cover \"met\" {claim};"));
+            }
+            4 => self.line("put \"here\";"),
+            _ => self.assignment(),
+        }
+    }
+}
