@@ -202,7 +202,14 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
 /// What is explored apart; a model that has symmetry is explored as a whole.
 pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
     let mut whole = View::whole(program, model.deadlock);
-    if options.symmetry {
+    // Whether one value of a scalarset stays in reach of something is not the same question for all states of an orbit.
+    let of_one_value = |property: &Invariant| {
+        property.parameters.iter().any(|&parameter| {
+            let ty = model.ty(model.variable(parameter).ty);
+            matches!(ty, Type::Scalarset(_) | Type::Union(_))
+        })
+    };
+    if options.symmetry && !model.liveness.iter().any(of_one_value) {
         whole.symmetry = Symmetry::of(model, program, &whole.packing).map(Arc::new);
     }
     match options.decompose && whole.symmetry.is_none() {

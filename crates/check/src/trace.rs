@@ -4,7 +4,7 @@ use crate::compile::{compile, values};
 use crate::interpret::{Fault, Machine};
 use crate::model::*;
 use crate::program::Program;
-use crate::search::Path;
+use crate::search::{Path, NO_START};
 use cohkit_protocol::sequence::{Action, Sequence, Step as ChartStep};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -203,6 +203,19 @@ pub(crate) fn tell<'a>(
 
 /// The trace of a path that a search has found.
 pub(crate) fn found(model: &Model, path: &Path) -> Trace {
+    if path.start == NO_START {
+        return Trace {
+            start: "none".into(),
+            start_index: 0,
+            initial: Vec::new(),
+            steps: Vec::new(),
+            sequence: Sequence {
+                agents: model.agents.clone(),
+                steps: Vec::new(),
+            },
+            fault: None,
+        };
+    }
     let program = compile(model, true);
     tell(model, &program, path)
         .map(|told| told.trace)

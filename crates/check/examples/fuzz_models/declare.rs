@@ -227,7 +227,8 @@ impl Generator {
         for _ in 0..1 + usize::from(self.random.once_in(4)) {
             self.open("startstate");
             self.between("begin");
-            for variable in self.scope[..globals].to_vec() {
+            for variable in 0..globals {
+                let variable = self.scope[variable].clone();
                 let leave = variable.fragile && self.random.once_in(3);
                 if !leave {
                     self.initialise(&variable.text, variable.ty);

@@ -81,7 +81,7 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
         "rumur" => judge::rumur(text, folder),
         _ => judge::ours(text),
     };
-    let text = generate::model(seed, against == "rumur" || seed % 2 == 0);
+    let text = generate::model(seed, against == "rumur" || seed.is_multiple_of(2));
     let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
     match judge(&text) {
         Ok(Agreed::Verified { states, .. }) => {

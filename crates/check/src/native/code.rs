@@ -318,6 +318,13 @@ impl<'t, 'f> Translation<'t, 'f> {
 
     fn set_slot(&mut self, slot: Cell, value: Value, range: Range) {
         let field = self.setting.packing.field(slot);
+        if !field.undefined && range.lo <= UNDEFINED as i64 {
+            // A slot that always has a value in stored states may lack one within a step. There is no room
+            // for that here, so the interpreter takes such a step.
+            let undefined = UNDEFINED as i64;
+            let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
+            self.require(defined);
+        }
         if field.mask == 0 {
             return;
         }
@@ -468,7 +475,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 match (base as usize) < program.slots.len() {
                     true => {
                         let spot = self.spot(base, offset);
-                        self.store_spot(spot, value);
+                        self.store_spot(spot, value, self.range(a));
                     }
                     false => {
                         let address = self.stack_address(base, offset);
@@ -681,12 +688,24 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().select(none, no_value, value)
     }
 
-    fn store_spot(&mut self, found: Found, value: Value) {
+    fn store_spot(&mut self, found: Found, value: Value, range: Range) {
         let (mask, add, undefined) = self.shape(found.shape);
+        if range.lo <= UNDEFINED as i64 {
+            // As in `set_slot`: where there is no room for it, the interpreter takes the step.
+            let no_value = UNDEFINED as i64;
+            let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
+            let fine = match undefined {
+                Some(undefined) => {
+                    let room = self.b.ins().icmp_imm(IntCC::NotEqual, undefined, 0);
+                    self.b.ins().bor(defined, room)
+                }
+                None => defined,
+            };
+            self.require(fine);
+        }
         let word = (self.b.ins()).load(types::I64, TRUSTED, found.word, found.at);
         let mut raw = self.b.ins().isub(value, add);
         if undefined.is_some() {
-            // A slot that cannot be undefined never gets the undefined value.
             let no_value = UNDEFINED as i64;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
             let zero = self.constant(0);

@@ -38,7 +38,17 @@ impl Search<'_> {
             }
         }
         match worker.machine.covered.iter().position(|met| !met) {
-            Some(cover) => Verdict::Broken(Broken::Uncovered(cover as u32), Path::default()),
+            Some(cover) => {
+                // No trace shows what does not happen; it is told from where the search began, if it did.
+                let path = match self.store.len() {
+                    0 => Path {
+                        start: NO_START,
+                        rules: Vec::new(),
+                    },
+                    _ => self.path(0),
+                };
+                Verdict::Broken(Broken::Uncovered(cover as u32), path)
+            }
             None => Verdict::Holds,
         }
     }

@@ -185,6 +185,9 @@ impl View {
     }
 }
 
+/// In place of a start state where none is left.
+pub(crate) const NO_START: u32 = u32::MAX;
+
 /// A way through the state space.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
