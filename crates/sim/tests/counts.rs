@@ -51,6 +51,34 @@ fn messages_of_a_sequential_read() {
     }
 }
 
+/// The same at full size: 1 GiB in lines of 128 bytes.
+#[test]
+fn messages_of_a_whole_gibibyte() {
+    let lines = 1u64 << 30 >> 7;
+    let victims = lines - u64::from(CACHED);
+    let of = |access| {
+        let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        let workload = Workload::pass(Pattern::Sequential, access, lines as u32, 16, 4);
+        run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap()
+    };
+    assert_eq!(
+        sent(&of(Access::Load)),
+        [
+            ("ReadShared", lines),
+            ("VictimShared", victims),
+            ("DataShared", lines)
+        ]
+    );
+    assert_eq!(
+        sent(&of(Access::Store)),
+        [
+            ("ReadExclusive", lines),
+            ("VictimDirty", victims),
+            ("DataExclusive", lines)
+        ]
+    );
+}
+
 /// A pass of writes: the same, but every victim is dirty and carries its line.
 #[test]
 fn messages_of_a_sequential_write() {

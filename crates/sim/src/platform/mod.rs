@@ -219,7 +219,8 @@ pub struct Home {
     pub occupancy: Quantity,
     /// From an event's start at its unit to what it sends, picoseconds.
     pub latency: Quantity,
-    /// Requests that one unit keeps waiting, one entry per request; beyond it the request channel stops.
+    /// Requests that one unit keeps waiting because the controller leaves them, one entry per request;
+    /// beyond it the request channel stops.
     pub waiting: Quantity,
     /// From a unit to memory and back, beside the memory itself, picoseconds.
     pub memory_path: Quantity,
