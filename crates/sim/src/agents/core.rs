@@ -137,11 +137,15 @@ impl Simulation {
     pub(crate) fn core(&mut self, index: u32) {
         let access = self.accesses[index];
         let core = &self.cores.cores[usize::from(access.core)];
+        // The order of a core's accesses to one line is kept.
+        let mut waiting = core.waiting.iter();
+        let behind = waiting.any(|&index| self.accesses[index].line == access.line);
         match access.kind {
-            Access::Load => self.load(index, &access),
-            Access::Store if !core.buffer.is_empty() => self.store_into_buffer(index, &access),
-            // The order of a core's accesses to one line is kept.
-            _ if core.buffers(access.line) => {
+            Access::Load if !behind => self.load(index, &access),
+            Access::Store if !behind && !core.buffer.is_empty() => {
+                self.store_into_buffer(index, &access);
+            }
+            _ if behind || core.buffers(access.line) => {
                 let core = &mut self.cores.cores[usize::from(access.core)];
                 core.waiting.push(index);
             }
@@ -309,8 +313,14 @@ impl Simulation {
             self.drain(number, cache, line);
         }
         let core = &mut self.cores.cores[usize::from(number)];
-        for index in std::mem::take(&mut core.waiting) {
+        // Those that have to wait on do so in the same order.
+        let mut waiting = std::mem::take(&mut core.waiting);
+        for index in waiting.drain(..) {
             self.core(index);
+        }
+        let core = &mut self.cores.cores[usize::from(number)];
+        if core.waiting.is_empty() {
+            core.waiting = waiting;
         }
     }
 
@@ -433,9 +443,15 @@ system one { remotes 1; lines 1 }
 
     /// What fails when the core accesses word 0 of line 1 now.
     fn failure(simulation: &mut Simulation, kind: Access) -> Option<FailureKind> {
+        access(simulation, kind, 1);
+        simulation.failure.take().map(|failure| failure.kind)
+    }
+
+    /// The core accesses word 0 of a line now.
+    fn access(simulation: &mut Simulation, kind: Access, line: Line) {
         simulation.in_flight += 1;
         let index = simulation.accesses.insert(Pending {
-            line: 1,
+            line,
             next: u32::MAX,
             value: 7,
             issued: simulation.now,
@@ -446,7 +462,28 @@ system one { remotes 1; lines 1 }
             purpose: Purpose::Core,
         });
         simulation.core(index);
-        simulation.failure.take().map(|failure| failure.kind)
+    }
+
+    /// A store that finds the write buffer full keeps its place before what its core does with the line later.
+    #[test]
+    fn a_load_does_not_pass_a_store_that_waits() {
+        let mut simulation = after_loads();
+        for line in 0..3 {
+            access(&mut simulation, Access::Store, line);
+        }
+        for (kind, line) in [(Access::Load, 2), (Access::WriteLine, 2), (Access::Load, 3)] {
+            access(&mut simulation, kind, line);
+        }
+        let waiting = simulation.cores.cores[0].waiting.iter();
+        let waiting = waiting.map(|&index| simulation.accesses[index]);
+        let waiting: Vec<_> = waiting.map(|access| (access.kind, access.line)).collect();
+        let kinds = [Access::Store, Access::Load, Access::WriteLine];
+        assert_eq!(waiting, kinds.map(|kind| (kind, 2)));
+        assert_eq!(simulation.counters.l1_hits, 1);
+        // Line 0 has been performed: line 2 takes its place, and is there for the load.
+        simulation.drained_at_core(0, 0);
+        assert_eq!(simulation.cores.cores[0].waiting.len(), 1);
+        assert_eq!(simulation.counters.forwarded, 1);
     }
 
     #[test]
