@@ -217,6 +217,8 @@ pub(crate) struct Kind {
     /// Whether it carries a whole line's bytes, as a copy or for a store.
     pub whole: bool,
     pub class: Option<Class>,
+    /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
+    pub request: bool,
     pub group: Option<u8>,
     /// Number of its virtual circuit.
     pub circuit: u8,
@@ -808,11 +810,17 @@ fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 && !remote.states[next.index()].holds_line
         })
     };
+    let group = |id| protocol.order_of(protocol.message(id).channel);
+    let request = |id| protocol.class(id) == Some(Class::Request);
+    let with_requests = |id| {
+        let mut others = protocol.message_ids().filter(|&other| request(other));
+        group(id).is_some() && others.any(|other| group(other) == group(id))
+    };
     protocol
         .message_ids()
         .map(|id| {
             let message = protocol.message(id);
-            let group = protocol.order_of(message.channel);
+            let group = group(id);
             let payload_bytes = match message.carries {
                 Carries::Nothing => 0,
                 Carries::PartialStore => 8,
@@ -825,6 +833,7 @@ fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 store: message.carries.store(),
                 whole: payload_bytes == protocol.line_bytes,
                 class: protocol.class(id),
+                request: request(id) || with_requests(id),
                 group: group.map(|group| group as u8),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: message.carries.line() && used_once(id),

@@ -173,6 +173,42 @@ fn hints_bring_each_line_once() {
     assert_eq!(statistics.get("accesses"), Some(f64::from(LINES)));
 }
 
+/// Reads that one unit serves, one after the other and each waiting once: from one to the next pass the memory's part
+/// and one event, that of the line's coming from memory.
+#[test]
+fn reads_of_a_unit_follow_each_other() {
+    let of = |reads, pending| {
+        let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+        platform.home.slices.value = 1;
+        platform.home.units.value = 1;
+        platform.home.pending.value = pending;
+        let workload = Workload::pass(Pattern::Chunked, Access::Load, reads, reads, 1);
+        run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap()
+    };
+    let platform = Platform::shipped("enzian-dc-bram").unwrap();
+    let parts = common::read_latency(&platform, 128);
+    let part = |name: &str| {
+        let mut parts = parts.iter();
+        parts.find(|part| part.0 == name).unwrap().1
+    };
+    let memory = ["home.latency", "home.memory_path", "bram.bandwidth"];
+    let period = memory.map(part).iter().sum::<u64>() + platform.home.occupancy.value;
+    let one: u64 = parts.iter().map(|part| part.1).sum();
+    let picoseconds = |statistics: &Statistics| {
+        let time = statistics.get("time_ns").unwrap() * 1000.0;
+        time.round() as u64
+    };
+    for pending in [4096, 5] {
+        let statistics = of(40, pending);
+        assert_eq!(picoseconds(&statistics), one + 39 * period);
+        // Those that stop at the head of their queue are looked at again when there is room.
+        let stops = statistics.get("stalls_waiting_full").unwrap();
+        let waits = statistics.get("stalls_unit_slot").unwrap();
+        assert_eq!(waits - stops, 39.0);
+        assert_eq!(stops > 0.0, pending == 5);
+    }
+}
+
 #[test]
 fn equal_seeds_give_equal_results() {
     let results = |seed| {

@@ -5,7 +5,7 @@ mod common;
 
 use cohkit_protocol::controller::Effect;
 use cohkit_sim::simulation::{Setup, Simulation};
-use common::{protocol, protocols, torture, ACCESSES, DEVICE_OPERATIONS};
+use common::{parse, protocol, protocols, source, torture, ACCESSES, DEVICE_OPERATIONS};
 
 const SEEDS: u64 = 100;
 
@@ -67,6 +67,28 @@ fn every_protocol_holds() {
     // Every way to wait has been gone, and everything that lies before a cache has been met.
     let all = stalls.iter().chain(&private).all(|&sum| sum > 0.0);
     assert!(only.is_some() || all, "{stalls:?} {private:?}");
+}
+
+/// An order that joins the answers with the victims, but not with the requests: what a request waits for
+/// comes past requests for which the waiting set has no room.
+#[test]
+fn answers_in_an_order_pass_requests_that_stop() {
+    let text = source("eci");
+    let channel = "  grant    home -> remote\n";
+    assert!(text.contains(channel));
+    let text = text.replace(channel, &format!("{channel}  ordered victim, answer\n"));
+    let mut stopped = 0.0;
+    for seed in 0..SEEDS / 4 {
+        let mut setup = torture(parse(&text), 3, seed).unwrap();
+        // One unit with one place.
+        setup.platform.home.slices.value = 1;
+        setup.platform.home.units.value = 1;
+        setup.platform.home.waiting.value = 1;
+        let statistics = cohkit_sim::simulation::run(&setup)
+            .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        stopped += statistics.get("stalls_waiting_full").unwrap();
+    }
+    assert!(stopped > 0.0);
 }
 
 /// The runs are hard enough: together they execute nearly every rule of the remote that takes something.

@@ -2,10 +2,10 @@
 //!
 //! A line belongs to one unit. A unit handles one input at a time, responses before requests, and each
 //! occupies it for a while. Meanwhile up to one memory read, one memory write and one coherence
-//! transaction of the unit are in flight; an input that would start a second of a kind waits.
-//! To wait so occupies nothing, and ends when the unit is free for it.
-//! A request that the controller leaves makes way for others: it goes to a bounded waiting set,
-//! and is presented again when its line has moved on.
+//! transaction of the unit are in flight; an input that would start a second of a kind waits for that slot.
+//! To wait so occupies nothing. Who came first gets the slot when it is free and the unit, too.
+//! A request that the controller leaves makes way for others, and is presented again when its line has moved on.
+//! Both kinds of waiting have a bound, beyond which channels of requests stop; all others go on.
 
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::protocol::{Class, Right};
@@ -36,18 +36,18 @@ pub(crate) enum Work {
     Unlock(Line),
 }
 
-/// Why work waits.
+/// What a unit has one of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reason {
-    /// The controller leaves it until the line has moved on.
-    Left,
-    /// The unit's memory read is in use.
-    Read,
-    /// Its memory write.
+enum Slot {
+    /// Its memory write. Responses wait for it, so it comes first.
     Write,
     /// Its coherence transaction.
     Forward,
+    /// Its memory read.
+    Read,
 }
+
+const SLOTS: [Slot; 3] = [Slot::Write, Slot::Forward, Slot::Read];
 
 /// The bytes of a non-caching write, from its request's being taken until memory takes them.
 #[derive(Clone, Copy, Debug)]
@@ -65,15 +65,40 @@ pub struct Unit {
     awake: bool,
     responses: VecDeque<Work>,
     requests: VecDeque<Work>,
-    /// Whether the request at the head found the waiting set full.
+    /// Whether the first request that may be stopped found no room to wait.
     blocked: bool,
-    waiting: Vec<(Work, Line, Reason)>,
+    /// What the controller leaves until its line has moved on, in order of arrival.
+    left: Vec<(Work, Line)>,
+    /// What waits for each slot, in order of arrival.
+    waiting: [VecDeque<(Work, Line)>; 3],
     stores: Vec<Store>,
     reading: bool,
     writing: bool,
     /// Forwards without an answer yet, and their line.
     forwards: u32,
     forwarding: Line,
+}
+
+impl Unit {
+    fn is_free(&self, slot: Slot) -> bool {
+        match slot {
+            Slot::Write => !self.writing,
+            Slot::Forward => self.forwards == 0,
+            Slot::Read => !self.reading,
+        }
+    }
+
+    /// A free slot for which something waits.
+    #[inline]
+    fn ready(&self) -> Option<Slot> {
+        let mut slots = SLOTS.into_iter();
+        slots.find(|&slot| self.is_free(slot) && !self.waiting[slot as usize].is_empty())
+    }
+
+    /// All that waits.
+    fn set_aside(&self) -> impl Iterator<Item = &(Work, Line)> {
+        self.left.iter().chain(self.waiting.iter().flatten())
+    }
 }
 
 impl Simulation {
@@ -88,7 +113,7 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
         let number = self.unit_of(message.line);
-        let request = self.is_request(message);
+        let request = self.kinds[message.kind.index()].request;
         let work = Work::Message(index);
         self.present(number, work, message.line, Some(message), request);
     }
@@ -99,7 +124,7 @@ impl Simulation {
         let number = self.unit_of(line);
         self.units[number].reading = false;
         self.present(number, Work::Read(line), line, None, false);
-        self.slot_free(number);
+        self.wake(number);
     }
 
     /// Memory has written a line. The unit may start another write at once.
@@ -108,7 +133,7 @@ impl Simulation {
         let number = self.unit_of(line);
         self.units[number].writing = false;
         self.present(number, Work::Written(line), line, None, false);
-        self.slot_free(number);
+        self.wake(number);
     }
 
     /// Work for a unit: handled at once if it is idle, queued otherwise.
@@ -125,9 +150,9 @@ impl Simulation {
         let unit = &mut self.units[number];
         if unit.free_at <= now
             && unit.responses.is_empty()
-            && (!request || unit.requests.is_empty())
+            && (!request || unit.requests.is_empty() && unit.ready().is_none())
         {
-            return self.handle(number, work, line, message, request);
+            return self.handle_next(number, work, line, message);
         }
         match request {
             true => unit.requests.push_back(work),
@@ -136,37 +161,54 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// Sees to it that a unit with something to do looks at its queues once it is free.
+    /// Sees to it that a unit with something to do looks for it once it is free.
     #[inline(always)]
     fn wake(&mut self, number: usize) {
-        let unit = &mut self.units[number];
-        if unit.responses.is_empty() && (unit.requests.is_empty() || unit.blocked) {
+        let unit = &self.units[number];
+        if unit.awake
+            || unit.responses.is_empty()
+                && unit.ready().is_none()
+                && self.next_request(number).is_none()
+        {
             return;
         }
-        if !unit.awake {
-            unit.awake = true;
-            let at = unit.free_at.max(self.now);
-            self.queue.push(at, KernelEvent::Unit(number as u32));
+        let unit = &mut self.units[number];
+        unit.awake = true;
+        let at = unit.free_at.max(self.now);
+        self.queue.push(at, KernelEvent::Unit(number as u32));
+    }
+
+    /// The place of the next request in its queue. Where requests that may be stopped are, the others pass them.
+    #[inline(always)]
+    fn next_request(&self, number: usize) -> Option<usize> {
+        let unit = &self.units[number];
+        match unit.blocked {
+            false => (!unit.requests.is_empty()).then_some(0),
+            true => unit
+                .requests
+                .iter()
+                .position(|&work| !self.is_bounded(work)),
         }
     }
 
-    /// A unit looks at its queues.
+    /// A unit looks for what it has to do: responses, then what waited for a slot that is free, then requests.
     pub(crate) fn unit(&mut self, number: usize) {
-        let now = self.now;
-        let unit = &mut self.units[number];
-        unit.awake = false;
+        self.units[number].awake = false;
         // What has to wait for a slot takes no time.
-        loop {
+        while self.units[number].free_at <= self.now {
             let unit = &mut self.units[number];
-            if unit.free_at > now {
-                break;
-            }
             if let Some(work) = unit.responses.pop_front() {
-                self.handle_queued(number, work, false);
-            } else if unit.blocked {
-                break;
-            } else if let Some(work) = unit.requests.pop_front() {
-                self.handle_queued(number, work, true);
+                self.handle_queued(number, work);
+            } else if let Some(slot) = unit.ready() {
+                // What is of one order with it came after it.
+                if let Some((work, line)) = unit.waiting[slot as usize].pop_front() {
+                    let message = self.message(work);
+                    self.handle(number, work, line, message.as_ref());
+                }
+            } else if let Some(place) = self.next_request(number) {
+                if let Some(work) = self.units[number].requests.remove(place) {
+                    self.handle_queued(number, work);
+                }
             } else {
                 break;
             }
@@ -174,32 +216,37 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// A unit handles an input that was in a queue.
-    fn handle_queued(&mut self, number: usize, work: Work, request: bool) {
+    /// The message that work is about, if it is about one.
+    fn message(&self, work: Work) -> Option<Message> {
         match work {
-            Work::Message(index) => {
-                let message = self.messages[index];
-                self.handle(number, work, message.line, Some(&message), request);
-            }
-            Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
-                self.handle(number, work, line, None, request);
-            }
+            Work::Message(index) => Some(self.messages[index]),
+            _ => None,
         }
     }
 
-    /// A unit handles one input.
-    fn handle(
-        &mut self,
-        number: usize,
-        work: Work,
-        line: Line,
-        message: Option<&Message>,
-        request: bool,
-    ) {
-        let unit = &mut self.units[number];
-        if !unit.waiting.is_empty() && self.overtakes(number, message, line) {
-            return self.wait(number, work, line, Reason::Left);
+    /// A unit handles an input that was in a queue.
+    fn handle_queued(&mut self, number: usize, work: Work) {
+        let message = self.message(work);
+        let line = match work {
+            Work::Message(index) => self.messages[index].line,
+            Work::Read(line) | Work::Written(line) | Work::Local(line, _) | Work::Unlock(line) => {
+                line
+            }
+        };
+        self.handle_next(number, work, line, message.as_ref());
+    }
+
+    /// A unit handles an input, unless an earlier one of the same order waits.
+    #[inline(always)]
+    fn handle_next(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
+        match message {
+            Some(message) if self.overtakes(number, message) => self.leave(number, work, line),
+            _ => self.handle(number, work, line, message),
         }
+    }
+
+    /// A unit handles an input that has to wait for no other.
+    fn handle(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
         let local = |program, event| Self::local_input(program, event, HOME);
         let input = match (work, message) {
             (_, Some(message)) => Self::input(message),
@@ -214,8 +261,9 @@ impl Simulation {
         let configuration = self.directory.get(line);
         let transition = self.home.step(configuration, &input);
         if transition.answer == Answer::Take {
-            if let Some(reason) = self.lacks_slot(number, line, &transition) {
-                return self.set_aside(number, work, line, message, request, reason);
+            if let Some(slot) = self.lacks_slot(number, line, &transition) {
+                self.counters.stall(Stall::UnitSlot);
+                return self.wait_for(number, work, line, slot);
             }
         }
         let occupancy = self.times.occupancy;
@@ -224,7 +272,8 @@ impl Simulation {
         match transition.answer {
             Answer::Take => {}
             Answer::Leave => {
-                return self.set_aside(number, work, line, message, request, Reason::Left);
+                self.counters.stall(Stall::Left);
+                return self.leave(number, work, line);
             }
             Answer::Refuse if matches!(work, Work::Local(..)) => return self.refused(),
             _ => return self.unexpected(work, line, &input),
@@ -240,16 +289,14 @@ impl Simulation {
         }
     }
 
-    /// Whether an earlier message of the same order waits, so that this one has to wait too.
-    fn overtakes(&self, number: usize, message: Option<&Message>, line: Line) -> bool {
-        let Some(message) = message else {
-            return false;
-        };
+    /// Whether an earlier message of the same order waits.
+    #[inline(always)]
+    fn overtakes(&self, number: usize, message: &Message) -> bool {
         let group = self.kinds[message.kind.index()].group;
-        let waiting = &self.units[number].waiting;
+        let mut waiting = self.units[number].set_aside();
         group.is_some()
-            && waiting.iter().any(|&(other, its_line, _)| match other {
-                Work::Message(other) if its_line == line => {
+            && waiting.any(|&(other, line)| match other {
+                Work::Message(other) if line == message.line => {
                     let other = &self.messages[other];
                     other.from == message.from && self.kinds[other.kind.index()].group == group
                 }
@@ -257,56 +304,57 @@ impl Simulation {
             })
     }
 
-    /// An input makes way for others, if there is room for it beside the queue.
-    fn set_aside(
-        &mut self,
-        number: usize,
-        work: Work,
-        line: Line,
-        message: Option<&Message>,
-        request: bool,
-        reason: Reason,
-    ) {
-        self.counters.stall(match reason {
-            Reason::Left => Stall::Left,
-            _ => Stall::UnitSlot,
-        });
-        let group = |message: &Message| self.kinds[message.kind.index()].group;
-        let bounded = request
-            && reason == Reason::Left
-            && message.is_some_and(|message| group(message).is_none());
-        let unit = &self.units[number];
-        let left = unit.waiting.iter().filter(|entry| entry.2 == Reason::Left);
-        let full = left.count() as u64 >= self.platform.home.waiting.value;
-        if bounded && full {
-            let unit = &mut self.units[number];
-            unit.requests.push_front(work);
-            unit.blocked = true;
-            self.counters.stall(Stall::WaitingFull);
-        } else {
-            self.wait(number, work, line, reason);
+    /// Work waits until its line has moved on, if there is room for it beside the queue.
+    fn leave(&mut self, number: usize, work: Work, line: Line) {
+        let full = self.units[number].left.len() as u64 >= self.platform.home.waiting.value;
+        if full && self.is_bounded(work) {
+            return self.stop(number, work);
         }
-        self.release_for_slots(number);
+        self.leaves_queue(work);
+        self.units[number].left.push((work, line));
+    }
+
+    /// Work waits for a slot, if there is room for it beside the queue.
+    fn wait_for(&mut self, number: usize, work: Work, line: Line, slot: Slot) {
+        let most = self.platform.home.pending.value as usize;
+        let waiting = &self.units[number].waiting;
+        // Responses are no requests, but mostly there are not so many of both.
+        let full = waiting.iter().map(VecDeque::len).sum::<usize>() >= most && {
+            let all = waiting.iter().flatten();
+            all.filter(|(work, _)| self.is_request(*work)).count() >= most
+        };
+        if full && self.is_bounded(work) {
+            return self.stop(number, work);
+        }
+        self.leaves_queue(work);
+        self.units[number].waiting[slot as usize].push_back((work, line));
+    }
+
+    /// A request finds no room beside its queue, so that it stays at its head and stops those that come after it.
+    fn stop(&mut self, number: usize, work: Work) {
+        self.counters.stall(Stall::WaitingFull);
+        let unit = &mut self.units[number];
+        unit.requests.push_front(work);
+        unit.blocked = true;
     }
 
     /// Work leaves its queue and waits; a message gives its place in the circuit to the next.
-    fn wait(&mut self, number: usize, work: Work, line: Line, reason: Reason) {
+    fn leaves_queue(&mut self, work: Work) {
         if let Work::Message(index) = work {
             self.leaves_circuit(index);
         }
-        self.units[number].waiting.push((work, line, reason));
     }
 
     /// What a transition needs of its unit that is in use.
     #[inline]
-    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Reason> {
+    fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
         let unit = &self.units[number];
         if transition.reads && unit.reading {
-            Some(Reason::Read)
+            Some(Slot::Read)
         } else if transition.writes && unit.writing {
-            Some(Reason::Write)
+            Some(Slot::Write)
         } else if transition.forwards && unit.forwards > 0 && unit.forwarding != line {
-            Some(Reason::Forward)
+            Some(Slot::Forward)
         } else {
             None
         }
@@ -371,70 +419,51 @@ impl Simulation {
     /// What waited for the line goes back to the heads of the queues.
     #[inline(always)]
     fn present_again(&mut self, number: usize, line: Line) {
-        if !self.units[number].waiting.is_empty() {
-            self.release_waiting(number, line);
-            self.release_for_slots(number);
+        let of_line = |&(_, its_line): &(Work, Line)| its_line == line;
+        if self.units[number].set_aside().any(of_line) {
+            self.release(number, line);
         }
-        // Should the request at the head have found the waiting set full: it may be one for this line.
+        // Should a request have found no room to wait: there may be some now, or it may be one for this line.
         self.units[number].blocked = false;
         self.wake(number);
     }
 
-    /// A slot of a unit is free now.
-    #[inline(always)]
-    fn slot_free(&mut self, number: usize) {
-        if !self.units[number].waiting.is_empty() {
-            self.release_for_slots(number);
-            self.wake(number);
-        }
-    }
-
-    /// The first that waits for each slot that is free goes back to its queue. Should it not take the slot
-    /// after all, the next one goes when it has been looked at.
-    fn release_for_slots(&mut self, number: usize) {
-        let unit = &self.units[number];
-        let free = [
-            (Reason::Read, !unit.reading),
-            (Reason::Write, !unit.writing),
-            (Reason::Forward, unit.forwards == 0),
-        ];
-        for (slot, _) in free.into_iter().filter(|&(_, free)| free) {
-            let mut waiting = self.units[number].waiting.iter();
-            if let Some(&(_, line, _)) = waiting.find(|&&(_, _, reason)| reason == slot) {
-                self.release_waiting(number, line);
-            }
-        }
-    }
-
     /// All that waits for a line goes back together: nothing may overtake what it came after.
-    fn release_waiting(&mut self, number: usize, line: Line) {
-        let mut place = self.units[number].waiting.len();
-        while place > 0 {
-            place -= 1;
-            let (work, its_line, _) = self.units[number].waiting[place];
-            if its_line != line {
-                continue;
-            }
-            self.units[number].waiting.remove(place);
-            let request = match work {
-                Work::Message(index) => self.is_request(&self.messages[index]),
-                work => matches!(work, Work::Local(..)),
-            };
-            let unit = &mut self.units[number];
-            unit.blocked = false;
-            match request {
-                true => unit.requests.push_front(work),
-                false => unit.responses.push_front(work),
+    fn release(&mut self, number: usize, line: Line) {
+        let unit = &mut self.units[number];
+        // Of one order, what waits for a slot came before what was left behind it.
+        let mut released = Vec::new();
+        for waiting in &mut unit.waiting {
+            released.extend(waiting.iter().filter(|entry| entry.1 == line));
+            waiting.retain(|entry| entry.1 != line);
+        }
+        released.extend(unit.left.extract_if(.., |entry| entry.1 == line));
+        for &(work, _) in released.iter().rev() {
+            match self.is_request(work) {
+                true => self.units[number].requests.push_front(work),
+                false => self.units[number].responses.push_front(work),
             }
         }
     }
 
-    /// Whether a message keeps to the queue of requests. Where an order joins requests with others,
-    /// all of them do.
+    /// Whether work keeps to the queue of requests.
     #[inline]
-    fn is_request(&self, message: &Message) -> bool {
-        let kind = &self.kinds[message.kind.index()];
-        kind.group.is_some() || kind.class == Some(Class::Request)
+    fn is_request(&self, work: Work) -> bool {
+        match work {
+            Work::Message(index) => self.kinds[self.messages[index].kind.index()].request,
+            work => matches!(work, Work::Local(..)),
+        }
+    }
+
+    /// Whether work may be stopped. Messages of an order may not, as what they follow may be what a request waits for.
+    fn is_bounded(&self, work: Work) -> bool {
+        match work {
+            Work::Message(index) => {
+                let kind = &self.kinds[self.messages[index].kind.index()];
+                kind.request && kind.group.is_none()
+            }
+            _ => false,
+        }
     }
 
     /// One act of the home.

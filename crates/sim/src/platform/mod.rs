@@ -47,7 +47,7 @@ impl Limit {
             "link.credits" => (0, 1 << 16, false),
             "home.slices" | "dram.channels" => (1, 64, true),
             "home.units" | "dram.banks" => (1, 1024, true),
-            "home.waiting" => (1, 1 << 16, false),
+            "home.waiting" | "home.pending" => (1, 1 << 16, false),
             "dram.row_bytes" => (64, 1 << 24, true),
             // A machine that waits for nothing would be given up at once.
             "patience" => (NANOSECOND, SECOND, false),
@@ -220,8 +220,11 @@ pub struct Home {
     /// From an event's start at its unit to what it sends, picoseconds.
     pub latency: Quantity,
     /// Requests that one unit keeps waiting because the controller leaves them, one entry per request;
-    /// beyond it the request channel stops.
+    /// beyond it channels of requests stop.
     pub waiting: Quantity,
+    /// Requests that one unit keeps waiting for its memory operations or its coherence transaction;
+    /// beyond it channels of requests stop, too.
+    pub pending: Quantity,
     /// From a unit to memory and back, beside the memory itself, picoseconds.
     pub memory_path: Quantity,
 }
@@ -415,6 +418,7 @@ impl Platform {
             ("home.occupancy", Picoseconds, &mut self.home.occupancy),
             ("home.latency", Picoseconds, &mut self.home.latency),
             ("home.waiting", Count, &mut self.home.waiting),
+            ("home.pending", Count, &mut self.home.pending),
             ("home.memory_path", Picoseconds, &mut self.home.memory_path),
             ("patience", Picoseconds, &mut self.patience),
         ];
@@ -478,6 +482,7 @@ impl Platform {
                 occupancy: test(3 * NANOSECOND),
                 latency: test(3 * NANOSECOND),
                 waiting: test(2),
+                pending: test(2),
                 memory_path: test(NANOSECOND),
             },
             memory: Memory::Bram(Bram {
