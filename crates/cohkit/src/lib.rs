@@ -29,6 +29,7 @@ mod progress;
 mod protocols;
 mod python;
 mod replay;
+mod rtl;
 mod sim;
 pub mod simulate;
 mod size;
@@ -57,6 +58,7 @@ where
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),
+            Command::Rtl(options) => rtl::run(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {

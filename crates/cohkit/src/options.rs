@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Check(Check),
     Table(Table),
     Sim(Sim),
+    Rtl(Rtl),
     Reproduce(Reproduce),
 }
 
@@ -268,6 +269,40 @@ pub(crate) struct Sim {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Makes hardware of a protocol's home.
+///
+/// Such hardware executes what a ROM says; the ROM is printed from the controller that is checked and simulated.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Rtl {
+    #[command(subcommand)]
+    pub command: RtlCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum RtlCommand {
+    Emit(Emit),
+}
+
+/// Prints the home as a SystemVerilog package and the image of its ROM.
+///
+/// A home that the text gives as a policy is constructed for one caching agent; its states that no future can
+/// tell apart are merged. A home that the hardware has no unit for is refused with the reason.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Emit {
+    /// The protocol text.
+    pub file: PathBuf,
+
+    /// The folder that gets `PROTOCOL_pkg.sv` and `PROTOCOL.mem`; it is made if need be.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Print JSON; what depends on the machine stands under the key `run`.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Runs published tables and figures and prints the published numbers beside ours.

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod files;
 mod reports;
+mod rtl;
 mod sim;
 mod verdicts;
 

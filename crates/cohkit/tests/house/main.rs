@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-chart", 1),
     ("cohkit-check", 2),
     ("cohkit-sim", 2),
+    ("cohkit-rtl", 2),
     ("cohkit", 3),
     ("cohkit-python", 4),
 ];

@@ -1,0 +1,119 @@
+//! `cohkit rtl`: homes as hardware.
+
+use crate::console::Console;
+use crate::files;
+use crate::options::{self, RtlCommand};
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_chart::Text;
+use cohkit_protocol::construct::fault::Fault;
+use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::words::counted;
+use cohkit_rtl::print::{image, package, Origin};
+use cohkit_rtl::rom::Rom;
+use serde_json::json;
+use std::path::Path;
+
+pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outcome, Failure> {
+    match &options.command {
+        RtlCommand::Emit(options) => emit(options, console),
+    }
+}
+
+/// The home of a protocol for one remote, merged, and its ROM.
+fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Failure> {
+    let colour = console.terminal.colour;
+    let wrong = |what: &str, span, help: Option<&str>| {
+        let title = format!("the hardware cannot hold this home: {what}");
+        Failure::new(Outcome::BadInput, source.error(&title, span, help, colour))
+    };
+    let home = match &source.protocol.home {
+        Home::Policy(_) => {
+            let charts = Text {
+                width: console.terminal.width,
+                ascii: false,
+            };
+            let fault =
+                |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
+            let construction = construct(&source.protocol).map_err(|error| match error {
+                ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
+                ConstructionError::Fault(found) => fault(&found),
+            })?;
+            if let Some(found) = construction.fault() {
+                return Err(fault(found));
+            }
+            construction.flat(true)
+        }
+        Home::Controller(home) => {
+            let help = Some(
+                "write the home as a policy; what is constructed from it lets memory take its time",
+            );
+            return Err(wrong("its memory acts at once", home.span, help));
+        }
+    };
+    let rom = Rom::new(&source.protocol, &home)
+        .map_err(|refusal| wrong(&refusal.what, refusal.span, refusal.help.as_deref()))?;
+    Ok((home, rom))
+}
+
+/// What stands in the first lines of what is printed. Folders are left out, so that the place makes no difference.
+fn origin<'a>(source: &'a Source, file: &'a str, command: &'a str) -> Origin<'a> {
+    Origin {
+        file,
+        text: &source.text,
+        command,
+        version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failure> {
+    let source = Source::read(&options.file, console)?;
+    let (home, rom) = compile(&source, console)?;
+    let name = &source.protocol.name;
+    let file = file_name(&options.file);
+    let command = format!("cohkit rtl emit {file}");
+    let origin = origin(&source, &file, &command);
+    files::make_folder(&options.out)?;
+    let (package_file, image_file) = (
+        options.out.join(format!("{name}_pkg.sv")),
+        options.out.join(format!("{name}.mem")),
+    );
+    files::write(&package_file, &package(&source.protocol, &rom, &origin))?;
+    files::write(&image_file, &image(&source.protocol, &home, &rom, &origin))?;
+    let result = if options.json {
+        let value = json!({
+            "protocol": name,
+            "states": rom.states.len(),
+            "events": rom.events.len(),
+            "rows": rom.used().count(),
+            "row_bits": rom.row_bits(),
+            "address_bits": rom.state_bits() + rom.event_bits(),
+            "run": {
+                "file": options.file.display().to_string(),
+                "package": package_file.display().to_string(),
+                "image": image_file.display().to_string(),
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        });
+        format!("{value:#}\n")
+    } else {
+        format!(
+            "{name}: {}, {}, {} of {} bits: {name}_pkg.sv, {name}.mem\n",
+            counted(rom.states.len() as u64, "state"),
+            counted(rom.events.len() as u64, "event"),
+            counted(rom.used().count() as u64, "row"),
+            rom.row_bits(),
+        )
+    };
+    console.print(&result)?;
+    Ok(Outcome::Yes)
+}

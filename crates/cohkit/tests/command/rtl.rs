@@ -1,0 +1,93 @@
+//! `cohkit rtl` from outside.
+
+use crate::{check, cohkit, text};
+use expect_test::expect;
+use std::fs;
+
+#[test]
+fn a_home_is_printed_as_a_package_and_an_image() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("made/here");
+    let emit = |extra: &[&str]| {
+        let mut command = cohkit(["rtl", "emit", "../../protocols/eci.coh", "--out"]);
+        let output = command.arg(&out).args(extra).output().expect("starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    expect![[r#"
+        eci: 128 states, 26 events, 1556 rows of 20 bits: eci_pkg.sv, eci.mem
+    "#]]
+    .assert_eq(&emit(&[]));
+    let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");
+    assert!(package.contains("Generated from eci.coh by `cohkit rtl emit eci.coh`, Cohkit"));
+    let image = fs::read_to_string(out.join("eci.mem")).expect("it is there");
+    assert_eq!(
+        image.lines().filter(|line| line.starts_with('@')).count(),
+        1556
+    );
+    let value: serde_json::Value = serde_json::from_str(&emit(&["--json"])).expect("JSON");
+    assert_eq!(value["rows"], 1556);
+}
+
+#[test]
+fn a_home_without_a_place_in_hardware_is_refused() {
+    check(
+        &[
+            "rtl",
+            "emit",
+            "../../protocols/msi.coh",
+            "--out",
+            "/nowhere",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the hardware cannot hold this home: its memory acts at once
+              --> ../../protocols/msi.coh:78:6
+               |
+            78 | home directory {
+               |      ^^^^^^^^^
+               |
+               = help: write the home as a policy; what is constructed from it lets memory take its time
+        "#]],
+    );
+    check(
+        &[
+            "rtl",
+            "emit",
+            "../../protocols/msi-policy.coh",
+            "--out",
+            "/nowhere",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the hardware cannot hold this home: the directory could not make room: no local operation takes a line from every remote without a lock
+              --> ../../protocols/msi-policy.coh:61:1
+               |
+            61 | home {
+               | ^^^^
+               |
+               = help: give the home `local clean_invalidate { ensure all == I }`
+        "#]],
+    );
+}
+
+#[test]
+fn an_unwritable_folder_is_said_to_be_so() {
+    check(
+        &[
+            "rtl",
+            "emit",
+            "tests/command/tiny.coh",
+            "--out",
+            "/dev/null/here",
+        ],
+        expect![[r#"
+            exit code 4
+            --- stderr
+            error: /dev/null/here: a file stands where a folder is needed; nothing was written
+              help: name another place
+        "#]],
+    );
+}

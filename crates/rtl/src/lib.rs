@@ -1,0 +1,43 @@
+//! Home controllers as hardware: rows of the protocol ROM, and the SystemVerilog package that names them.
+//!
+//! The hardware itself knows no protocol. What it needs to know is compiled here from the
+//! home's controller ([`rom`]): what follows from each event in each state, and a few facts about messages.
+//! Both are printed as text that reads as if written by hand ([`print`]).
+//! A controller that the hardware has no unit for is refused with the reason ([`rom::Refusal`]).
+//!
+//! The crate does not know the checker, the simulator, files or terminals.
+//!
+//! ```
+//! use cohkit_protocol::{construct::construct, text};
+//! use cohkit_rtl::rom::{Effect, Memory, Rom};
+//!
+//! let text = "
+//! protocol vi
+//! line 64 bytes
+//! channels { request remote -> home; victim remote -> home; answer remote -> home
+//!            forward home -> remote; grant home -> remote; ordered forward, grant }
+//! messages { request: Get; victim: Put (line, dirty); answer: Gone (line, dirty), Nothing
+//!            forward: Fetch; grant: Data (line) }
+//! remote cache {
+//!   states { I; V reads writes dirty; IV waits Data }
+//!   I    | load store | send Get     | IV
+//!   V    | evict      | send Put     | I
+//!   IV   | Data       |              | V
+//!   V    | Fetch      | send Gone    | I
+//!   I IV | Fetch      | send Nothing | stay
+//! }
+//! home { on Get(r) { ensure others(r) == I; grant r V with Data }
+//!        local clean_invalidate { ensure all == I }
+//!        reach I with Fetch }
+//! system one { remotes 1; lines 1 }
+//! ";
+//! let protocol = text::parse(text).expect("the text is right");
+//! let home = construct(&protocol).expect("there is a home").flat(true);
+//! let rom = Rom::new(&protocol, &home).expect("the hardware can hold it");
+//! let row = rom.row(0, rom.event("Get").expect("it is a message to the home"));
+//! assert_eq!((row.effect, row.memory), (Effect::Take, Memory::Read));
+//! ```
+
+pub mod keywords;
+pub mod print;
+pub mod rom;

@@ -1,0 +1,261 @@
+//! The ROM as text: the SystemVerilog package that names what is in it, and the image that is loaded into it.
+
+use crate::keywords::reserved;
+use crate::rom::{Rom, MAX_CIRCUITS};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::rows::{rows, Row as Words};
+use cohkit_protocol::text::line_column;
+use std::fmt::Write;
+
+/// Where a ROM comes from, for the first lines of what is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The name of the protocol text's file, without folders.
+    pub file: &'a str,
+    /// The protocol text.
+    pub text: &'a str,
+    /// The command that prints it again.
+    pub command: &'a str,
+    /// The version of Cohkit.
+    pub version: &'a str,
+}
+
+impl Origin<'_> {
+    fn header(&self, what: &str) -> String {
+        format!(
+            "// {what}\n//\n// Generated from {} by `{}`, Cohkit {}; do not edit.\n\n",
+            self.file, self.command, self.version
+        )
+    }
+}
+
+/// The SystemVerilog package: enumerations with the names of the text, the layout of a row, and what
+/// the hardware has to know of messages. Its name is that of the protocol with `_pkg` appended.
+pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
+    let name = &protocol.name;
+    let mut text = origin.header(&format!(
+        "The home of {name}: what its protocol ROM speaks of."
+    ));
+    let put = |text: &mut String, line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    put(&mut text, &format!("package {name}_pkg;"));
+    put(
+        &mut text,
+        "  // States of a line. The first is that of lines which the directory does not hold.",
+    );
+    enumeration(&mut text, "state_e", rom.state_bits(), rom.states.iter());
+    put(&mut text, "");
+    put(
+        &mut text,
+        "  // What a unit handles. Messages to the home come first, with their numbers in headers.",
+    );
+    enumeration(
+        &mut text,
+        "event_e",
+        rom.event_bits(),
+        rom.events.iter().map(|event| &event.name),
+    );
+    put(&mut text, "");
+    put(
+        &mut text,
+        "  // Messages to the remote, with their numbers in headers.",
+    );
+    enumeration(
+        &mut text,
+        "send_e",
+        rom.send_bits(),
+        rom.sends.iter().map(|sent| &sent.name),
+    );
+    text += "
+  // A row of the ROM, which is addressed by state and event.
+  typedef struct packed {
+    home_pkg::effect_e effect;
+    home_pkg::memory_e memory;
+    logic              acknowledge;  // of the local operation in hand, or of the unlock
+    logic              grant_valid;
+    send_e             grant;
+    logic              forward_valid;
+    send_e             forward;
+    state_e            next;
+  } row_t;
+
+";
+    let number = |value: usize| format!("8'd{value}");
+    let mask = |bits: &mut dyn Iterator<Item = bool>, width: usize| {
+        let value = bits
+            .enumerate()
+            .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
+        format!("{width}'h{value:x}")
+    };
+    // For each circuit the mask of what travels by it, the last circuit first as in a packed array.
+    let by_circuit = |circuits: Vec<usize>, width: usize| {
+        let of = |circuit| mask(&mut circuits.iter().map(|&own| own == circuit), width);
+        format!(
+            "{{{}}}",
+            (0..MAX_CIRCUITS)
+                .rev()
+                .map(of)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
+    };
+    let events = || rom.events.iter();
+    let messages = rom.events[..rom.messages].iter();
+    let fields = [
+        ("line_bytes", format!("16'd{}", protocol.line_bytes)),
+        ("messages", number(rom.messages)),
+        ("locals", number(rom.locking.len())),
+        ("unlock", number(rom.unlock())),
+        ("memory_data", number(rom.memory_data())),
+        ("memory_done", number(rom.memory_data() + 1)),
+        ("evict", number(rom.local(rom.evict))),
+        ("rx_circuits", number(rom.rx.len())),
+        ("tx_circuits", number(rom.tx.len())),
+        (
+            "rx_payload",
+            mask(&mut rom.rx.iter().map(|circuit| circuit.payload), 4),
+        ),
+        (
+            "rx_waits",
+            mask(&mut rom.rx.iter().map(|circuit| circuit.waits), 4),
+        ),
+        (
+            "tx_payload",
+            mask(&mut rom.tx.iter().map(|circuit| circuit.payload), 4),
+        ),
+        ("locking", mask(&mut rom.locking.iter().copied(), 8)),
+        (
+            "payload",
+            mask(&mut events().map(|event| event.payload), 64),
+        ),
+        (
+            "reads",
+            mask(&mut events().map(|event| event.right >= Right::Read), 64),
+        ),
+        (
+            "writes",
+            mask(&mut events().map(|event| event.right >= Right::Write), 64),
+        ),
+        (
+            "circuit",
+            by_circuit(messages.map(|event| event.circuit).collect(), 64),
+        ),
+        (
+            "send_payload",
+            mask(&mut rom.sends.iter().map(|sent| sent.payload), 16),
+        ),
+        (
+            "send_circuit",
+            by_circuit(rom.sends.iter().map(|sent| sent.circuit).collect(), 16),
+        ),
+    ];
+    let circuits = |circuits: &[crate::rom::Circuit]| {
+        let names: Vec<String> = circuits
+            .iter()
+            .enumerate()
+            .map(|(index, circuit)| format!("{index} {}", circuit.name))
+            .collect();
+        names.join(", ")
+    };
+    put(
+        &mut text,
+        &format!(
+            "  // Circuits to the home: {}; to the remote: {}.",
+            circuits(&rom.rx),
+            circuits(&rom.tx)
+        ),
+    );
+    put(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
+    for (index, (field, value)) in fields.iter().enumerate() {
+        let comma = if index + 1 < fields.len() { "," } else { "" };
+        put(
+            &mut text,
+            &format!("    {:14}{value}{comma}", format!("{field}:")),
+        );
+    }
+    put(&mut text, "  };");
+    put(&mut text, &format!("endpackage : {name}_pkg"));
+    text
+}
+
+fn enumeration<'a>(
+    text: &mut String,
+    name: &str,
+    bits: u32,
+    values: impl Iterator<Item = &'a String>,
+) {
+    let values: Vec<String> = values.map(|value| identifier(value)).collect();
+    let width = values
+        .iter()
+        .map(|value| value.chars().count())
+        .max()
+        .unwrap_or(0);
+    let _ = writeln!(text, "  typedef enum logic [{}:0] {{", bits - 1);
+    for (index, value) in values.iter().enumerate() {
+        let comma = if index + 1 < values.len() { "," } else { "" };
+        let _ = writeln!(text, "    {value:width$} = {bits}'d{index}{comma}");
+    }
+    let _ = writeln!(text, "  }} {name};");
+}
+
+/// A name as SystemVerilog reads it. A name with other signs than letters, digits and `_` is kept by escaping it.
+fn identifier(name: &str) -> String {
+    let plain = name
+        .chars()
+        .all(|sign| sign.is_ascii_alphanumeric() || sign == '_')
+        && !name.starts_with(|sign: char| sign.is_ascii_digit());
+    if plain && !reserved(name) {
+        name.to_string()
+    } else {
+        format!("\\{name} ")
+    }
+}
+
+/// The ROM's image for `$readmemh`: every row that can be used, with its transition and the line of the text it is of.
+pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin) -> String {
+    let words = rows(protocol, home).rows;
+    let mut text = origin.header(&format!(
+        "The protocol ROM of the home of {}: {} rows of {} bits, addressed by state ({} bits) and event ({} bits).",
+        protocol.name,
+        1u32 << (rom.state_bits() + rom.event_bits()),
+        rom.row_bits(),
+        rom.state_bits(),
+        rom.event_bits(),
+    ));
+    text += "// Rows that are not named are 0: the event cannot happen in the state.\n";
+    let digits = rom.row_bits().div_ceil(4) as usize;
+    for (state, name) in rom.states.iter().enumerate() {
+        let _ = write!(text, "\n// {name}\n");
+        for event in 0..1usize << rom.event_bits() {
+            let rule = rom.events.get(event).and_then(|_| rom.rule(state, event));
+            let Some(rule) = rule else {
+                continue;
+            };
+            let address = rom.address(state, event);
+            let word = rom.word(rom.row(state, event));
+            let (line, _) = line_column(origin.text, home.rules[rule].span.start);
+            let _ = writeln!(
+                text,
+                "@{address:04x} {word:0digits$x}  // {}:{line}: {}",
+                origin.file,
+                sentence(&words[rule])
+            );
+        }
+    }
+    text
+}
+
+/// A row in words.
+fn sentence(row: &Words) -> String {
+    let mut sentence = row.event.clone();
+    if !row.actions.is_empty() {
+        sentence += &format!(": {}", row.actions.join(", "));
+    }
+    if let Some(next) = &row.next {
+        sentence += &format!(" -> {next}");
+    }
+    sentence
+}

@@ -1,0 +1,717 @@
+//! What the hardware does on each event in each state of a line: the rows of the protocol ROM.
+//!
+//! A row says what becomes of the event, the next state, and what the unit's few organs do:
+//! one memory operation, one grant, one forward, one acknowledgement to the device.
+//! A controller fits if every rule of it is such a row, and if the places in which a unit keeps
+//! what is in flight can never be asked for more than they hold. Both are verified here, by following
+//! from the initial state which memory operation and which local operation a line has in hand in each state;
+//! so the hardware relies on it without looking.
+
+use cohkit_protocol::controller::{
+    Controller, Effect as Rule, Event, Expression, Statement, Target,
+};
+use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
+use cohkit_protocol::text::Span;
+use std::collections::VecDeque;
+
+/// Most states a ROM may have.
+pub const MAX_STATES: usize = 256;
+/// Most events a ROM may have.
+pub const MAX_EVENTS: usize = 64;
+/// Most messages that the home may send.
+pub const MAX_SENDS: usize = 16;
+/// Most circuits in each direction.
+pub const MAX_CIRCUITS: usize = 4;
+/// Most local operations.
+pub const MAX_LOCALS: usize = 8;
+
+/// Why the hardware cannot hold a home.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// What it has no unit for.
+    pub what: String,
+    /// The place in the text.
+    pub span: Span,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// What becomes of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Effect {
+    /// It cannot happen.
+    #[default]
+    Never,
+    /// It waits until the line has moved on.
+    Leave,
+    /// It is taken away and reported as refused.
+    Refuse,
+    /// It is taken.
+    Take,
+}
+
+/// The memory operation that a row begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Memory {
+    /// None.
+    #[default]
+    None,
+    /// The line is read.
+    Read,
+    /// The bytes that came with the event are written.
+    Write,
+}
+
+/// One row of the ROM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Row {
+    /// What becomes of the event.
+    pub effect: Effect,
+    /// The memory operation that begins.
+    pub memory: Memory,
+    /// Whether the local operation in hand, or the unlock at hand, is acknowledged.
+    pub acknowledge: bool,
+    /// The grant or answer that is sent: index into [`Rom::sends`].
+    pub grant: Option<u16>,
+    /// The forward that is sent: index into [`Rom::sends`].
+    pub forward: Option<u16>,
+    /// The next state; the same one unless the event is taken.
+    pub next: u16,
+}
+
+/// A circuit between the remote and the home: a channel, or those that share one order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circuit {
+    /// The channels' names, joined by `_`.
+    pub name: String,
+    /// Whether some of its messages carry bytes.
+    pub payload: bool,
+    /// Whether some of its messages may have to wait.
+    pub waits: bool,
+}
+
+/// A message or operation as the hardware numbers it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Occurrence {
+    /// Its name.
+    pub name: String,
+    /// The event of the controller.
+    pub event: Event,
+    /// The circuit it comes by, if it is a message.
+    pub circuit: usize,
+    /// Whether it carries bytes.
+    pub payload: bool,
+    /// Whether it is a request.
+    pub request: bool,
+    /// What the remote may do with the line once the request is granted.
+    pub right: Right,
+}
+
+/// A message that the home sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Its name.
+    pub name: String,
+    /// The message.
+    pub message: MessageId,
+    /// The circuit it leaves by.
+    pub circuit: usize,
+    /// Whether it carries the line.
+    pub payload: bool,
+}
+
+/// A home as the hardware executes it.
+#[derive(Clone, Debug)]
+pub struct Rom {
+    /// Names of the states; the first is the initial one, which a line has that the directory does not hold.
+    pub states: Vec<String>,
+    /// The events: messages to the home first, in the order of the text, then local operations,
+    /// then `unlock`, `memory_data` and `memory_done`.
+    pub events: Vec<Occurrence>,
+    /// How many of the events are messages.
+    pub messages: usize,
+    /// The messages that the home sends, in the order of the text.
+    pub sends: Vec<Sent>,
+    /// Circuits toward the home.
+    pub rx: Vec<Circuit>,
+    /// Circuits toward the remote.
+    pub tx: Vec<Circuit>,
+    /// Which local operations take a lock, by index.
+    pub locking: Vec<bool>,
+    /// The local operation by which the directory gets rid of a line.
+    pub evict: u8,
+    /// Rows by state, then by event.
+    rows: Vec<Vec<Row>>,
+    /// For each row the rule it is of, as an index into the controller's.
+    rules: Vec<Vec<Option<usize>>>,
+}
+
+impl Rom {
+    /// The ROM of a home for one remote, given as a controller of plain rows.
+    ///
+    /// # Errors
+    /// The first thing that the hardware has no unit for.
+    pub fn new(protocol: &Protocol, home: &Controller) -> Result<Rom, Refusal> {
+        Compiler { protocol, home }.rom()
+    }
+
+    /// What becomes of an event in a state.
+    pub fn row(&self, state: usize, event: usize) -> Row {
+        self.rows[state][event]
+    }
+
+    /// The rule of the controller that a row is of, if the event can happen.
+    pub fn rule(&self, state: usize, event: usize) -> Option<usize> {
+        self.rules[state][event]
+    }
+
+    /// States and events of the rows that can be used, in order.
+    pub fn used(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let rows = self.rules.iter().enumerate();
+        rows.flat_map(|(state, rules)| {
+            let used = rules.iter().enumerate().filter(|(_, rule)| rule.is_some());
+            used.map(move |(event, _)| (state, event))
+        })
+    }
+
+    /// The number of the event with this name.
+    pub fn event(&self, name: &str) -> Option<usize> {
+        self.events.iter().position(|event| event.name == name)
+    }
+
+    /// Number of the local operation's event.
+    pub fn local(&self, local: u8) -> usize {
+        self.messages + usize::from(local)
+    }
+
+    /// Number of the event `unlock`.
+    pub fn unlock(&self) -> usize {
+        self.messages + self.locking.len()
+    }
+
+    /// Number of the event `memory_data`; `memory_done` follows it.
+    pub fn memory_data(&self) -> usize {
+        self.unlock() + 1
+    }
+
+    /// Bits of a state.
+    pub fn state_bits(&self) -> u32 {
+        bits(self.states.len())
+    }
+
+    /// Bits of an event.
+    pub fn event_bits(&self) -> u32 {
+        bits(self.events.len())
+    }
+
+    /// Bits of a message that the home sends.
+    pub fn send_bits(&self) -> u32 {
+        bits(self.sends.len())
+    }
+
+    /// Bits of a row.
+    pub fn row_bits(&self) -> u32 {
+        7 + 2 * self.send_bits() + self.state_bits()
+    }
+
+    /// Where a row stands in the image.
+    pub fn address(&self, state: usize, event: usize) -> usize {
+        state << self.event_bits() | event
+    }
+
+    /// A row as the image holds it; the order of its fields is that of `row_t` in the printed package.
+    pub fn word(&self, row: Row) -> u64 {
+        let effect = match row.effect {
+            Effect::Never => 0,
+            Effect::Leave => 1,
+            Effect::Refuse => 2,
+            Effect::Take => 3,
+        };
+        let memory = match row.memory {
+            Memory::None => 0,
+            Memory::Read => 1,
+            Memory::Write => 2,
+        };
+        let mut word = effect << 2 | memory;
+        word = word << 1 | u64::from(row.acknowledge);
+        for send in [row.grant, row.forward] {
+            word = word << 1 | u64::from(send.is_some());
+            word = word << self.send_bits() | u64::from(send.unwrap_or(0));
+        }
+        word << self.state_bits() | u64::from(row.next)
+    }
+}
+
+/// Bits that tell this many values apart; at least one.
+fn bits(values: usize) -> u32 {
+    values.saturating_sub(1).max(1).ilog2() + 1
+}
+
+/// What a line has in hand in a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct InHand {
+    local: Option<u8>,
+    memory: Memory,
+}
+
+struct Compiler<'a> {
+    protocol: &'a Protocol,
+    home: &'a Controller,
+}
+
+impl Compiler<'_> {
+    fn refuse<T>(&self, span: Span, what: String) -> Result<T, Refusal> {
+        let help = None;
+        Err(Refusal { what, span, help })
+    }
+
+    fn rom(&self) -> Result<Rom, Refusal> {
+        let home = self.home;
+        if let Some(variable) = home.variables.first() {
+            let what = format!(
+                "the hardware has no place for the home's variable `{}`",
+                variable.name
+            );
+            return self.refuse(variable.span, what);
+        }
+        let evict = self.evict()?;
+        let inward = |message| self.protocol.class(message).is_some_and(inward);
+        let (rx, rx_of) = self.circuits(true)?;
+        let (tx, tx_of) = self.circuits(false)?;
+        let mut events = Vec::new();
+        let mut sends = Vec::new();
+        for message in self.protocol.message_ids() {
+            let about = self.protocol.message(message);
+            let channel = about.channel.index();
+            let payload = about.carries.line() || about.carries.store();
+            if let Some(field) = about.fields.first() {
+                let what = format!("the header has no room for the field `{}`", field.name);
+                return self.refuse(field.span, what);
+            }
+            if inward(message) {
+                events.push(Occurrence {
+                    name: about.name.clone(),
+                    event: Event::Message(message),
+                    circuit: rx_of[channel],
+                    payload,
+                    request: self.protocol.class(message) == Some(Class::Request),
+                    right: self.granted(message),
+                });
+            } else {
+                sends.push(Sent {
+                    name: about.name.clone(),
+                    message,
+                    circuit: tx_of[channel],
+                    payload,
+                });
+            }
+        }
+        let messages = events.len();
+        let own = |name: &str, event| Occurrence {
+            name: name.into(),
+            event,
+            circuit: 0,
+            payload: false,
+            request: false,
+            right: Right::None,
+        };
+        for (index, local) in home.locals.iter().enumerate() {
+            events.push(own(&local.name, Event::Local(index as u8)));
+        }
+        events.push(own("unlock", Event::Unlock));
+        events.push(own("memory_data", Event::MemoryData(0)));
+        events.push(own("memory_done", Event::MemoryDone));
+        let states: Vec<String> = home.states.iter().map(|state| state.name.clone()).collect();
+        for (what, count, most) in [
+            ("states", states.len(), MAX_STATES),
+            ("events", events.len(), MAX_EVENTS),
+            ("messages to the remote", sends.len(), MAX_SENDS),
+            ("circuits to the home", rx.len(), MAX_CIRCUITS),
+            ("circuits to the remote", tx.len(), MAX_CIRCUITS),
+            ("local operations", home.locals.len(), MAX_LOCALS),
+        ] {
+            if count > most {
+                let what = format!("the home has {count} {what}; the hardware has room for {most}");
+                return self.refuse(home.span, what);
+            }
+        }
+        let mut rom = Rom {
+            rows: vec![vec![Row::default(); events.len()]; states.len()],
+            rules: vec![vec![None; events.len()]; states.len()],
+            locking: home.locals.iter().map(|local| local.locks).collect(),
+            states,
+            events,
+            messages,
+            sends,
+            rx,
+            tx,
+            evict,
+        };
+        if rom.tx.iter().filter(|circuit| circuit.payload).count() > 1 {
+            let what =
+                "two circuits to the remote carry lines; the hardware reads them from one place"
+                    .into();
+            return self.refuse(home.span, what);
+        }
+        self.names(&rom)?;
+        self.fill(&mut rom)?;
+        self.follow(&rom)?;
+        Ok(rom)
+    }
+
+    /// The operation by which the directory makes room.
+    fn evict(&self) -> Result<u8, Refusal> {
+        let fits = |local: &cohkit_protocol::controller::Local| {
+            local.ensures == Right::None && !local.locks
+        };
+        match self.home.locals.iter().position(fits) {
+            Some(index) => Ok(index as u8),
+            None => Err(Refusal {
+                what: "the directory could not make room: no local operation takes a line from every remote without a lock"
+                    .into(),
+                span: self.home.span,
+                help: Some("give the home `local clean_invalidate { ensure all == I }`".into()),
+            }),
+        }
+    }
+
+    /// The circuits of one direction, and for each channel the one it belongs to.
+    fn circuits(&self, toward_home: bool) -> Result<(Vec<Circuit>, Vec<usize>), Refusal> {
+        let mut circuits: Vec<Circuit> = Vec::new();
+        let mut groups: Vec<Option<usize>> = Vec::new();
+        let mut circuit_of = vec![0; self.protocol.channels.len()];
+        for (index, channel) in self.protocol.channels.iter().enumerate() {
+            let Some(class) = channel.class else {
+                let what = format!(
+                    "the channel `{}` has no class, so the hardware cannot know what may wait",
+                    channel.name
+                );
+                return self.refuse(channel.span, what);
+            };
+            if inward(class) != toward_home {
+                continue;
+            }
+            let id = cohkit_protocol::protocol::ChannelId(index as u16);
+            let group = self.protocol.order_of(id);
+            let of_channel = self
+                .protocol
+                .messages
+                .iter()
+                .filter(|message| message.channel == id);
+            let payload = of_channel
+                .clone()
+                .any(|message| message.carries.line() || message.carries.store());
+            let waits = class == Class::Request;
+            match groups
+                .iter()
+                .position(|&other| group.is_some() && other == group)
+            {
+                Some(place) => {
+                    if circuits[place].waits != waits {
+                        let what = format!(
+                            "`{}` shares one order with requests, which may wait; the hardware lets nothing else wait",
+                            channel.name
+                        );
+                        return self.refuse(channel.span, what);
+                    }
+                    circuits[place].name += &format!("_{}", channel.name);
+                    circuits[place].payload |= payload;
+                    circuit_of[index] = place;
+                }
+                None => {
+                    circuit_of[index] = circuits.len();
+                    groups.push(group);
+                    circuits.push(Circuit {
+                        name: channel.name.clone(),
+                        payload,
+                        waits,
+                    });
+                }
+            }
+        }
+        Ok((circuits, circuit_of))
+    }
+
+    /// The highest right that a request may be granted.
+    fn granted(&self, request: MessageId) -> Right {
+        let cohkit_protocol::protocol::Home::Policy(policy) = &self.protocol.home else {
+            return Right::None;
+        };
+        let grants = policy
+            .requests
+            .iter()
+            .filter(|policy| policy.message == request);
+        grants
+            .flat_map(|request| &request.grants)
+            .map(|grant| grant.right)
+            .max()
+            .unwrap_or(Right::None)
+    }
+
+    /// States and events stand in one package, where names are told apart.
+    fn names(&self, rom: &Rom) -> Result<(), Refusal> {
+        let names: Vec<&String> = rom
+            .states
+            .iter()
+            .chain(rom.events.iter().map(|event| &event.name))
+            .chain(rom.sends.iter().map(|sent| &sent.name))
+            .collect();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                let what = format!("two of the home's states, messages and operations are called `{name}`; the package needs a name for each");
+                return self.refuse(self.home.span, what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each rule becomes a row.
+    fn fill(&self, rom: &mut Rom) -> Result<(), Refusal> {
+        for (index, rule) in self.home.rules.iter().enumerate() {
+            let state = rule.state.index();
+            if rule.guard.is_some() {
+                return self.refuse(
+                    rule.span,
+                    "the hardware looks at the state alone; this row has a further condition"
+                        .into(),
+                );
+            }
+            // Of several grants that the home may choose among, the hardware takes the first.
+            let Some(event) = rom
+                .events
+                .iter()
+                .position(|about| about.event == rule.event)
+            else {
+                continue;
+            };
+            let about = &rom.events[event];
+            let asks = about.request || matches!(about.event, Event::Local(_));
+            let stays = Row {
+                next: state as u16,
+                ..Row::default()
+            };
+            let row = match &rule.effect {
+                Rule::Never => continue,
+                Rule::Leave if asks => Row {
+                    effect: Effect::Leave,
+                    ..stays
+                },
+                Rule::Leave => {
+                    let what = format!("`{}` may have to wait; the hardware lets only requests and local operations wait", about.name);
+                    return self.refuse(rule.span, what);
+                }
+                Rule::Refuse => Row {
+                    effect: Effect::Refuse,
+                    ..stays
+                },
+                Rule::Take { body, next } => {
+                    let mut row = Row {
+                        effect: Effect::Take,
+                        ..stays
+                    };
+                    row.next = next.unwrap_or(StateId(state as u16)).0;
+                    for statement in body {
+                        self.act(rom, about, &mut row, statement).or_else(|what| {
+                            self.refuse(
+                                rule.span,
+                                format!("on `{}` in `{}`, {what}", about.name, rom.states[state]),
+                            )
+                        })?;
+                    }
+                    row
+                }
+            };
+            if rom.rules[state][event].is_none() {
+                rom.rows[state][event] = row;
+                rom.rules[state][event] = Some(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// One statement of a rule, in the row. The error says what the hardware has no unit for.
+    fn act(
+        &self,
+        rom: &Rom,
+        about: &Occurrence,
+        row: &mut Row,
+        statement: &Statement,
+    ) -> Result<(), String> {
+        let mut memory = |operation| match row.memory {
+            Memory::None => {
+                row.memory = operation;
+                Ok(())
+            }
+            _ => Err("memory is asked for two things at once".to_string()),
+        };
+        match statement {
+            Statement::Send {
+                message,
+                to: Target::Remote(Expression::Constant(1)),
+                ..
+            } => {
+                let number = rom.sends.iter().position(|sent| sent.message == *message);
+                let number = number.ok_or("the home sends itself a message")?;
+                let forward = self.protocol.class(*message) == Some(Class::Forward);
+                let place = if forward {
+                    &mut row.forward
+                } else {
+                    &mut row.grant
+                };
+                if place.is_some() {
+                    let kind = if forward { "forwards" } else { "grants" };
+                    return Err(format!(
+                        "two {kind} leave at once; the hardware has a place for one"
+                    ));
+                }
+                if rom.sends[number].payload && about.event != Event::MemoryData(0) {
+                    return Err(format!(
+                        "`{}` carries the line, and memory has not been read for it",
+                        rom.sends[number].name
+                    ));
+                }
+                *place = Some(number as u16);
+                Ok(())
+            }
+            Statement::StartRead => memory(Memory::Read),
+            Statement::StartWrite | Statement::StartStore { .. } if about.payload => {
+                memory(Memory::Write)
+            }
+            Statement::StartWrite | Statement::StartStore { .. } => {
+                Err("bytes are written that do not come with the message at hand".into())
+            }
+            Statement::Acknowledge(_) | Statement::Unlocked => {
+                row.acknowledge = true;
+                Ok(())
+            }
+            _ => Err("the home does something that the hardware has no unit for".into()),
+        }
+    }
+
+    /// Follows what a line has in hand from the initial state on, and verifies what the hardware relies on.
+    fn follow(&self, rom: &Rom) -> Result<(), Refusal> {
+        let mut in_hand: Vec<Option<InHand>> = vec![None; rom.states.len()];
+        in_hand[0] = Some(InHand::default());
+        let mut queue = VecDeque::from([0]);
+        while let Some(state) = queue.pop_front() {
+            let before = in_hand[state].expect("it was reached");
+            for (event, about) in rom.events.iter().enumerate() {
+                let Some(rule) = rom.rules[state][event] else {
+                    continue;
+                };
+                let row = rom.rows[state][event];
+                let span = self.home.rules[rule].span;
+                let place = || format!("on `{}` in `{}`", about.name, rom.states[state]);
+                if row.effect != Effect::Take {
+                    continue;
+                }
+                let after = self
+                    .after(before, about, rule, row)
+                    .or_else(|what| self.refuse(span, format!("{}, {what}", place())))?;
+                let next = usize::from(row.next);
+                if next == 0 && after != InHand::default() {
+                    return self.refuse(
+                        span,
+                        format!(
+                            "{}, the directory forgets a line that has something in hand",
+                            place()
+                        ),
+                    );
+                }
+                if state == 0
+                    && next != 0
+                    && !(about.request || matches!(about.event, Event::Local(_)))
+                {
+                    return self.refuse(
+                        span,
+                        format!(
+                            "{}, the directory needs room at once, for what cannot wait",
+                            place()
+                        ),
+                    );
+                }
+                match in_hand[next] {
+                    None => {
+                        in_hand[next] = Some(after);
+                        queue.push_back(next);
+                    }
+                    Some(known) if known == after => {}
+                    Some(_) => {
+                        return self.refuse(
+                            span,
+                            format!(
+                                "{}, the state reached does not say what is in hand",
+                                place()
+                            ),
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a line has in hand after a row. The error says what the hardware could not keep.
+    fn after(
+        &self,
+        before: InHand,
+        about: &Occurrence,
+        rule: usize,
+        row: Row,
+    ) -> Result<InHand, String> {
+        let mut after = before;
+        match about.event {
+            Event::Local(local) => {
+                if before.local.is_some() {
+                    return Err("a second local operation is taken in hand".into());
+                }
+                after.local = Some(local);
+            }
+            Event::MemoryData(_) if before.memory != Memory::Read => {
+                return Err("memory was not read".into())
+            }
+            Event::MemoryDone if before.memory != Memory::Write => {
+                return Err("memory was not written".into())
+            }
+            Event::MemoryData(_) | Event::MemoryDone => after.memory = Memory::None,
+            _ => {}
+        }
+        let memory_event = matches!(about.event, Event::MemoryData(_) | Event::MemoryDone);
+        if row.memory != Memory::None {
+            if after.memory != Memory::None || memory_event {
+                return Err("memory is asked for a second thing; the hardware keeps one operation for each line".into());
+            }
+            after.memory = row.memory;
+        }
+        if row.grant.is_some() && !memory_event && !about.request {
+            return Err("a grant leaves although the request is not at hand".into());
+        }
+        if row.forward.is_some() && after.local.is_none() {
+            return Err(
+                "a forward leaves without a local operation; the hardware knows one remote".into(),
+            );
+        }
+        if row.acknowledge && about.event != Event::Unlock {
+            let Rule::Take { body, .. } = &self.home.rules[rule].effect else {
+                return Ok(after);
+            };
+            let acknowledged = body.iter().find_map(|statement| match statement {
+                Statement::Acknowledge(local) => Some(*local),
+                _ => None,
+            });
+            if acknowledged.is_none() || acknowledged != after.local {
+                return Err("another operation is acknowledged than the one in hand".into());
+            }
+            after.local = None;
+        }
+        Ok(after)
+    }
+}
+
+/// Whether messages of a class go to the home.
+fn inward(class: Class) -> bool {
+    match class {
+        Class::Request | Class::Victim | Class::Answer | Class::Acknowledgement => true,
+        Class::Forward | Class::Grant => false,
+    }
+}

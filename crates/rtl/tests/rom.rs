@@ -1,0 +1,265 @@
+//! Do the rows say what the controllers say, and is what does not fit refused?
+
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::{Controller, Event};
+use cohkit_protocol::execute::{Act, Machine, Occasion, Outcome};
+use cohkit_protocol::protocol::{Class, Home, Protocol};
+use cohkit_protocol::text;
+use cohkit_rtl::print::{image, package, Origin};
+use cohkit_rtl::rom::{Refusal, Rom};
+use expect_test::{expect, expect_file};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors()
+        .nth(2)
+        .expect("the crate lies two folders below the root")
+        .to_path_buf()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("the file can be read")
+}
+
+/// The protocol of a text, its home for one remote, and that as a ROM.
+fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
+    let protocol = text::parse(text).expect("the text is right");
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => construct(&protocol).expect("there is a home").flat(true),
+    };
+    let rom = Rom::new(&protocol, &home);
+    (protocol, home, rom)
+}
+
+/// The words of an image by address, as `$readmemh` reads them.
+fn words(image: &str) -> Vec<(usize, u64)> {
+    let rows = image.lines().filter_map(|line| line.strip_prefix('@'));
+    rows.map(|row| {
+        let mut parts = row.split_whitespace();
+        let mut number = || parts.next().expect("an address and a word");
+        let address = usize::from_str_radix(number(), 16).expect("hexadecimal");
+        (
+            address,
+            u64::from_str_radix(number(), 16).expect("hexadecimal"),
+        )
+    })
+    .collect()
+}
+
+/// Takes the fields out of a word again, the last one first.
+struct Fields(u64);
+
+impl Fields {
+    fn take(&mut self, bits: u32) -> u64 {
+        let value = self.0 & ((1 << bits) - 1);
+        self.0 >>= bits;
+        value
+    }
+}
+
+/// What a controller does on an event, as the word of a row says it: effect, memory, acknowledge, grant, forward, next.
+fn meaning(
+    protocol: &Protocol,
+    rom: &Rom,
+    machine: &Machine,
+    home: &Controller,
+    state: usize,
+    event: Event,
+) -> [u64; 6] {
+    let mut configuration = machine.initial();
+    configuration.state = state as u16;
+    let occasion = Occasion {
+        event,
+        sender: Some(0),
+        own: None,
+        fields: &[],
+    };
+    let outcome = machine
+        .step(&mut configuration, occasion, &mut { home })
+        .expect("rows of a flat home can be executed");
+    let stays = state as u64;
+    let acts = match outcome {
+        Outcome::Unexpected => return [0, 0, 0, 0, 0, 0],
+        Outcome::Leave => return [1, 0, 0, 0, 0, stays],
+        Outcome::Refuse => return [2, 0, 0, 0, 0, stays],
+        Outcome::Taken { acts, .. } => acts,
+    };
+    let mut meaning = [3, 0, 0, 0, 0, u64::from(configuration.state)];
+    for act in acts {
+        match act {
+            Act::Send { message, .. } => {
+                let place = if protocol.class(message) == Some(Class::Forward) {
+                    4
+                } else {
+                    3
+                };
+                let number = rom
+                    .sends
+                    .iter()
+                    .position(|sent| sent.message == message)
+                    .expect("it is sent");
+                meaning[place] = 1 << rom.send_bits() | number as u64;
+            }
+            Act::StartRead => meaning[1] = 1,
+            Act::StartWrite | Act::StartStore { .. } => meaning[1] = 2,
+            Act::Acknowledge(_) | Act::Unlocked => meaning[2] = 1,
+            other => panic!("{other:?} has no place in a row"),
+        }
+    }
+    meaning
+}
+
+/// Every row of the printed image means what the controller does, and there is no other.
+fn verify(text: &str) -> usize {
+    let (protocol, home, rom) = compile(text);
+    let rom = rom.unwrap_or_else(|refusal| panic!("{}: {}", protocol.name, refusal.what));
+    let origin = Origin {
+        file: "a.coh",
+        text,
+        command: "cohkit",
+        version: "0",
+    };
+    let words = words(&image(&protocol, &home, &rom, &origin));
+    let machine = Machine::new(&home, 1);
+    let mut rest = words.iter().copied().peekable();
+    for state in 0..rom.states.len() {
+        for (event, about) in rom.events.iter().enumerate() {
+            let expected = meaning(&protocol, &rom, &machine, &home, state, about.event);
+            let address = rom.address(state, event);
+            let word = rest.next_if(|row| row.0 == address).map_or(0, |row| row.1);
+            let mut fields = Fields(word);
+            let next = fields.take(rom.state_bits());
+            let forward = fields.take(rom.send_bits() + 1);
+            let grant = fields.take(rom.send_bits() + 1);
+            let acknowledge = fields.take(1);
+            let memory = fields.take(2);
+            let found = [fields.take(2), memory, acknowledge, grant, forward, next];
+            assert_eq!(
+                found, expected,
+                "{}: {} on {}",
+                protocol.name, rom.states[state], about.name
+            );
+        }
+    }
+    assert_eq!(rest.next(), None, "a row of no state and event");
+    words.len()
+}
+
+#[test]
+fn every_row_is_what_the_controller_does() {
+    assert_eq!(verify(&read("protocols/eci.coh")), 1556);
+    let mut checked = 0;
+    let mut names: Vec<_> = std::fs::read_dir(root().join("tests/construction"))
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "coh"))
+        .collect();
+    names.sort();
+    for path in names {
+        // They have no operation by which a directory could make room, until it is offered without a lock too.
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
+        let text = text.replace(
+            "local clean_invalidate lock",
+            "local clean_invalidate [lock]",
+        );
+        let protocol = text::parse(&text).expect("the text is right");
+        if construct(&protocol).is_err() {
+            continue;
+        }
+        match compile(&text).2 {
+            Ok(_) => {
+                verify(&text);
+                checked += 1;
+            }
+            Err(refusal) => eprintln!("{}: {}", path.display(), refusal.what),
+        }
+    }
+    assert!(
+        checked >= 5,
+        "only {checked} texts of tests/construction have a home that fits"
+    );
+}
+
+#[test]
+fn the_package_of_eci() {
+    let text = read("protocols/eci.coh");
+    let (protocol, home, rom) = compile(&text);
+    let rom = rom.expect("it fits");
+    let command = "cohkit rtl emit eci.coh";
+    let origin = Origin {
+        file: "eci.coh",
+        text: &text,
+        command,
+        version: "0.1.0",
+    };
+    expect_file!["golden/eci_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
+    let image = image(&protocol, &home, &rom, &origin);
+    let beginning: String = image
+        .lines()
+        .take(24)
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    expect![[r#"
+        // The protocol ROM of the home of eci: 4096 rows of 20 bits, addressed by state (7 bits) and event (5 bits).
+        //
+        // Generated from eci.coh by `cohkit rtl emit eci.coh`, Cohkit 0.1.0; do not edit.
+
+        // Rows that are not named are 0: the event cannot happen in the state.
+
+        // I
+        @0000 d0001  // eci.coh:81: ReadShared: read memory -> I:ReadShared.rd
+        @0001 d0002  // eci.coh:82: ReadExclusive: read memory -> I:ReadExclusive.rd
+        @0003 d0003  // eci.coh:84: ReadOnce: read memory -> I:ReadOnce.rd
+        @0004 e0004  // eci.coh:85: WriteLine: store line -> I:WriteLine.st
+        @0005 e0004  // eci.coh:86: WritePartial: store part of line -> I:WriteLine.st
+        @0013 c8000  // eci.coh:88: clean: acknowledge clean -> I
+        @0014 c8005  // eci.coh:88: clean_lock: acknowledge clean_lock -> I.lock
+        @0015 c8000  // eci.coh:89: clean_invalidate: acknowledge clean_invalidate -> I
+        @0016 c8005  // eci.coh:89: clean_invalidate_lock: acknowledge clean_invalidate_lock -> I.lock
+        @0017 80000  // eci.coh:80: unlock: refuse
+
+        // I:ReadShared.rd
+        @0033 c0006  // eci.coh:88: clean -> I:ReadShared.rd.clean
+        @0034 c0007  // eci.coh:88: clean_lock -> I:ReadShared.rd.clean_lock
+        @0035 c0008  // eci.coh:89: clean_invalidate -> I:ReadShared.rd.clean_invalidate
+        @0036 c0009  // eci.coh:89: clean_invalidate_lock -> I:ReadShared.rd.clean_invalidate_lock
+        @0037 80001  // eci.coh:81: unlock: refuse
+    "#]].assert_eq(&beginning);
+}
+
+/// Why a text's home does not fit.
+fn refusal(text: &str) -> String {
+    let (_, _, rom) = compile(text);
+    rom.err()
+        .map_or_else(|| "it fits".into(), |refusal| refusal.what)
+}
+
+#[test]
+fn what_the_hardware_cannot_hold_is_refused() {
+    let mut reasons = String::new();
+    for path in ["protocols/msi.coh", "protocols/msi-policy.coh"] {
+        reasons += &format!("{path}: {}\n", refusal(&read(path)));
+    }
+    let eci = read("protocols/eci.coh");
+    let without_eviction = eci.replace(
+        "local clean_invalidate [lock]",
+        "local clean_invalidate lock",
+    );
+    reasons += &format!("no eviction: {}\n", refusal(&without_eviction));
+    let ambiguous = eci.replace("AckShared,\n", "AckShared, I,\n");
+    reasons += &format!(
+        "a message called like a state: {}\n",
+        match text::parse(&ambiguous) {
+            Ok(_) => refusal(&ambiguous),
+            Err(errors) => errors[0].message.clone(),
+        }
+    );
+    expect![[r#"
+        protocols/msi.coh: the hardware has no place for the home's variable `owner`
+        protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
+        no eviction: the directory could not make room: no local operation takes a line from every remote without a lock
+        a message called like a state: nobody sends `I`
+    "#]].assert_eq(&reasons);
+}
