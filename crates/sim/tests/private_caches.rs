@@ -1,0 +1,94 @@
+//! Machines of private caches, one core each: every cache executes the controller of the remote, and they share lines
+//! through one home.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup};
+use cohkit_sim::statistics::Statistics;
+use common::{protocol, protocols};
+
+const CACHES: u8 = 4;
+const LINES: u32 = 64;
+
+/// The times of Enzian around small private caches, each with its core, its L1 and its write buffer.
+fn machine(name: &str, mix: &[(Access, u32)], sets: u64) -> Setup {
+    let protocol = protocol(name);
+    let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    platform.remotes = CACHES;
+    platform.cache.sets.value = sets;
+    platform.cache.ways.value = 2;
+    platform.cores.write_buffer.value = 2 * u64::from(protocol.line_bytes);
+    let workload = Workload {
+        mix: mix.to_vec(),
+        accesses: 20_000,
+        ..Workload::pass(Pattern::Random, Access::Load, LINES, CACHES.into(), 2)
+    };
+    let mut setup = Setup::new(protocol, platform, workload).unwrap();
+    setup.oracle = Level::Bytes;
+    setup
+}
+
+fn sent(statistics: &Statistics, names: &[&str]) -> u64 {
+    let counts = names.iter().filter_map(|name| statistics.sent(name));
+    counts.sum()
+}
+
+/// Where all lines fit and nobody writes, each cache brings each line once and never loses it.
+#[test]
+fn each_cache_brings_each_line_once() {
+    for name in protocols() {
+        let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
+        let all = u64::from(LINES) * u64::from(CACHES);
+        let requests = ["GetS", "ReadShared"];
+        assert_eq!(sent(&statistics, &requests), all, "{name}");
+        assert_eq!(statistics.get("lines_cached"), Some(all as f64), "{name}");
+        assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
+    }
+}
+
+/// Caches that write what others read, and have room for a quarter of it: lines go from cache to cache and back to
+/// memory, and every load is compared with the last write.
+#[test]
+fn caches_share_what_they_write() {
+    for name in protocols() {
+        for seed in 0..3 {
+            let mix = [(Access::Load, 3), (Access::Store, 1)];
+            let mut setup = machine(&name, &mix, u64::from(LINES) / 8);
+            setup.seed = seed;
+            // Without, with an L1 before each.
+            setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
+            let statistics = run(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
+            let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid"];
+            let shared = ["FwdGetS", "Downgrade", "ForwardShared"];
+            let given_up = ["PutM", "VictimDirty"];
+            for kind in [&taken[..], &shared, &given_up] {
+                assert!(sent(&statistics, kind) > 100, "{name}: {kind:?}");
+            }
+        }
+    }
+}
+
+/// What a cache does to the others' lines shows in their misses: alone, it has them.
+#[test]
+fn a_line_is_lost_to_other_caches_only() {
+    for name in protocols() {
+        let requests = |cores| {
+            let mix = [(Access::Load, 1), (Access::Store, 1)];
+            let mut setup = machine(&name, &mix, LINES.into());
+            setup.workload.cores = cores;
+            let statistics = run(&setup).unwrap();
+            sent(
+                &statistics,
+                &["GetS", "GetM", "ReadShared", "ReadExclusive", "Upgrade"],
+            )
+        };
+        // Read, then written: at most two requests for a line.
+        assert!(requests(1) <= u64::from(2 * LINES), "{name}");
+        assert!(requests(4) > 5_000, "{name}: {}", requests(4));
+    }
+}
