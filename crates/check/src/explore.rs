@@ -115,7 +115,7 @@ impl<'a> Explorer<'a> {
         let packing = &self.view.packing;
         packing.pack(&self.machine.frame, key);
         if let Some(symmetry) = &self.view.symmetry {
-            symmetry.canonicalise(self.program, packing, key, &mut self.scratch);
+            symmetry.canonicalise(key, &mut self.scratch);
         }
     }
 

@@ -47,7 +47,7 @@ impl Search<'_> {
         // Words behind the state stay zero.
         let mut parent = [0; W];
         let most = self.most_states();
-        let (program, view) = (self.program, self.view);
+        let view = self.view;
         let mut scratch = Scratch::default();
         let mut batch = Batch {
             states: Vec::with_capacity(4 * BATCH),
@@ -68,7 +68,7 @@ impl Search<'_> {
                 // The line of the table is on its way while further successors are computed.
                 let reach = |child: &[u64; W]| {
                     let mut child = *child;
-                    view.canonicalise(program, &mut child[..words], &mut scratch);
+                    view.canonicalise(&mut child[..words], &mut scratch);
                     let hash = hash(&child[..words]);
                     self.store.regions[region_of(hash)].prefetch(hash);
                     batch.states.push(child);

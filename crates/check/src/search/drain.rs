@@ -206,7 +206,7 @@ impl Search<'_> {
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
-                (self.view).canonicalise(self.program, stored, &mut worker.scratch);
+                (self.view).canonicalise(stored, &mut worker.scratch);
                 let hash = hash(stored);
                 self.store.regions[region_of(hash)].prefetch(hash);
                 targets.push((child, hash, from));

@@ -178,9 +178,9 @@ impl View {
 
     /// Replaces a packed state by the one that is stored for it.
     #[inline(always)]
-    fn canonicalise(&self, program: &Program, state: &mut [u64], scratch: &mut Scratch) {
+    fn canonicalise(&self, state: &mut [u64], scratch: &mut Scratch) {
         if let Some(symmetry) = &self.symmetry {
-            symmetry.canonicalise(program, &self.packing, state, scratch);
+            symmetry.canonicalise(state, scratch);
         }
     }
 }
@@ -276,8 +276,7 @@ impl<'a> Worker<'a> {
 
     /// Replaces the child by the state that is stored for it.
     fn canonicalise_child(&mut self) {
-        self.view
-            .canonicalise(self.program, &mut self.child, &mut self.scratch);
+        self.view.canonicalise(&mut self.child, &mut self.scratch);
     }
 
     /// Packs the frame's state, or the one that is stored for it, into the child.

@@ -307,7 +307,7 @@ impl Expander<'_> {
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
-                (self.view).canonicalise(self.program, stored, &mut worker.scratch);
+                (self.view).canonicalise(stored, &mut worker.scratch);
                 part.words.extend_from_slice(stored);
             };
             match kernel.expand(&parent, true, reach) {

@@ -1,75 +1,99 @@
-//! Exact canonical forms: one frame out of all that permutations of scalarset elements make of it.
+//! Exact canonical forms: one packed state out of all that permutations of scalarset elements make of it.
 //!
-//! A frame is seen as a structure over the *elements* of all scalarsets. Each slot relates the elements that index it,
+//! A state is seen as a structure over the *elements* of all scalarsets. Each slot relates the elements that index it,
 //! the element that it holds and the plain value that it holds. Elements are brought into an order that
-//! does not depend on their names, and the frame in which they stand in this order is the canonical one.
+//! does not depend on their names, and the state in which they stand in this order is the canonical one.
 //!
-//! First each element gets a *key* from the slots that involve it alone, which are most. Elements that are still tied are
-//! told apart by their relations to others, in rounds, until no round tells more apart (*colour refinement*).
-//! Where some are tied even so, it is tried whether exchanging two of them leaves the frame as it is: then either order
+//! First each element gets a *key*: what is packed of the slots that involve it alone, which are most. So elements with
+//! equal keys differ at most in their relations to others, by which those that are still tied are told apart
+//! in rounds, until no round tells more apart (*colour refinement*).
+//! Where some are tied even so, it is tried whether exchanging two of them leaves the state as it is: then either order
 //! gives one image. If not, each is singled out in turn, and the smallest image wins.
 //! No result rests on hashes: elements that are tied by accident are compared by exchange.
 
-use crate::program::{Program, UNDEFINED};
 use std::ops::Range;
 
-/// A program's slots as relations between elements of scalarsets.
+/// A state's packed slots as relations between elements of scalarsets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(super) struct Layout {
     /// The elements of each scalarset. Elements are numbered through.
     pub sets: Vec<Range<u32>>,
-    /// Slots that involve one element each.
-    pub properties: Vec<Property>,
-    /// Whether keys say all about [`Layout::properties`].
-    pub exact: bool,
-    /// All slots that permutations move or change, and those that stand beside them in multisets.
+    /// What the keys are made of, by elements.
+    pub parts: Vec<Part>,
+    /// For each element, where its parts end.
+    pub ends: Vec<usize>,
+    /// The same parts, by words.
+    pub by_word: Vec<Part>,
+    /// Slots that hold an element and are not indexed by any, which count in that element's key.
+    pub holders: Vec<Holder>,
+    /// All other slots that permutations move or change, and those that stand beside them in multisets.
     pub leaves: Vec<Leaf>,
-    /// Leaves that relate several elements: alone, or those of one place of a multiset together.
-    pub relations: Vec<Range<u32>>,
-    /// For [`Leaf::moves`]: an element that indexes the slot, and the slots from it to the next element's.
+    /// Leaves that relate elements: alone, or those of one place of a multiset together.
+    pub relations: Vec<Range<usize>>,
+    /// For [`Leaf::moves`]: an element that indexes the slot, and the leaves from it to the next element's.
     pub moves: Vec<(u32, u32)>,
-    /// For [`Content::Union`]: where the values of a scalarset begin, how many there are, and the first element.
-    pub members: Vec<(i32, u32, u32)>,
-    /// Whether leaves lie in multisets.
-    pub bags: bool,
+    /// For [`Leaf::members`].
+    pub members: Vec<Member>,
+    /// The multisets among the leaves, those inside others first.
+    pub bags: Vec<Bag>,
+}
+
+/// Bits of a packed state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits {
+    pub word: u32,
+    pub shift: u32,
+    pub mask: u64,
+}
+
+/// A part of an element's key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub bits: Bits,
+    pub element: u32,
+    /// Where it lies in the key.
+    pub shift: u32,
+}
+
+/// Packed values of a slot that are elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    /// The packed value that stands for the first element.
+    pub low: u32,
+    pub count: u32,
+    pub element: u32,
+}
+
+/// A slot that holds an element.
+#[derive(Clone, Debug)]
+pub(super) struct Holder {
+    pub bits: Bits,
+    pub member: Member,
+    /// The bit in the element's key.
+    pub shift: u32,
 }
 
 /// One slot.
 #[derive(Clone, Debug)]
-pub(crate) struct Leaf {
-    pub slot: u32,
+pub(super) struct Leaf {
+    pub bits: Bits,
     /// Equal for slots that a permutation may take to each other.
     pub seed: u64,
     /// Into [`Layout::moves`].
-    pub moves: Range<u32>,
-    pub content: Content,
-    /// In a multiset: the slot that says whether there is an element at all; the parts of none are no values.
+    pub moves: Range<usize>,
+    /// The values that are elements, into [`Layout::members`].
+    pub members: Range<usize>,
+    /// In a multiset: the leaf that says whether there is an element at all; the parts of none are no values.
     pub present: Option<u32>,
 }
 
-/// What the values of a slot are.
+/// A multiset: its leaves lie one behind the other, those of each place beginning with the one that says
+/// whether there is an element.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
-    /// Values that permutations leave alone.
-    Plain,
-    /// Elements: the first, which stands as 0.
-    Element(u32),
-    /// Some values are elements: into [`Layout::members`].
-    Union(Range<u32>),
-}
-
-/// A slot that involves one element, and where in the element's key it counts.
-#[derive(Clone, Debug)]
-pub(crate) enum Property {
-    /// An element indexes it: its value, less this base, is shifted into the element's key.
-    Indexed {
-        slot: u32,
-        element: u32,
-        base: i32,
-        shift: u32,
-    },
-    /// It holds an element, whose key gets this bit: a leaf, the shift, and the value that is packed as 0.
-    Holds { leaf: u32, shift: u32, base: i32 },
+pub(super) struct Bag {
+    pub leaves: Range<usize>,
+    /// Leaves of a place.
+    pub stride: usize,
 }
 
 /// Room for one thread's work.
@@ -79,10 +103,15 @@ pub(crate) struct Scratch {
     /// Orders to go on from, one for each level of singling out.
     levels: Vec<Order>,
     signatures: Vec<u64>,
-    hashes: Vec<u64>,
-    permutation: Vec<u32>,
-    image: Vec<i32>,
-    best: Vec<i32>,
+    codes: Vec<u64>,
+    /// What is packed of each leaf.
+    values: Vec<u32>,
+    /// For each element, where it goes.
+    places: Vec<u32>,
+    image: Vec<u32>,
+    /// The smallest image so far and the order that gives it.
+    best: Vec<u32>,
+    order: Vec<u32>,
     found: bool,
 }
 
@@ -95,11 +124,35 @@ struct Order {
     ranks: Vec<u32>,
     /// Whether any are tied.
     tied: bool,
+    /// One of each class of tied elements that can be exchanged.
+    different: Vec<u32>,
 }
 
 pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xd6e8_feb8_6659_fd93);
     product as u64 ^ (product >> 64) as u64
+}
+
+impl Bits {
+    #[inline(always)]
+    pub fn get(self, words: &[u64]) -> u64 {
+        words[self.word as usize] >> self.shift & self.mask
+    }
+
+    #[inline(always)]
+    fn set(self, words: &mut [u64], value: u64) {
+        let word = &mut words[self.word as usize];
+        *word = *word & !(self.mask << self.shift) | value << self.shift;
+    }
+}
+
+impl Member {
+    /// The element that a packed value is.
+    #[inline(always)]
+    fn held(self, value: u32) -> Option<u32> {
+        let held = value.wrapping_sub(self.low);
+        (held < self.count).then(|| self.element + held)
+    }
 }
 
 impl Order {
@@ -150,91 +203,86 @@ impl Order {
         let tied = rest.iter().take_while(|&&e| self.ranks[e as usize] == rank);
         at + 1 + tied.count()
     }
-
-    /// Whether all stand where they are numbered.
-    fn is_identity(&self) -> bool {
-        self.elements
-            .iter()
-            .enumerate()
-            .all(|(place, &element)| place as u32 == element)
-    }
 }
 
 impl Layout {
-    fn elements(&self) -> usize {
-        self.sets.last().map_or(0, |set| set.end as usize)
-    }
-
-    /// Replaces the slots of a frame, whose multisets are sorted, by those of its canonical form.
-    /// False if it is that already.
-    pub fn canonicalise(&self, program: &Program, frame: &mut [i32], s: &mut Scratch) -> bool {
-        let frame = &mut frame[..program.slots.len()];
-        if s.levels.is_empty() {
-            let elements = self.elements();
-            s.keys = vec![0; elements];
-            s.signatures = vec![0; elements];
-            s.hashes = vec![0; self.leaves.len()];
-            s.permutation = vec![0; elements];
-            s.levels.push(Order {
-                elements: vec![0; elements],
-                ranks: vec![0; elements],
-                tied: false,
-            });
-        }
-        self.by_keys(frame, s);
-        let order = &s.levels[0];
-        if self.relations.is_empty() && self.exact || !order.tied {
-            // Tied elements have nothing that differs.
-            if order.is_identity() {
-                return false;
+    /// Brings the parts of keys into order; those that lie together become one.
+    pub fn finish(&mut self) {
+        let elements = self.sets.last().map_or(0, |set| set.end);
+        self.parts.sort_by_key(|part| (part.element, part.shift));
+        self.parts.dedup_by(|next, part| {
+            let (bits, width) = (part.bits, part.bits.mask.count_ones());
+            let behind = (part.element, bits.word, bits.shift + width, part.shift + width);
+            let together = behind == (next.element, next.bits.word, next.bits.shift, next.shift);
+            if together {
+                part.bits.mask |= next.bits.mask << width;
             }
-            self.image(program, frame, s, 0);
-            frame.copy_from_slice(&s.image);
-            return true;
-        }
-        s.found = false;
-        self.search(program, frame, s, 0);
-        if s.best == *frame {
-            return false;
-        }
-        frame.copy_from_slice(&s.best);
-        true
+            together
+        });
+        let end = |element| self.parts.partition_point(|part| part.element <= element);
+        self.ends = (0..elements).map(end).collect();
+        self.by_word.clone_from(&self.parts);
+        self.by_word.sort_by_key(|part| part.bits.word);
     }
 
-    /// Brings the elements into the order of their keys.
+    /// Makes room for work on states of this layout.
+    #[cold]
+    fn prepare(&self, s: &mut Scratch) {
+        let elements = self.ends.len();
+        s.keys = vec![0; elements];
+        s.signatures = vec![0; elements];
+        s.places = vec![0; elements];
+        s.order = vec![0; elements];
+        s.codes = vec![0; self.leaves.len()];
+        s.values = vec![0; self.leaves.len()];
+        s.image = vec![0; self.leaves.len()];
+        s.levels.push(Order {
+            elements: vec![0; elements],
+            ranks: vec![0; elements],
+            ..Order::default()
+        });
+    }
+
+    /// Replaces a packed state, whose multisets are sorted, by its canonical form.
     #[inline]
-    fn by_keys(&self, frame: &[i32], s: &mut Scratch) {
-        s.keys.fill(0);
-        for property in &self.properties {
-            match *property {
-                Property::Indexed {
-                    slot,
-                    element,
-                    base,
-                    shift,
-                } => {
-                    let value = frame[slot as usize];
-                    let raw = match value {
-                        UNDEFINED => 0,
-                        value => value.wrapping_sub(base) as u32,
-                    };
-                    let key = &mut s.keys[element as usize];
-                    *key = match self.exact {
-                        true => *key | u64::from(raw) << shift,
-                        false => fold(*key, u64::from(raw) << 32 | u64::from(shift)),
-                    };
-                }
-                Property::Holds { leaf, shift, .. } => {
-                    if let Some(element) = self.held(&self.leaves[leaf as usize], frame) {
-                        let key = &mut s.keys[element as usize];
-                        *key = match self.exact {
-                            true => *key | 1 << shift,
-                            false => fold(*key, u64::from(shift) | 1 << 63),
-                        };
-                    }
-                }
+    pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
+        if s.levels.is_empty() {
+            self.prepare(s);
+        }
+        self.keys(words, &mut s.keys);
+        let (mut sorted, mut tied) = (true, false);
+        for set in &self.sets {
+            let keys = &s.keys[set.start as usize..set.end as usize];
+            for pair in keys.windows(2) {
+                sorted &= pair[0] <= pair[1];
+                tied |= pair[0] == pair[1];
             }
         }
+        // Elements that are tied and have no relations have nothing that differs.
+        if !sorted || tied && !self.leaves.is_empty() {
+            self.rearrange(words, s);
+        }
+    }
+
+    /// Computes the keys of all elements.
+    #[inline]
+    fn keys(&self, words: &[u64], keys: &mut [u64]) {
+        let mut first = 0;
+        for (key, &end) in keys.iter_mut().zip(&self.ends) {
+            let parts = self.parts[first..end].iter();
+            *key = parts.fold(0, |key, part| key | part.bits.get(words) << part.shift);
+            first = end;
+        }
+        for holder in &self.holders {
+            let value = holder.bits.get(words) as u32;
+            if let Some(element) = holder.member.held(value) {
+                keys[element as usize] |= 1 << holder.shift;
+            }
+        }
+    }
+
+    /// Brings the elements into their order.
+    fn rearrange(&self, words: &mut [u64], s: &mut Scratch) {
         let order = &mut s.levels[0];
         order.tied = false;
         for (place, element) in order.elements.iter_mut().enumerate() {
@@ -243,23 +291,55 @@ impl Layout {
         for set in &self.sets {
             order.sort(set.start as usize..set.end as usize, |e| s.keys[e as usize]);
         }
+        if self.leaves.is_empty() {
+            s.order.copy_from_slice(&order.elements);
+        } else {
+            for (value, leaf) in s.values.iter_mut().zip(&self.leaves) {
+                *value = leaf.bits.get(words) as u32;
+            }
+            s.found = false;
+            self.search(s, 0);
+            for (leaf, &value) in self.leaves.iter().zip(&s.best) {
+                leaf.bits.set(words, u64::from(value));
+            }
+        }
+        for (place, &element) in s.order.iter().enumerate() {
+            s.places[element as usize] = place as u32;
+        }
+        for parts in self.by_word.chunk_by(|a, b| a.bits.word == b.bits.word) {
+            let (mut kept, mut moved) = (u64::MAX, 0);
+            for part in parts {
+                let from = s.order[part.element as usize] as usize;
+                kept &= !(part.bits.mask << part.bits.shift);
+                moved |= (s.keys[from] >> part.shift & part.bits.mask) << part.bits.shift;
+            }
+            let word = &mut words[parts[0].bits.word as usize];
+            *word = *word & kept | moved;
+        }
+        for holder in &self.holders {
+            let value = holder.bits.get(words) as u32;
+            if let Some(element) = holder.member.held(value) {
+                let step = s.places[element as usize].wrapping_sub(element);
+                let value = value.wrapping_add(step);
+                holder.bits.set(words, u64::from(value));
+            }
+        }
     }
 
     /// Tries all that is left to be tried from one level's order on.
-    fn search(&self, program: &Program, frame: &[i32], s: &mut Scratch, level: usize) {
-        self.refine(frame, s, level);
+    fn search(&self, s: &mut Scratch, level: usize) {
+        self.refine(s, level);
         let mut from = 0;
         while let Some(tie) = s.levels[level].next_tie(from) {
-            let tied = s.levels[level].elements[tie.clone()].to_vec();
-            // One of each class of elements that can be exchanged.
-            let mut different: Vec<u32> = Vec::new();
-            for &element in &tied {
-                let same = |&other: &u32| self.exchangeable(program, frame, s, element, other);
-                if !different.iter().any(same) {
-                    different.push(element);
+            s.levels[level].different.clear();
+            for place in tie.clone() {
+                let element = s.levels[level].elements[place];
+                let mut known = 0..s.levels[level].different.len();
+                if !known.any(|i| self.exchangeable(s, s.levels[level].different[i], element)) {
+                    s.levels[level].different.push(element);
                 }
             }
-            if different.len() == 1 {
+            if s.levels[level].different.len() == 1 {
                 // Nothing tells them apart, now or later, so any order does.
                 from = tie.end;
                 continue;
@@ -267,29 +347,31 @@ impl Layout {
             if s.levels.len() == level + 1 {
                 s.levels.push(Order::default());
             }
-            for element in different {
+            for i in 0..s.levels[level].different.len() {
                 let (upper, lower) = s.levels.split_at_mut(level + 1);
-                let order = &mut lower[0];
-                order.clone_from(&upper[level]);
-                order.sort(tie.clone(), |other| u64::from(other != element));
-                self.search(program, frame, s, level + 1);
+                let element = upper[level].different[i];
+                lower[0].clone_from(&upper[level]);
+                lower[0].sort(tie.clone(), |other| u64::from(other != element));
+                self.search(s, level + 1);
             }
             return;
         }
-        self.image(program, frame, s, level);
+        let order = &s.levels[level].elements;
+        for (place, &element) in order.iter().enumerate() {
+            s.places[element as usize] = place as u32;
+        }
+        self.apply(&s.values, &s.places, &mut s.image);
         if !s.found || s.image < s.best {
             s.found = true;
-            std::mem::swap(&mut s.best, &mut s.image);
+            s.order.copy_from_slice(order);
+            s.best.clone_from(&s.image);
         }
     }
 
     /// Tells tied elements apart by their relations until that gives nothing new.
-    fn refine(&self, frame: &[i32], s: &mut Scratch, level: usize) {
-        if self.relations.is_empty() {
-            return;
-        }
-        loop {
-            self.signatures(frame, s, level);
+    fn refine(&self, s: &mut Scratch, level: usize) {
+        while s.levels[level].tied {
+            self.signatures(s, level);
             let order = &mut s.levels[level];
             let mut from = 0;
             let mut new = false;
@@ -298,139 +380,121 @@ impl Layout {
                 from = tie.end;
                 new |= order.sort(tie, |element| s.signatures[element as usize]);
             }
-            if !new || !order.tied {
+            if !new {
                 return;
             }
         }
     }
 
     /// The element that a leaf's slot holds.
-    #[inline]
-    fn held(&self, leaf: &Leaf, frame: &[i32]) -> Option<u32> {
-        let value = frame[leaf.slot as usize];
-        if matches!(leaf.content, Content::Plain) || value == UNDEFINED {
+    #[inline(always)]
+    fn held(&self, leaf: &Leaf, value: u32, values: &[u32]) -> Option<u32> {
+        if leaf.present.is_some_and(|present| values[present as usize] == 0) {
             return None;
         }
-        if leaf.present.is_some_and(|slot| frame[slot as usize] == 0) {
-            return None;
-        }
-        match &leaf.content {
-            Content::Plain => None,
-            Content::Element(first) => Some(first + value as u32),
-            Content::Union(members) => self.members[members.start as usize..members.end as usize]
-                .iter()
-                .find(|&&(lo, size, _)| value >= lo && value < lo + size as i32)
-                .map(|&(lo, _, first)| first + (value - lo) as u32),
-        }
-    }
-
-    fn moves(&self, leaf: &Leaf) -> &[(u32, u32)] {
-        &self.moves[leaf.moves.start as usize..leaf.moves.end as usize]
+        let members = &self.members[leaf.members.clone()];
+        members.iter().find_map(|member| member.held(value))
     }
 
     /// What the relations of each element are, given the ranks of all.
-    fn signatures(&self, frame: &[i32], s: &mut Scratch, level: usize) {
+    fn signatures(&self, s: &mut Scratch, level: usize) {
         let ranks = &s.levels[level].ranks;
-        let rank = |element: u32| u64::from(ranks[element as usize]);
         s.signatures.fill(0);
         for relation in &self.relations {
-            let range = relation.start as usize..relation.end as usize;
+            let range = relation.clone();
             let mut whole = 0u64;
-            for (leaf, hash) in self.leaves[range.clone()]
-                .iter()
-                .zip(&mut s.hashes[range.clone()])
-            {
-                let mut h = match self.held(leaf, frame) {
-                    Some(element) => fold(leaf.seed, rank(element)),
-                    None => fold(
-                        leaf.seed,
-                        u64::from(frame[leaf.slot as usize] as u32) | 1 << 32,
-                    ),
-                };
-                for &(element, _) in self.moves(leaf) {
-                    h = fold(h, rank(element));
-                }
-                *hash = h;
-                whole = whole.wrapping_add(fold(h, 0));
+            for at in range.clone() {
+                let code = self.code(&self.leaves[at], s.values[at], &s.values, ranks);
+                s.codes[at] = code;
+                whole = whole.wrapping_add(fold(code, 0));
             }
-            for (leaf, &hash) in self.leaves[range.clone()].iter().zip(&s.hashes[range]) {
-                let h = fold(whole, hash);
-                for (place, &(element, _)) in self.moves(leaf).iter().enumerate() {
+            for at in range {
+                let leaf = &self.leaves[at];
+                let code = s.codes[at] ^ whole.rotate_left(32);
+                for (place, &(element, _)) in self.moves[leaf.moves.clone()].iter().enumerate() {
                     let signature = &mut s.signatures[element as usize];
-                    *signature = signature.wrapping_add(fold(h, place as u64 + 1));
+                    *signature = signature.wrapping_add(fold(code, place as u64 + 1));
                 }
-                if let Some(element) = self.held(leaf, frame) {
+                if let Some(element) = self.held(leaf, s.values[at], &s.values) {
                     let signature = &mut s.signatures[element as usize];
-                    *signature = signature.wrapping_add(fold(h, u64::MAX));
+                    *signature = signature.wrapping_add(fold(code, u64::MAX));
                 }
             }
         }
     }
 
-    /// What the frame looks like when each element stands in its place.
-    fn image(&self, program: &Program, frame: &[i32], s: &mut Scratch, level: usize) {
-        for (place, &element) in s.levels[level].elements.iter().enumerate() {
-            s.permutation[element as usize] = place as u32;
+    /// A leaf with the ranks of its elements, as a number.
+    #[inline(always)]
+    fn code(&self, leaf: &Leaf, value: u32, values: &[u32], ranks: &[u32]) -> u64 {
+        const ODD: u64 = 0xa076_1d64_78bd_642f;
+        let held = match self.held(leaf, value, values) {
+            Some(element) => u64::from(ranks[element as usize]),
+            None => u64::from(value) | 1 << 32,
+        };
+        let mut code = leaf.seed.wrapping_add(held.wrapping_mul(ODD));
+        let mut weight = ODD;
+        for &(element, _) in &self.moves[leaf.moves.clone()] {
+            weight = weight.wrapping_mul(ODD);
+            code = code.wrapping_add(u64::from(ranks[element as usize]).wrapping_mul(weight));
         }
-        self.apply(program, frame, &s.permutation, &mut s.image);
+        code
     }
 
-    /// What a permutation of the elements makes of a frame.
-    fn apply(&self, program: &Program, frame: &[i32], permutation: &[u32], image: &mut Vec<i32>) {
-        image.clear();
-        image.extend_from_slice(frame);
-        for leaf in &self.leaves {
-            let mut slot = leaf.slot;
-            for &(element, stride) in self.moves(leaf) {
-                let step = permutation[element as usize].wrapping_sub(element);
-                slot = slot.wrapping_add(step.wrapping_mul(stride));
-            }
-            let value = frame[leaf.slot as usize];
-            // A set's elements keep their distance from the value that stands for them.
-            image[slot as usize] = match self.held(leaf, frame) {
-                Some(element) => value + (permutation[element as usize] as i32 - element as i32),
-                None => value,
-            };
+    /// Where a leaf and its value go if elements go to these places.
+    #[inline(always)]
+    fn moved(&self, at: usize, values: &[u32], place: impl Fn(u32) -> u32) -> (usize, u32) {
+        let (leaf, value) = (&self.leaves[at], values[at]);
+        let mut to = at as u32;
+        for &(element, stride) in &self.moves[leaf.moves.clone()] {
+            to = to.wrapping_add(place(element).wrapping_sub(element).wrapping_mul(stride));
         }
-        if self.bags {
-            program.settle(image, |_, _| {});
+        // A set's elements keep their distance from the value that stands for them.
+        let value = match self.held(leaf, value, values) {
+            Some(element) => value.wrapping_add(place(element).wrapping_sub(element)),
+            None => value,
+        };
+        (to as usize, value)
+    }
+
+    /// What a permutation of the elements makes of the leaves.
+    fn apply(&self, values: &[u32], places: &[u32], image: &mut [u32]) {
+        for at in 0..values.len() {
+            let (to, value) = self.moved(at, values, |element| places[element as usize]);
+            image[to] = value;
+        }
+        self.settle(image);
+    }
+
+    /// Sorts multisets: elements first, the smallest in front, as in every stored state.
+    fn settle(&self, image: &mut [u32]) {
+        for bag in &self.bags {
+            let order = |a: &[u32], b: &[u32]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
+            let places = || image[bag.leaves.clone()].chunks_exact(bag.stride);
+            if !places().is_sorted_by(|a, b| order(a, b).is_le()) {
+                let mut sorted: Vec<&[u32]> = places().collect();
+                sorted.sort_by(|a, b| order(a, b));
+                let sorted = sorted.concat();
+                image[bag.leaves.clone()].copy_from_slice(&sorted);
+            }
         }
     }
 
-    /// Whether exchanging two elements of a set leaves the frame as it is.
-    fn exchangeable(
-        &self,
-        program: &Program,
-        frame: &[i32],
-        s: &mut Scratch,
-        one: u32,
-        other: u32,
-    ) -> bool {
-        if self.bags {
-            for (element, image) in s.permutation.iter_mut().enumerate() {
-                *image = element as u32;
-            }
-            s.permutation.swap(one as usize, other as usize);
-            self.apply(program, frame, &s.permutation, &mut s.image);
-            return s.image == frame;
-        }
+    /// Whether exchanging two elements of a set leaves all leaves as they are.
+    fn exchangeable(&self, s: &Scratch, one: u32, other: u32) -> bool {
         let exchanged = |element: u32| match element {
             _ if element == one => other,
             _ if element == other => one,
             _ => element,
         };
-        self.leaves.iter().all(|leaf| {
-            let mut slot = leaf.slot;
-            for &(element, stride) in self.moves(leaf) {
-                let step = exchanged(element).wrapping_sub(element);
-                slot = slot.wrapping_add(step.wrapping_mul(stride));
-            }
-            let value = frame[leaf.slot as usize];
-            let value = match self.held(leaf, frame) {
-                Some(element) => value + (exchanged(element) as i32 - element as i32),
-                None => value,
-            };
-            frame[slot as usize] == value
-        })
+        if self.bags.is_empty() {
+            return (0..s.values.len()).all(|at| {
+                let (to, value) = self.moved(at, &s.values, exchanged);
+                s.values[to] == value
+            });
+        }
+        let mut image = vec![0; s.values.len()];
+        let places: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
+        self.apply(&s.values, &places, &mut image);
+        image == s.values
     }
 }

@@ -6,27 +6,19 @@
 //! [`canonical`] chooses the state that stands for an orbit, always the same one.
 
 mod canonical;
-mod packed;
 #[cfg(test)]
 mod tests;
 
 use crate::model::{Model, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
-use canonical::{fold, Content, Layout, Leaf, Property};
-use packed::{Packed, Said};
+pub(crate) use canonical::Scratch;
+use canonical::{fold, Bag, Bits, Holder, Layout, Leaf, Member, Part};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 
-/// How permutations of scalarset values act on a program's states.
+/// How permutations of scalarset values act on a program's packed states.
 pub(crate) struct Symmetry {
     layout: Layout,
-    packed: Option<Packed>,
-}
-
-/// Room for one thread's work.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    frame: Vec<i32>,
-    canonical: canonical::Scratch,
-    packed: packed::Room,
 }
 
 impl Symmetry {
@@ -41,36 +33,29 @@ impl Symmetry {
             }
         }
         debug_assert_eq!(slot as usize, program.slots.len());
-        let layout = walk.finish(program);
-        (!layout.leaves.is_empty()).then(|| Symmetry {
-            packed: Packed::new(&layout, packing),
-            layout,
+        (!walk.visits.is_empty()).then(|| Symmetry {
+            layout: walk.finish(program, packing),
         })
     }
 
     /// Replaces a packed state, whose multisets are sorted, by the one that stands for its orbit.
     #[inline]
-    pub fn canonicalise(
-        &self,
-        program: &Program,
-        packing: &Packing,
-        words: &mut [u64],
-        s: &mut Scratch,
-    ) {
-        if let Some(packed) = &self.packed {
-            if packed.canonicalise(words, &mut s.packed) != Said::Nothing {
-                return;
-            }
-        }
-        s.frame.resize(program.slots.len(), 0);
-        packing.unpack(words, &mut s.frame);
-        if self
-            .layout
-            .canonicalise(program, &mut s.frame, &mut s.canonical)
-        {
-            packing.pack(&s.frame, words);
-        }
+    pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
+        self.layout.canonicalise(words, s);
     }
+}
+
+/// A slot that permutations move or change, or that stands beside such in a multiset.
+struct Visit {
+    slot: Cell,
+    /// Equal for slots that a permutation may take to each other.
+    seed: u64,
+    /// Elements that index it, with the distance in slots to the next element's.
+    around: Vec<(u32, u32)>,
+    /// Which of its values are elements: the first, how many, and which element the first is.
+    members: Vec<(i32, u32, u32)>,
+    /// The slot that says whether there is an element in its place of a multiset.
+    present: Option<Cell>,
 }
 
 /// Collects the slots that permutations move or change.
@@ -80,7 +65,10 @@ struct Walk<'a> {
     sizes: Vec<u32>,
     /// First element of each scalarset that has several.
     elements: Vec<Option<u32>>,
-    layout: Layout,
+    sets: Vec<Range<u32>>,
+    visits: Vec<Visit>,
+    /// Visits alone, or those of one place of a multiset together.
+    relations: Vec<Range<usize>>,
     /// Elements that index the part at hand, with the distance in slots to the next element's.
     around: Vec<(u32, u32)>,
     /// The slot that says whether there is an element in the multiset's place at hand.
@@ -89,13 +77,13 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(model: &'a Model) -> Self {
-        let mut layout = Layout::default();
+        let mut sets = Vec::new();
         let mut elements = vec![None; model.types.len()];
         let mut first = 0;
         for (number, named) in model.types.iter().enumerate() {
             if let Type::Scalarset(size @ 2..) = named.ty {
                 elements[number] = Some(first);
-                layout.sets.push(first..first + size);
+                sets.push(first..first + size);
                 first += size;
             }
         }
@@ -103,7 +91,9 @@ impl<'a> Walk<'a> {
             model,
             sizes: crate::compile::sizes(model),
             elements,
-            layout,
+            sets,
+            visits: Vec::new(),
+            relations: Vec::new(),
             around: Vec::new(),
             present: None,
         }
@@ -129,9 +119,9 @@ impl<'a> Walk<'a> {
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.size(*element);
                 for place in 0..*capacity {
-                    let first = self.layout.leaves.len();
+                    let first = self.visits.len();
                     let at = slot + place * stride;
-                    self.leaf(Content::Plain, at, fold(seed, 0), true);
+                    self.visit(Vec::new(), at, fold(seed, 0), true);
                     let outer = self.present.replace(at);
                     self.part(*element, at + 1, fold(seed, 1), true);
                     self.present = outer;
@@ -140,32 +130,25 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            Type::Scalarset(_) => {
-                let content = match self.elements[ty.index()] {
-                    Some(first) => Content::Element(first),
-                    None => Content::Plain,
-                };
-                self.leaf(content, slot, seed, together);
+            Type::Scalarset(size) => {
+                let first = self.elements[ty.index()];
+                let members = first.map(|first| (0, *size, first));
+                self.visit(members.into_iter().collect(), slot, seed, together);
             }
-            Type::Union(members) => {
-                let first = self.layout.members.len() as u32;
+            Type::Union(kinds) => {
+                let mut members = Vec::new();
                 let mut value = 0;
-                for &member in members {
+                for &member in kinds {
                     let count = model.bounds(member).map_or(0, |bounds| bounds.1 + 1);
                     if let Some(element) = self.elements[member.index()] {
-                        self.layout.members.push((value, count as u32, element));
+                        members.push((value, count as u32, element));
                     }
                     value += count;
                 }
-                let end = self.layout.members.len() as u32;
-                let content = match first == end {
-                    true => Content::Plain,
-                    false => Content::Union(first..end),
-                };
-                self.leaf(content, slot, seed, together);
+                self.visit(members, slot, seed, together);
             }
             Type::Bool | Type::Enum(_) | Type::Range { .. } => {
-                self.leaf(Content::Plain, slot, seed, together);
+                self.visit(Vec::new(), slot, seed, together);
             }
         }
     }
@@ -194,84 +177,134 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn leaf(&mut self, content: Content, slot: Cell, seed: u64, together: bool) {
-        let plain = matches!(content, Content::Plain);
-        if plain && self.around.is_empty() && !together {
+    fn visit(&mut self, members: Vec<(i32, u32, u32)>, slot: Cell, seed: u64, together: bool) {
+        if members.is_empty() && self.around.is_empty() && !together {
             return;
         }
-        let layout = &mut self.layout;
-        let first = layout.moves.len() as u32;
-        layout.moves.extend_from_slice(&self.around);
-        layout.leaves.push(Leaf {
+        self.visits.push(Visit {
             slot,
             seed,
-            moves: first..layout.moves.len() as u32,
-            content,
+            around: self.around.clone(),
+            members,
             present: self.present,
         });
-        layout.bags |= together;
         if !together {
-            self.join(self.layout.leaves.len() - 1);
+            self.join(self.visits.len() - 1);
         }
     }
 
-    /// The leaves from `first` on are told apart as one, or left out if permutations do nothing to them.
+    /// The visits from `first` on are told apart as one, or left out if permutations do nothing to them.
     fn join(&mut self, first: usize) {
-        let layout = &mut self.layout;
-        let still = |leaf: &Leaf| leaf.moves.is_empty() && matches!(leaf.content, Content::Plain);
-        match layout.leaves[first..].iter().all(still) {
-            true => layout.leaves.truncate(first),
-            false => {
-                let range = first as u32..layout.leaves.len() as u32;
-                layout.relations.push(range);
+        let still = |visit: &Visit| visit.around.is_empty() && visit.members.is_empty();
+        match self.visits[first..].iter().all(still) {
+            true => self.visits.truncate(first),
+            false => self.relations.push(first..self.visits.len()),
+        }
+    }
+
+    /// Slots that involve one element alone go into the keys, as long as there is room; all others become leaves.
+    fn finish(self, program: &Program, packing: &Packing) -> Layout {
+        let mut layout = Layout {
+            sets: self.sets,
+            ..Layout::default()
+        };
+        let bits = |slot: Cell| {
+            let field = packing.field(slot);
+            // What has one value takes no bits, and may lie behind the last word.
+            Bits {
+                word: if field.mask == 0 { 0 } else { field.word },
+                shift: field.shift,
+                mask: field.mask,
+            }
+        };
+        let member = |slot: Cell, (value, count, element): (i32, u32, u32)| {
+            let field = packing.field(slot);
+            let low = value.wrapping_sub(field.lo) + i32::from(field.undefined);
+            Member {
+                low: low as u32,
+                count,
+                element,
+            }
+        };
+        // Where slots with these seeds lie in the keys, if they do: they are the same of different elements.
+        let mut shifts: FxHashMap<u64, Option<u32>> = FxHashMap::default();
+        let mut end = 0;
+        let mut leaf_of: FxHashMap<Cell, u32> = FxHashMap::default();
+        let mut related: Vec<&Visit> = Vec::new();
+        for relation in self.relations {
+            let first = &self.visits[relation.start];
+            let alone = relation.len() == 1;
+            let bits = bits(first.slot);
+            let width = match (&first.around[..], &first.members[..]) {
+                ([_], []) if alone => Some(u64::BITS - bits.mask.leading_zeros()),
+                ([], [_, ..]) if alone => Some(1),
+                _ => None,
+            };
+            let shift = width.and_then(|width| {
+                *shifts.entry(first.seed).or_insert_with(|| {
+                    let shift = (end + width <= u64::BITS).then_some(end);
+                    end += shift.map_or(0, |_| width);
+                    shift
+                })
+            });
+            match (shift, &first.around[..]) {
+                (Some(_), _) if bits.mask == 0 => {}
+                (Some(shift), &[(element, _)]) => layout.parts.push(Part {
+                    bits,
+                    element,
+                    shift,
+                }),
+                (Some(shift), _) => {
+                    let members = first.members.iter();
+                    layout.holders.extend(members.map(|&values| Holder {
+                        bits,
+                        member: member(first.slot, values),
+                        shift,
+                    }));
+                }
+                (None, _) => {
+                    let visits = &self.visits[relation];
+                    let start = related.len();
+                    for visit in visits {
+                        leaf_of.insert(visit.slot, related.len() as u32);
+                        related.push(visit);
+                    }
+                    layout.relations.push(start..related.len());
+                }
             }
         }
-    }
-
-    /// Leaves that involve one element alone become its properties.
-    fn finish(self, program: &Program) -> Layout {
-        let mut layout = self.layout;
-        // Properties with equal seeds are the same one of different elements.
-        let mut shifts: Vec<(u64, u32)> = Vec::new();
-        let mut shift = 0;
-        let relations = std::mem::take(&mut layout.relations);
-        for relation in relations {
-            let leaf = &layout.leaves[relation.start as usize];
-            let moves = &layout.moves[leaf.moves.start as usize..leaf.moves.end as usize];
-            let slot = &program.slots[leaf.slot as usize];
-            let values = i64::from(slot.hi) - i64::from(slot.lo) + 1 + i64::from(slot.undefined);
-            let property = match (moves, &leaf.content) {
-                (&[(element, _)], Content::Plain) if relation.len() == 1 => {
-                    let width = i64::BITS - (values - 1).leading_zeros();
-                    let known = shifts.iter().find(|known| known.0 == leaf.seed);
-                    let here = known.map_or(shift, |known| known.1);
-                    if known.is_none() {
-                        shifts.push((leaf.seed, shift));
-                        shift += width;
-                    }
-                    Property::Indexed {
-                        slot: leaf.slot,
-                        element,
-                        base: slot.lo.wrapping_sub(i32::from(slot.undefined)),
-                        shift: here,
-                    }
-                }
-                ([], Content::Element(_) | Content::Union(_)) if relation.len() == 1 => {
-                    shift += 1;
-                    Property::Holds {
-                        leaf: relation.start,
-                        shift: shift - 1,
-                        base: slot.lo.wrapping_sub(i32::from(slot.undefined)),
-                    }
-                }
-                _ => {
-                    layout.relations.push(relation);
-                    continue;
-                }
-            };
-            layout.properties.push(property);
+        for (number, visit) in (0..).zip(&related) {
+            let moves = layout.moves.len();
+            for &(element, stride) in &visit.around {
+                // The distance in leaves, from one neighbour or the other.
+                let last = layout.sets.iter().any(|set| set.end == element + 1);
+                let stride = match last {
+                    true => number - leaf_of[&(visit.slot - stride)],
+                    false => leaf_of[&(visit.slot + stride)] - number,
+                };
+                layout.moves.push((element, stride));
+            }
+            let members = layout.members.len();
+            let values = visit.members.iter();
+            (layout.members).extend(values.map(|&values| member(visit.slot, values)));
+            layout.leaves.push(Leaf {
+                bits: bits(visit.slot),
+                seed: visit.seed,
+                moves: moves..layout.moves.len(),
+                members: members..layout.members.len(),
+                present: visit.present.map(|slot| leaf_of[&slot]),
+            });
         }
-        layout.exact = shift <= u64::BITS;
+        for bag in &program.bags {
+            if let Some(&first) = leaf_of.get(&bag.first) {
+                let (first, stride) = (first as usize, bag.stride as usize);
+                layout.bags.push(Bag {
+                    leaves: first..first + bag.capacity as usize * stride,
+                    stride,
+                });
+            }
+        }
+        layout.finish();
         layout
     }
 }

@@ -15,6 +15,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let one = m.declare("one", Type::Union(vec![s, t]));
     let either = m.declare("either", Type::Union(vec![label, s]));
     let small = m.declare("small", Type::Range { lo: 0, hi: 1 });
+    let wide = m.declare("wide", Type::Range { lo: 0, hi: 1 << 29 });
     let mut array = |index, element| m.declare("array", Type::Array { index, element });
     let flags = array(s, small);
     let next = array(s, s);
@@ -22,6 +23,8 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let matrix = array(s, flags);
     let both = array(one, small);
     let of_either = array(either, t);
+    // Three of these have no room in one key.
+    let numbers = array(s, wide);
     let pair = m.declare(
         "pair",
         Type::Record(vec![("to".into(), s), ("flag".into(), small)]),
@@ -41,6 +44,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     );
     let kinds = [
         s, either, flags, next, cross, matrix, both, of_either, pairs, arrays, boxes, small,
+        numbers,
     ];
     for (number, &shape) in shapes.iter().enumerate() {
         m.state(format!("v{number}"), kinds[shape as usize % kinds.len()]);
@@ -127,7 +131,7 @@ proptest! {
     /// The canonical form is in the orbit, and the same for all states of the orbit.
     #[test]
     fn one_state_stands_for_each_orbit(
-        shapes in prop::collection::vec(0u8..12, 1..4),
+        shapes in prop::collection::vec(0u8..13, 1..5),
         sizes in [1u32..5, 1u32..4],
         values in prop::collection::vec(0u32..12, 200),
     ) {
@@ -154,11 +158,11 @@ proptest! {
         }
         program.settle(&mut frame, |_, _| {});
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
-        let Some(mut symmetry) = Symmetry::of(&model, &program, &packing) else { return Ok(()) };
+        let Some(symmetry) = Symmetry::of(&model, &program, &packing) else { return Ok(()) };
         let canonical = |symmetry: &Symmetry, frame: &[i32]| {
             let mut words = vec![0; packing.words];
             packing.pack(frame, &mut words);
-            symmetry.canonicalise(&program, &packing, &mut words, &mut Scratch::default());
+            symmetry.canonicalise(&mut words, &mut Scratch::default());
             let mut frame = frame.to_vec();
             packing.unpack(&words, &mut frame);
             frame
@@ -188,8 +192,5 @@ proptest! {
             }
         }
         prop_assert!(seen, "the canonical form is not in the orbit");
-        // Unpacked states give the same.
-        symmetry.packed = None;
-        prop_assert_eq!(&canonical(&symmetry, &frame), &expected);
     }
 }
