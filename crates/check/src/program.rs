@@ -192,7 +192,7 @@ pub(crate) struct Claim {
 }
 
 /// A model, resolved.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Program {
     pub slots: Vec<Slot>,
     /// Every cell's value before a start state runs: first values, and constants in their place.

@@ -5,10 +5,11 @@
 //! What rules are enabled in a state is then the conjunction of a few words. What is left of a
 //! guard, if anything, is code that runs only where the tables say yes.
 
-use super::code::Setting;
+use super::code::{Data, Setting};
 use super::range::{target, Ranges};
 use crate::interpret::Machine;
 use crate::program::*;
+use crate::search::View;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
@@ -43,14 +44,24 @@ struct Group {
 }
 
 /// The guards of all rules of a view, numbered in its order.
-pub(super) struct Guards {
+pub(crate) struct Guards {
     groups: Vec<Group>,
     tables: Vec<u64>,
 }
 
 impl Guards {
+    /// Tables for the guards of a view's rules. `frame` has the values of slots that are not packed.
+    pub fn of(program: &Program, view: &View, frame: &[i32]) -> Option<Guards> {
+        let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
+        let entries: Vec<u32> = rules.map(|rule| rule.guard).collect::<Option<_>>()?;
+        let data = Data::new(program, &view.packing, frame);
+        let frame = &frame[..program.slots.len()];
+        let setting = Setting::new(program, &view.packing, frame, &data);
+        Some(Guards::new(&setting, &entries).0)
+    }
+
     /// Tables for the guards that begin at `entries`; also tells of each guard whether a rest of it is left.
-    pub fn new(setting: &Setting, entries: &[u32]) -> (Guards, Vec<bool>) {
+    pub(super) fn new(setting: &Setting, entries: &[u32]) -> (Guards, Vec<bool>) {
         let windows = windows(setting.packing);
         let window_of = |slot: Cell| {
             let field = setting.packing.field(slot);
@@ -58,11 +69,16 @@ impl Guards {
                 w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
             })
         };
-        let mut scratch = setting.program.clone();
-        scratch.code.clear();
+        // All that running conjuncts takes.
+        let mut scratch = Program {
+            frame: setting.program.frame.clone(),
+            shapes: setting.program.shapes.clone(),
+            tables: setting.program.tables.clone(),
+            ..Program::default()
+        };
         let mut rests = vec![false; entries.len()];
-        // Of each rule: where the code of each conjunct begins, and its window.
-        let mut judged: Vec<Vec<(u32, usize)>> = Vec::new();
+        // Of each rule: where the code of each conjunct begins, its window, and the fields that it reads.
+        let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
         for (rest, &entry) in rests.iter_mut().zip(entries) {
             let piece = setting.program.piece(entry);
             let mut own = Vec::new();
@@ -72,7 +88,12 @@ impl Guards {
                 let mut places = conjunct.slots.iter().map(|&slot| window_of(slot));
                 let first = places.next().flatten();
                 match first.filter(|_| places.all(|other| other == first)) {
-                    Some(window) => own.push((copy(&mut scratch, piece, entry, &conjunct), window)),
+                    Some(window) => {
+                        let fields = (conjunct.slots.iter())
+                            .map(|&slot| setting.packing.field(slot))
+                            .collect();
+                        own.push((copy(&mut scratch, piece, entry, &conjunct), window, fields));
+                    }
                     None => {
                         *rest = true;
                         // What is behind a fault must not say no before it.
@@ -94,7 +115,7 @@ impl Guards {
             let all = u64::MAX >> (64 - judged.len());
             let mut lookups: BTreeMap<usize, u32> = BTreeMap::new();
             for (rule, conjuncts) in judged.iter().enumerate() {
-                for &(entry, window) in conjuncts {
+                for &(entry, window, ref fields) in conjuncts {
                     let bits = windows[window].bits;
                     let table = *lookups.entry(window).or_insert_with(|| {
                         let table = guards.tables.len() as u32;
@@ -106,7 +127,7 @@ impl Guards {
                         setting,
                         &mut machine,
                         entry,
-                        windows[window],
+                        (windows[window], fields),
                         own,
                         1 << rule,
                     );
@@ -303,35 +324,40 @@ fn judge(
     setting: &Setting,
     machine: &mut Machine,
     entry: u32,
-    window: Window,
+    (window, fields): (Window, &[Field]),
     table: &mut [u64],
     rule: u64,
 ) -> bool {
-    let inside = |field: &&Field| {
-        field.word == window.word
-            && window.shift <= field.shift
-            && field.shift < window.shift + window.bits
-    };
-    let fields: Vec<Field> = (setting.packing.fields().iter())
-        .filter(inside)
-        .copied()
-        .collect();
+    let read = fields.iter().fold(0, |read, field| {
+        read | field.mask << (field.shift - window.shift)
+    });
+    // What was found for the bits that are read: nothing yet, or whether they are refused.
+    let mut refused = [None; 1 << WINDOW];
     let mut faulted = false;
     for (bits, rules) in (0..).zip(table) {
         if *rules & rule == 0 {
             continue;
         }
-        let mut possible = true;
-        for field in &fields {
-            let raw = (bits >> (field.shift - window.shift)) & field.mask;
-            let value = field.value(raw);
-            possible &= value <= setting.program.slots[field.slot as usize].hi;
-            machine.frame[field.slot as usize] = value;
-        }
-        match possible.then(|| machine.run(entry)) {
-            None | Some(Ok(false)) => *rules &= !rule,
-            Some(Ok(true)) => {}
-            Some(Err(_)) => faulted = true,
+        let bits: u64 = bits & read;
+        let refuse = *refused[bits as usize].get_or_insert_with(|| {
+            let mut possible = true;
+            for field in fields {
+                let raw = (bits >> (field.shift - window.shift)) & field.mask;
+                let value = field.value(raw);
+                possible &= value <= setting.program.slots[field.slot as usize].hi;
+                machine.frame[field.slot as usize] = value;
+            }
+            match possible.then(|| machine.run(entry)) {
+                None | Some(Ok(false)) => true,
+                Some(Ok(true)) => false,
+                Some(Err(_)) => {
+                    faulted = true;
+                    false
+                }
+            }
+        });
+        if refuse {
+            *rules &= !rule;
         }
     }
     faulted

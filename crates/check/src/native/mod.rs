@@ -18,7 +18,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
-use guards::Guards;
+pub(crate) use guards::Guards;
 use std::sync::Mutex;
 
 /// A function of a packed state: 1 for yes, 0 for no, 2 for a fault.

@@ -15,7 +15,7 @@ mod together;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
-use crate::native::Native;
+use crate::native::{Guards, Native};
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
@@ -252,6 +252,8 @@ struct Expansion {
 struct Worker<'a> {
     program: &'a Program,
     view: &'a View,
+    /// If there are any, rules are not looked at whose guards these refuse.
+    guards: Option<&'a Guards>,
     machine: Machine<'a>,
     parent: Vec<u64>,
     child: Vec<u64>,
@@ -267,6 +269,7 @@ impl<'a> Worker<'a> {
         Worker {
             program,
             view,
+            guards: None,
             machine,
             parent: vec![0; words],
             child: vec![0; words],
@@ -335,7 +338,17 @@ impl<'a> Worker<'a> {
         };
         let (program, view) = (self.program, self.view);
         let mut priority = None;
-        for &number in &view.rules {
+        // A bit for each of the next rules that the tables let through, and for those with a rest of a guard.
+        let (mut through, mut rest) = (u64::MAX, u64::MAX);
+        for (at, &number) in view.rules.iter().enumerate() {
+            if let Some(guards) = self.guards {
+                if at % 64 == 0 {
+                    (through, rest) = guards.enabled(at / 64, &self.parent);
+                }
+                if through >> (at % 64) & 1 == 0 {
+                    continue;
+                }
+            }
             let rule = &program.rules[number as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
@@ -351,7 +364,8 @@ impl<'a> Worker<'a> {
                 rule: Some(number),
                 what: Broken::Fault(fault),
             };
-            if !self.machine.enabled(rule).map_err(fault)? {
+            let sure = rest >> (at % 64) & 1 == 0;
+            if !sure && !self.machine.enabled(rule).map_err(fault)? {
                 continue;
             }
             priority = Some(rule.priority);
@@ -402,9 +416,17 @@ pub(crate) fn search(
     options: &Options,
 ) -> Result<Found, CheckpointError> {
     let keeper = options.keeper;
+    let guards = match options.engine {
+        // The oracle of the others looks at every guard itself.
+        Engine::Interpreter => None,
+        Engine::Adaptive | Engine::Native => {
+            Guards::of(program, view, &Worker::new(program, view).machine.frame)
+        }
+    };
     let mut s = Search {
         program,
         view,
+        guards: guards.as_ref(),
         options,
         store: Store::new(&view.packing),
         transitions: 0,
@@ -437,6 +459,8 @@ pub(crate) fn search(
 struct Search<'a> {
     program: &'a Program,
     view: &'a View,
+    /// See [`Worker::guards`].
+    guards: Option<&'a Guards>,
     options: &'a Options<'a>,
     store: Store,
     transitions: u64,
@@ -643,6 +667,7 @@ impl Search<'_> {
     /// Expands the states from `next` to `end` with the interpreter.
     fn plain(&mut self, end: usize) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
+        worker.guards = self.guards;
         let most = self.most_states();
         for state in self.next..end {
             if state % 256 == 0 && self.cancelled() {

@@ -133,6 +133,14 @@ pub(super) fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// A number whose bits all depend on those of another.
+#[inline(always)]
+fn stir(code: u64) -> u64 {
+    (code ^ code >> 29).wrapping_mul(ODD)
+}
+
+const ODD: u64 = 0xa076_1d64_78bd_642f;
+
 impl Bits {
     #[inline(always)]
     pub fn get(self, words: &[u64]) -> u64 {
@@ -236,6 +244,7 @@ impl Layout {
         s.codes = vec![0; self.leaves.len()];
         s.values = vec![0; self.leaves.len()];
         s.image = vec![0; self.leaves.len()];
+        s.best = vec![0; self.leaves.len()];
         s.levels.push(Order {
             elements: vec![0; elements],
             ranks: vec![0; elements],
@@ -260,7 +269,7 @@ impl Layout {
         }
         // Elements that are tied and have no relations have nothing that differs.
         if !sorted || tied && !self.leaves.is_empty() {
-            self.rearrange(words, s);
+            self.rearrange(words, s, sorted);
         }
     }
 
@@ -282,7 +291,8 @@ impl Layout {
     }
 
     /// Brings the elements into their order.
-    fn rearrange(&self, words: &mut [u64], s: &mut Scratch) {
+    #[inline]
+    fn rearrange(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
         let order = &mut s.levels[0];
         order.tied = false;
         for (place, element) in order.elements.iter_mut().enumerate() {
@@ -298,7 +308,12 @@ impl Layout {
                 *value = leaf.bits.get(words) as u32;
             }
             s.found = false;
-            self.search(s, 0);
+            match s.levels[0].tied && !self.alike(s) {
+                true => self.search(s, 0),
+                // Any order of what is tied gives the same image, and the one at hand is one of them.
+                false if sorted => return,
+                false => self.take(s, 0),
+            }
             for (leaf, &value) in self.leaves.iter().zip(&s.best) {
                 leaf.bits.set(words, u64::from(value));
             }
@@ -356,6 +371,22 @@ impl Layout {
             }
             return;
         }
+        self.take(s, level);
+    }
+
+    /// Whether any two tied elements can be exchanged.
+    fn alike(&self, s: &Scratch) -> bool {
+        let order = &s.levels[0];
+        let mut pairs = order.elements.windows(2);
+        pairs.all(|pair| {
+            let [one, other] = [pair[0], pair[1]];
+            let tied = order.ranks[one as usize] == order.ranks[other as usize];
+            !tied || self.exchangeable(s, one, other)
+        })
+    }
+
+    /// Takes a level's order unless an earlier one gives a smaller image.
+    fn take(&self, s: &mut Scratch, level: usize) {
         let order = &s.levels[level].elements;
         for (place, &element) in order.iter().enumerate() {
             s.places[element as usize] = place as u32;
@@ -364,7 +395,7 @@ impl Layout {
         if !s.found || s.image < s.best {
             s.found = true;
             s.order.copy_from_slice(order);
-            s.best.clone_from(&s.image);
+            std::mem::swap(&mut s.best, &mut s.image);
         }
     }
 
@@ -401,23 +432,24 @@ impl Layout {
         let ranks = &s.levels[level].ranks;
         s.signatures.fill(0);
         for relation in &self.relations {
-            let range = relation.clone();
             let mut whole = 0u64;
-            for at in range.clone() {
+            for at in relation.clone() {
                 let code = self.code(&self.leaves[at], s.values[at], &s.values, ranks);
                 s.codes[at] = code;
-                whole = whole.wrapping_add(fold(code, 0));
+                whole = whole.wrapping_add(stir(code));
             }
-            for at in range {
+            for at in relation.clone() {
                 let leaf = &self.leaves[at];
-                let code = s.codes[at] ^ whole.rotate_left(32);
-                for (place, &(element, _)) in self.moves[leaf.moves.clone()].iter().enumerate() {
+                let code = s.codes[at] ^ whole;
+                let mut role = 1;
+                for &(element, _) in &self.moves[leaf.moves.clone()] {
+                    role += 2;
                     let signature = &mut s.signatures[element as usize];
-                    *signature = signature.wrapping_add(fold(code, place as u64 + 1));
+                    *signature = signature.wrapping_add(stir(code.wrapping_mul(role)));
                 }
                 if let Some(element) = self.held(leaf, s.values[at], &s.values) {
                     let signature = &mut s.signatures[element as usize];
-                    *signature = signature.wrapping_add(fold(code, u64::MAX));
+                    *signature = signature.wrapping_add(stir(code));
                 }
             }
         }
@@ -426,7 +458,6 @@ impl Layout {
     /// A leaf with the ranks of its elements, as a number.
     #[inline(always)]
     fn code(&self, leaf: &Leaf, value: u32, values: &[u32], ranks: &[u32]) -> u64 {
-        const ODD: u64 = 0xa076_1d64_78bd_642f;
         let held = match self.held(leaf, value, values) {
             Some(element) => u64::from(ranks[element as usize]),
             None => u64::from(value) | 1 << 32,
