@@ -220,7 +220,12 @@ impl Layout {
         self.parts.sort_by_key(|part| (part.element, part.shift));
         self.parts.dedup_by(|next, part| {
             let (bits, width) = (part.bits, part.bits.mask.count_ones());
-            let behind = (part.element, bits.word, bits.shift + width, part.shift + width);
+            let behind = (
+                part.element,
+                bits.word,
+                bits.shift + width,
+                part.shift + width,
+            );
             let together = behind == (next.element, next.bits.word, next.bits.shift, next.shift);
             if together {
                 part.bits.mask |= next.bits.mask << width;
@@ -420,7 +425,10 @@ impl Layout {
     /// The element that a leaf's slot holds.
     #[inline(always)]
     fn held(&self, leaf: &Leaf, value: u32, values: &[u32]) -> Option<u32> {
-        if leaf.present.is_some_and(|present| values[present as usize] == 0) {
+        if leaf
+            .present
+            .is_some_and(|present| values[present as usize] == 0)
+        {
             return None;
         }
         let members = &self.members[leaf.members.clone()];
