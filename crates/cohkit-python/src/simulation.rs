@@ -117,7 +117,8 @@ impl Simulation {
             seed,
             oracle,
         };
-        let platform = machine.platform.clone();
+        let mut platform = machine.platform.clone();
+        cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
         let home = protocol.home(py, platform.remotes)?;
         let source = cohkit::Source::clone(&protocol.source);
         let simulation = cohkit::simulate::Simulation::new(source, home, platform, request);

@@ -6,7 +6,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, Source};
 use crate::simulate::{
-    read_platform, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
+    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
 };
 use crate::table::wrap;
 use crate::{deliver, files};
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
-    let platform = platform(&options.platform, colour)?;
+    let mut platform = platform(&options.platform, colour)?;
     let source = match &options.protocol {
         Some(path) => Source::read(path, console)?,
         None => Simulation::protocol().map_err(|wrong| failure(wrong, colour))?,
@@ -46,6 +46,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         seed: options.seed,
         oracle: !options.no_oracle,
     };
+    // How many remotes there are decides the home, too.
+    set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
     let home = home(&source.protocol, platform.remotes).map_err(|error| match error {
         ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
         ConstructionError::Fault(fault) => {

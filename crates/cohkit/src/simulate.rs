@@ -136,6 +136,23 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
     })
 }
 
+/// Sets quantities of a platform, each written as `name=value`.
+///
+/// # Errors
+/// What is wrong with the first setting that cannot be.
+pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
+    for setting in settings {
+        let Some((name, value)) = setting.split_once('=') else {
+            let what = format!("the setting `{setting}` has no `=`");
+            return Err(NotRun::input(what, "write it like `link.latency=120ns`"));
+        };
+        platform
+            .set(name.trim(), value.trim())
+            .map_err(|what| NotRun::plain(format!("the setting `{setting}`: {what}")))?;
+    }
+    Ok(())
+}
+
 /// A platform as plain values: its quantities with their units, ranges and origins.
 pub fn platform_json(platform: &Platform) -> Value {
     let mut platform = platform.clone();
@@ -216,25 +233,17 @@ impl Simulation {
         })
     }
 
-    /// Puts a simulation together. The home is the protocol's for so many remotes as the platform has.
+    /// Puts a simulation together, of a platform on which the settings of the request are [`set`].
+    /// The home is the protocol's for so many remotes as the platform has.
     ///
     /// # Errors
     /// What is wrong with the request.
     pub fn new(
         source: Source,
         home: Controller,
-        mut platform: Platform,
+        platform: Platform,
         request: Request,
     ) -> Result<Simulation, NotRun> {
-        for setting in &request.settings {
-            let Some((name, value)) = setting.split_once('=') else {
-                let what = format!("the setting `{setting}` has no `=`");
-                return Err(NotRun::input(what, "write it like `link.latency=120ns`"));
-            };
-            platform
-                .set(name.trim(), value.trim())
-                .map_err(|what| NotRun::plain(format!("the setting `{setting}`: {what}")))?;
-        }
         let workload = workload(&request, &platform, source.protocol.line_bytes)?;
         let setup = Setup {
             home,

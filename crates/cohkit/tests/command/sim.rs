@@ -74,6 +74,26 @@ fn a_setting_changes_what_it_names() {
     assert!((difference - 20.0).abs() < 0.001, "{difference}");
 }
 
+/// A machine of private caches, one core each, with the home for so many.
+#[test]
+fn the_number_of_caches_can_be_set() {
+    let base = ["sim", "enzian-dc-ddr", "random-write", "--region", "8KiB"];
+    let more = ["--cores", "4", "--accesses", "4000", "--json"];
+    let of = |set: &[&str]| {
+        let arguments = [&base[..], &more, set].concat();
+        without_run(&cohkit(arguments).output().expect("starts"))
+    };
+    let (one, four) = (of(&[]), of(&["--set", "remotes=4"]));
+    // A single cache never loses a line; four take them from each other.
+    assert_eq!(one["messages"]["ForwardInvalid"], 0);
+    assert!(
+        four["messages"]["ForwardInvalid"].as_u64() > Some(1000),
+        "{four}"
+    );
+    assert_eq!(four["failure"], serde_json::Value::Null);
+    assert_eq!(four["statistics"]["accesses"], 4000);
+}
+
 /// What the command is not told about the cores it takes from the platform.
 #[test]
 fn a_platform_says_what_its_cores_do() {

@@ -326,7 +326,7 @@ impl Platform {
         text::read(text).ok()
     }
 
-    /// Sets one quantity, or `lines`, by name, as a command line does: `home.units`, `32`.
+    /// Sets one quantity, `remotes` or `lines`, by name, as a command line does: `home.units`, `32`.
     /// Its range and origin say that it was set so.
     ///
     /// # Errors
@@ -344,12 +344,21 @@ impl Platform {
             };
             return Ok(());
         }
+        if name == "remotes" {
+            let remotes =
+                units::parse(value, Unit::Count).map_err(|what| format!("`remotes` {what}"))?;
+            self.remotes = match u8::try_from(remotes) {
+                Ok(remotes @ 1..=8) => remotes,
+                _ => return Err(format!("remotes must be 1 to 8, not {remotes}")),
+            };
+            return Ok(());
+        }
         let mut all = self.quantities();
         let Some((_, unit, quantity)) = all.iter_mut().find(|(known, ..)| *known == name) else {
             let names: Vec<&str> = all.iter().map(|(known, ..)| *known).collect();
             let names = names.join(", ");
             return Err(format!(
-                "there is no `{name}` in this platform (there are: {names}, lines)"
+                "there is no `{name}` in this platform (there are: {names}, remotes, lines)"
             ));
         };
         let value = units::parse(value, *unit).map_err(|what| format!("`{name}` {what}"))?;

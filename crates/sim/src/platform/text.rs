@@ -385,6 +385,8 @@ mod tests {
         );
         assert_eq!(platform.set("lines", "100"), Ok(()));
         assert_eq!(platform.lines, 100);
+        assert_eq!(platform.set("remotes", "4"), Ok(()));
+        assert_eq!(platform.remotes, 4);
         for (name, value, said) in [
             ("link.latency", "1", "`link.latency` has no unit: "),
             (
@@ -393,6 +395,7 @@ mod tests {
                 "home.units must be a power of two, not 3",
             ),
             ("lines", "0", "lines must be 1 to 2147483647, not 0"),
+            ("remotes", "9", "remotes must be 1 to 8, not 9"),
             (
                 "dram.banks",
                 "4",
