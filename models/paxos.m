@@ -42,13 +42,12 @@ end;
 
 -- The value of the highest vote among the promises of a ballot; none if there is no vote.
 function bound_to(b: ballot): value;
-var highest: maybe_ballot; v: value;
+var v: value;
 begin
-  highest := 0;
   v := none;
   for a: acceptor do
-    if told[b][a].there & told[b][a].voted_in > highest then
-      highest := told[b][a].voted_in;
+    if told[b][a].there & told[b][a].voted_in > 0 & forall o: acceptor do
+      told[b][o].there -> told[b][o].voted_in <= told[b][a].voted_in end then
       v := told[b][a].voted_for;
     end;
   end;

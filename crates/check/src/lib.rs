@@ -70,6 +70,7 @@ mod interpret;
 pub mod model;
 pub mod murphi;
 mod native;
+mod order;
 mod program;
 pub mod replay;
 pub mod report;

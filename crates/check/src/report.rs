@@ -1,8 +1,9 @@
 //! What checking a model amounts to.
 
-use crate::compile::{compile, MOST_CODE};
+use crate::compile::{compile_watching, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
+use crate::order::Settled;
 use crate::program::{Op, Program};
 use crate::search::{Broken, CheckpointError, Options, Path, Reason, Verdict, View};
 use crate::symmetry::Symmetry;
@@ -139,7 +140,11 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     if !errors.is_empty() {
         return Err(CheckError::Model(errors));
     }
-    let program = compile(model, false);
+    let settled = match options.symmetry {
+        true => crate::order::findings(model).1,
+        false => Settled::new(),
+    };
+    let program = compile_watching(model, false, settled);
     if program.code.len() > MOST_CODE {
         return Err(CheckError::Model(vec![ModelError {
             place: format!("model `{}`", model.name),

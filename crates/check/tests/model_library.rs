@@ -404,3 +404,14 @@ fn what_is_for_both_is_read_in_every_dialect() {
         }
     }
 }
+
+#[test]
+fn nothing_in_the_library_is_warned_of() {
+    for card in cards() {
+        let warnings = read(&card.file, &card.text, Dialect::Any).unwrap().warnings;
+        let shown = warnings
+            .iter()
+            .map(|w| w.render(&card.file, &card.text, false));
+        assert_eq!(shown.collect::<String>(), "", "{}", card.file);
+    }
+}

@@ -10,13 +10,14 @@
 //! | `deadlock` | `stuck` or `off`, if it is not stuttering |
 //! | `rumur` | `refuses` if Rumur does not take the text, or `differs`, followed by the reason, if it means something else |
 //!
-//! What is violated with its trace, or why a text is rejected, stands in a file beside it that ends in `.txt`.
+//! What is violated with its trace, why a text is rejected, and what it is warned of, stands in a file beside it that
+//! ends in `.txt`.
 //! What Rumur takes it must agree on; what it does not, it is given as we print it, where we can.
 
 mod tools;
 
 use cohkit_check::model::{Deadlock, Model};
-use cohkit_check::murphi::{print, read, rumur_options, Diagnostic, Dialect, Style};
+use cohkit_check::murphi::{print, read, rumur_options, Diagnostic, Dialect, Read, Style};
 use cohkit_check::trace::replay;
 use cohkit_check::{check, Options, Outcome, Report};
 use expect_test::expect_file;
@@ -41,20 +42,34 @@ impl Case {
     }
 
     fn read(&self) -> Result<Model, Vec<Diagnostic>> {
+        Ok(self.read_with_warnings()?.model)
+    }
+
+    fn read_with_warnings(&self) -> Result<Read, Vec<Diagnostic>> {
         let dialect = match self.key("dialect") {
             None => Dialect::Any,
             Some("cmurphi") => Dialect::CMurphi,
             Some("rumur") => Dialect::Rumur,
             Some(other) => panic!("{}: no dialect {other}", self.name()),
         };
-        let mut model = read(&self.name(), &self.text, dialect)?.model;
-        model.deadlock = match self.key("deadlock") {
+        let mut read = read(&self.name(), &self.text, dialect)?;
+        read.model.deadlock = match self.key("deadlock") {
             None => Deadlock::Stuttering,
             Some("stuck") => Deadlock::Stuck,
             Some("off") => Deadlock::Off,
             Some(other) => panic!("{}: no deadlock {other}", self.name()),
         };
-        Ok(model)
+        Ok(read)
+    }
+
+    /// Diagnostics as they are shown.
+    fn shown(&self, all: &[Diagnostic]) -> String {
+        let file = format!("{}.m", self.name());
+        let shown: Vec<_> = all
+            .iter()
+            .map(|d| d.render(&file, &self.text, false))
+            .collect();
+        shown.join("\n\n") + "\n"
     }
 
     fn golden(&self, text: &str) {
@@ -108,20 +123,22 @@ fn each_is_what_it_says() {
     for case in cases() {
         let name = case.name();
         let wanted = case.key("verdict").unwrap_or_default();
-        let model = match case.read() {
-            Ok(model) => model,
-            Err(errors) => {
-                let shown: Vec<_> = errors
-                    .iter()
-                    .map(|e| e.render(&format!("{name}.m"), &case.text, false))
-                    .collect();
-                if wanted == "rejected" {
-                    case.golden(&(shown.join("\n\n") + "\n"));
-                } else {
-                    wrong.push(format!("{name}: rejected\n{}", shown.join("\n")));
-                }
+        let Read {
+            model, warnings, ..
+        } = match case.read_with_warnings() {
+            Ok(read) => read,
+            Err(errors) if wanted == "rejected" => {
+                case.golden(&case.shown(&errors));
                 continue;
             }
+            Err(errors) => {
+                wrong.push(format!("{name}: rejected\n{}", case.shown(&errors)));
+                continue;
+            }
+        };
+        let mut told = match warnings.is_empty() {
+            true => String::new(),
+            false => case.shown(&warnings),
         };
         let report = run(&model, &flat());
         let found = verdict(&report);
@@ -132,7 +149,7 @@ fn each_is_what_it_says() {
         } = &report.outcome
         {
             if wanted == "violated" {
-                case.golden(&format!("{property}: {message}\n{trace}"));
+                told += &format!("{property}: {message}\n{trace}");
             }
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
             assert_eq!(
@@ -140,6 +157,9 @@ fn each_is_what_it_says() {
                 Ok(&**trace),
                 "{name}"
             );
+        }
+        if !told.is_empty() || case.path.with_extension("txt").exists() {
+            case.golden(&told);
         }
         let states = case.key("states").map(|n| n.parse().unwrap());
         if found != wanted || found == "verified" && states != Some(report.states) {

@@ -120,3 +120,88 @@ fn counterexamples_are_ways_that_can_be_gone() {
     ins.sort_unstable();
     assert_eq!(outs, ins);
 }
+
+fn murphi(text: &str) -> Model {
+    cohkit_check::murphi::read("text", text, Default::default())
+        .unwrap()
+        .model
+}
+
+/// Two nodes may own the thing at once only where both have been let to.
+fn owners(both: bool) -> Model {
+    murphi(&format!(
+        "type node: scalarset(3);
+        var owns: array [node] of boolean; owner: node; some: boolean;
+        startstate begin for n: node do owns[n] := false; end; some := false; end;
+        ruleset n: node do
+          rule \"take\" !some | {both} ==> begin owns[n] := true; some := true; end;
+          rule \"leave\" owns[n] ==> begin owns[n] := false; some := false; end;
+        end;
+        rule \"look\" begin for n: node do if owns[n] then owner := n; end; end; end;"
+    ))
+}
+
+#[test]
+fn an_order_that_never_matters_is_no_hindrance() {
+    let report = reduced(&owners(false));
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.symmetric);
+    let all = run(
+        &owners(false),
+        Options {
+            symmetry: false,
+            ..Options::default()
+        },
+    );
+    // Nobody or one of three owns it, and was the last seen to or another or none was.
+    assert_eq!((report.states, all.states), (5, 16));
+}
+
+#[test]
+fn an_order_that_matters_is_met() {
+    let report = reduced(&owners(true));
+    let Outcome::Exceeded { limit, trace } = &report.outcome else {
+        panic!("{:?}", report.outcome);
+    };
+    assert!(limit.contains("`owner`"), "{limit}");
+    let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
+    assert_eq!(rules, ["take (n=node_1)", "take (n=node_2)", "look"]);
+    let all = Options {
+        symmetry: false,
+        ..Options::default()
+    };
+    assert_eq!(run(&owners(true), all).outcome, Outcome::Verified);
+}
+
+/// Without care one state of each orbit would show no error: the first of two nodes is never the last.
+#[test]
+fn a_loop_that_tells_values_apart_is_not_reduced() {
+    let model = murphi(
+        "type node: scalarset(2); thing: scalarset(2);
+        var up: array [node] of boolean; at: array [thing] of boolean; seen: node;
+        function first(): node; begin for n: node do if up[n] then return n; end; end; end;
+        startstate begin
+          for n: node do up[n] := false; end; for t: thing do at[t] := false; end;
+        end;
+        ruleset n: node do
+          rule \"up\" isundefined(seen) & forall m: node do !up[m] end ==> begin up[n] := true; end;
+          rule \"all up\" up[n] ==> begin for m: node do up[m] := true; end; seen := first(); end;
+          rule \"is not the first\" !isundefined(seen) & seen != n ==>
+          begin up[n] := false; assert first() = seen; up[n] := true; up[seen] := false;
+            assert first() != seen; up[seen] := true; end;
+        end;
+        ruleset t: thing do rule \"at\" begin at[t] := !at[t]; end; end;",
+    );
+    let report = reduced(&model);
+    assert_eq!(report.outcome, Outcome::Verified);
+    let all = run(
+        &model,
+        Options {
+            symmetry: false,
+            ..Options::default()
+        },
+    );
+    // The things are permuted, the nodes are not: 4 states of the nodes, of the things 3 of 4.
+    assert_eq!((report.states, all.states), (12, 16));
+    assert!(report.symmetric);
+}

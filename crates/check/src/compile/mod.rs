@@ -9,6 +9,7 @@ mod statements;
 
 use crate::model::Violation;
 use crate::model::*;
+use crate::order::Settled;
 use crate::program::*;
 use rustc_hash::FxHashMap;
 
@@ -26,7 +27,13 @@ const CONSTANT: Cell = 1 << 31;
 
 /// Resolves a valid model. `notes` says whether [`Stmt::Note`] is told or left out.
 pub(crate) fn compile(model: &Model, notes: bool) -> Program {
+    compile_watching(model, notes, Settled::new())
+}
+
+/// The same, and where rounds of a loop store different values in what is to be settled, a limit is run over.
+pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
     let mut c = Compiler::new(model, notes);
+    c.settled = settled;
     c.call_costs();
     for (source, start) in model.starts.iter().enumerate() {
         c.instances(&start.parameters, |c, arguments| {
@@ -120,6 +127,10 @@ struct Compiler<'a> {
     returns: Option<calls::Returns>,
     /// What code returns whose assumption does not hold.
     without_assumption: bool,
+    /// What loops are to agree on, and what those at hand are: how it is named, and the cell that says whether it has
+    /// been stored.
+    settled: Settled,
+    watched: Vec<(Vec<Place>, Cell)>,
     /// The line of the text that code is made for, and the one that a piece begins on.
     line: u32,
     first_line: u32,
@@ -245,6 +256,8 @@ impl<'a> Compiler<'a> {
             functions,
             returns: None,
             without_assumption: false,
+            settled: Settled::new(),
+            watched: Vec::new(),
             line: 0,
             first_line: 0,
         }

@@ -13,12 +13,12 @@ impl Compiler<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign(place, value) => self.assign(place, value),
+            Stmt::Assign(place, value) => self.watched(place, |c| c.assign(place, value)),
             Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
             Stmt::Let(id, None) if self.model.undefined => self.fill(&(*id).into(), true),
             Stmt::Let(id, None) => self.fill(&(*id).into(), false),
-            Stmt::Clear(place) => self.fill(place, false),
-            Stmt::Undefine(place) => self.fill(place, true),
+            Stmt::Clear(place) => self.watched(place, |c| c.fill(place, false)),
+            Stmt::Undefine(place) => self.watched(place, |c| c.fill(place, true)),
             Stmt::Line(line) => self.line = *line,
             Stmt::Alias(id, place, body) => self.aliased(*id, place, |c| c.block(body)),
             Stmt::ForSteps(id, steps, body) => {
@@ -93,7 +93,14 @@ impl Compiler<'_> {
             }
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
+                let around = self.watched.len();
+                for places in self.settled.get(id).cloned().unwrap_or_default() {
+                    let (stored, no) = (self.temporary(), self.constant(0).cell);
+                    self.emit(Op::Copy { dst: stored, a: no });
+                    self.watched.push((places, stored));
+                }
                 self.repeat(*id, cost, |c| c.block(body));
+                self.watched.truncate(around);
             }
             Stmt::Error(violation) => self.fail(violation),
             Stmt::Assert(name, claim) => {
@@ -106,6 +113,47 @@ impl Compiler<'_> {
             }
             Stmt::Note(note) if self.notes => self.note(note),
             Stmt::Note(_) => {}
+        }
+    }
+
+    /// Stores something; where that is watched it must be what rounds before have stored.
+    fn watched(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
+        let around = self.watched.iter().filter(|w| w.0.contains(place));
+        let around: Vec<Cell> = around.map(|w| w.1).collect();
+        if around.is_empty() {
+            return store(self);
+        }
+        let value = |c: &mut Self| {
+            let at = c.locate(place).0;
+            let (a, dst) = (c.load(at), c.temporary());
+            c.emit(Op::Copy { dst, a });
+            dst
+        };
+        let before = value(self);
+        store(self);
+        let now = value(self);
+        for stored in around {
+            let fine = self.label();
+            let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
+            for (a, b) in [(stored, no), (before, now)] {
+                let op = Comparison::Equal;
+                self.emit(Op::JumpIf {
+                    op,
+                    a,
+                    b,
+                    to: fine.0,
+                });
+            }
+            let name = self.model.spell(place);
+            self.fail(&Violation::limit(format!(
+                "the order of a loop over a scalarset matters, for its rounds store different values in `{name}`; \
+                 `--symmetry off` takes it as the text does, and decides"
+            )));
+            self.place(fine);
+            self.emit(Op::Copy {
+                dst: stored,
+                a: yes,
+            });
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Names of scalarset values mean nothing to a model: it can compare them, keep them and index with them.
 //! So permuting them takes runs to runs, and one state of each *orbit* stands for all.
+//! Scalarsets whose values are told apart all the same ([`crate::order`]) are not permuted.
 //! [`Symmetry::of`] finds from a model's types which slots hold scalarset values, and which are indexed by them;
 //! [`canonical`] chooses the state that stands for an orbit, always the same one.
 
@@ -80,7 +81,11 @@ impl<'a> Walk<'a> {
         let mut sets = Vec::new();
         let mut elements = vec![None; model.types.len()];
         let mut first = 0;
+        let told_apart = crate::order::told_apart(model);
         for (number, named) in model.types.iter().enumerate() {
+            if told_apart.contains(&TypeId(number as u32)) {
+                continue;
+            }
             if let Type::Scalarset(size @ 2..) = named.ty {
                 elements[number] = Some(first);
                 sets.push(first..first + size);

@@ -130,6 +130,7 @@ impl<'t> Lower<'t, '_> {
         let (place, capacity) = self.multiset(multiset)?;
         let ty = self.slots(capacity);
         let id = self.variable(name.text, ty, Role::Bound);
+        self.bound.insert(id, name.span);
         let claim = self.scoped(|l| {
             l.declare(name, Meaning::Variable(id, Access::Slot));
             l.boolean(claim, "the claim")
@@ -366,10 +367,21 @@ impl<'t> Lower<'t, '_> {
         self.of_kind(typed, kind, what)
     }
 
-    /// What is stored or passed: an undefined variable may be copied as it is, but for Rumur.
+    /// What is stored: an undefined variable may be copied as it is, but for Rumur.
     pub(super) fn copied(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
+        match self.dialect {
+            Dialect::Rumur => {
+                let typed = self.expr(e)?;
+                self.coerce(typed, wanted, what)
+            }
+            _ => self.passed(e, wanted, what),
+        }
+    }
+
+    /// What is passed: an undefined variable as it is.
+    fn passed(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
         let mut typed = self.expr(e)?;
-        if let (Some((place, _)), true) = (&typed.place, self.dialect != Dialect::Rumur) {
+        if let Some((place, _)) = &typed.place {
             typed.expr = M::Peek(place.clone());
         }
         self.coerce(typed, wanted, what)
@@ -539,6 +551,7 @@ impl<'t> Lower<'t, '_> {
         let (meaning, domain) = match domain {
             Some((ty, steps)) => {
                 let id = self.variable(name.text, ty, Role::Bound);
+                self.bound.insert(id, name.span);
                 (Meaning::Variable(id, Access::Loop), Some((id, steps)))
             }
             None => (Meaning::Wrong, None),
@@ -703,7 +716,7 @@ impl<'t> Lower<'t, '_> {
         let Variable { name, ty, role } = self.model.variable(parameter).clone();
         let what = format!("the argument for `{name}`");
         if role == Role::Local {
-            return self.copied(e, ty, &what).map(Argument::Value);
+            return self.passed(e, ty, &what).map(Argument::Value);
         }
         let typed = self.expr(e)?;
         let Some((place, access)) = typed.place else {

