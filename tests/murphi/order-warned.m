@@ -1,5 +1,5 @@
 -- verdict: verified
--- states: 8
+-- states: 9
 --
 -- A function that gives the first free node, so that nodes are told apart.
 type node: scalarset(2);
@@ -9,6 +9,6 @@ begin
   for n: node do if free[n] then return n; end; end;
   return taken;
 end;
-startstate begin for n: node do free[n] := true; taken := n; end; end;
+startstate begin for n: node do free[n] := true; end; end;
 rule "take" exists n: node do free[n] end ==> begin taken := first_free(); free[taken] := false; end;
 ruleset n: node do rule "give" !free[n] ==> begin free[n] := true; end; end;

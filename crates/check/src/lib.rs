@@ -67,6 +67,7 @@ pub mod explain;
 mod explore;
 pub mod graph;
 mod interpret;
+mod messages;
 pub mod model;
 pub mod murphi;
 mod native;

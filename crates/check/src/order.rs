@@ -92,7 +92,7 @@ pub(crate) fn findings(model: &Model) -> (Vec<Finding>, Settled) {
     if !model.undefined {
         let mut sets = Vec::new();
         let begin = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
-        (model.variables.iter().filter(begin)).for_each(|v| sets_in(model, v.ty, &mut sets));
+        (model.variables.iter().filter(begin)).for_each(|v| sets_in_first(model, v.ty, &mut sets));
         whole(sets, "variables begin with a first value");
     }
     if walk.nodes >= MOST_NODES {
@@ -117,6 +117,17 @@ pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
         }
         Type::Record(fields) => fields.iter().for_each(|f| sets_in(model, f.1, sets)),
         _ => {}
+    }
+}
+
+/// The scalarsets that the first value of a type has values of. That of a multiset is empty.
+pub(crate) fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+    match model.ty(ty) {
+        Type::Union(members) => sets_in_first(model, members[0], sets),
+        Type::Array { element, .. } => sets_in_first(model, *element, sets),
+        Type::Record(fields) => (fields.iter()).for_each(|f| sets_in_first(model, f.1, sets)),
+        Type::Multiset { .. } => {}
+        _ => sets_in(model, ty, sets),
     }
 }
 
@@ -230,7 +241,7 @@ impl Walk<'_> {
             Stmt::Assign(to, e) => self.assign(to, e),
             Stmt::Clear(to) => {
                 let mut sets = Vec::new();
-                sets_in(self.model, self.model.type_of_place(to), &mut sets);
+                sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
                 if !sets.is_empty() {
                     let why = format!("`clear {}` chooses a first value", self.model.spell(to));
                     self.find(sets, why, Told::Clear);

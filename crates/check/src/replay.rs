@@ -1,7 +1,7 @@
 //! Counterexamples stepped again: what a trace tells is compared with what the model does,
 //! and the state in which it ends is judged.
 
-use crate::compile::compile;
+use crate::compile::compile_watching;
 use crate::explore::Explorer;
 use crate::model::{Deadlock, Model, Violation};
 use crate::program::Program;
@@ -46,7 +46,11 @@ pub fn again(
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, true);
+    let settled = match recorded.watched {
+        true => crate::order::findings(model).1,
+        false => Default::default(),
+    };
+    let program = compile_watching(model, true, settled);
     let path = Path {
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),

@@ -144,7 +144,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         true => crate::order::findings(model).1,
         false => Settled::new(),
     };
-    let program = compile_watching(model, false, settled);
+    let program = compile_watching(model, false, settled.clone());
     if program.code.len() > MOST_CODE {
         return Err(CheckError::Model(vec![ModelError {
             place: format!("model `{}`", model.name),
@@ -172,7 +172,9 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let outcome = match &verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::Broken(broken, path) => violated(model, &program, broken, path, states),
+        Verdict::Broken(broken, path) => {
+            violated(model, &program, broken, path, (states, depth), settled)
+        }
     };
     let properties = properties(model, &program).into_iter().map(|property| {
         let status = match &outcome {
@@ -273,7 +275,8 @@ fn violated(
     program: &Program,
     broken: &Broken,
     path: &Path,
-    states: u128,
+    (states, depth): (u128, u64),
+    settled: Settled,
 ) -> Outcome {
     let text = |s: &str| s.to_string();
     let (property, message) = match broken {
@@ -289,7 +292,7 @@ fn violated(
             Ok(Violation { why, limit, .. }) if limit => {
                 return Outcome::Exceeded {
                     limit: why,
-                    trace: Box::new(found(model, path)),
+                    trace: Box::new(found(model, path, settled)),
                 }
             }
             Ok(violation) => (asserted(model, &violation), violation.to_string()),
@@ -312,7 +315,11 @@ fn violated(
         ),
         Broken::Uncovered(cover) => {
             let name = model.covers[*cover as usize].name.clone();
-            let message = format!("`{name}` is met nowhere");
+            let of = counted(states, "state");
+            let steps = counted(u128::from(depth), "step");
+            let message = format!(
+                "`{name}` is met nowhere: not in any of {of}, the farthest {steps} from a start"
+            );
             (Property::Cover(name), message)
         }
         Broken::OutOfReach(property, stuck) => {
@@ -326,7 +333,7 @@ fn violated(
     Outcome::Violated {
         property,
         message,
-        trace: Box::new(found(model, path)),
+        trace: Box::new(found(model, path, Settled::new())),
     }
 }
 

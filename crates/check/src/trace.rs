@@ -1,8 +1,10 @@
 //! Counterexamples that people can read: which rules fired, what each changed, and the chart they tell.
 
-use crate::compile::{compile, values};
+use crate::compile::{compile, compile_watching, values};
 use crate::interpret::{Fault, Machine};
+use crate::messages::Networks;
 use crate::model::*;
+use crate::order::Settled;
 use crate::program::Program;
 use crate::search::{Path, NO_START};
 use cohkit_protocol::sequence::{Action, Sequence, Step as ChartStep};
@@ -23,12 +25,15 @@ pub struct Trace {
     pub initial: Vec<Setting>,
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
-    /// What the model's notes tell.
+    /// What the model's notes tell; without notes, the messages that are recognised in its state, if any.
     #[serde(default)]
     pub sequence: Sequence,
     /// What the last step did wrong, if it could not be completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// Whether it ends where rounds of a loop over a scalarset disagree, which is an end only where symmetry is used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
 }
 
 /// The value of a simple part of the state.
@@ -149,8 +154,13 @@ pub(crate) fn tell<'a>(
             steps: Vec::new(),
         },
         fault: fault.map(explain),
+        watched: false,
     };
     chart.take(model, program, &mut machine);
+    let mut networks = match model.agents.is_empty() {
+        true => Networks::of(model, &machine.frame[..program.slots.len()]),
+        false => None,
+    };
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
         if rule as usize >= program.rules.len() {
@@ -186,6 +196,9 @@ pub(crate) fn tell<'a>(
                 from: show(i, before[i]),
                 to: show(i, machine.frame[i]),
             });
+        if let Some(networks) = &mut networks {
+            networks.step(&name, &before, &machine.frame[..program.slots.len()]);
+        }
         trace.steps.push(TraceStep {
             rule: name,
             rule_index: rule,
@@ -194,6 +207,9 @@ pub(crate) fn tell<'a>(
         chart.take(model, program, &mut machine);
     }
     trace.sequence.steps = chart.steps;
+    if let Some(networks) = networks {
+        trace.sequence = networks.sequence();
+    }
     Ok(Told {
         trace,
         machine,
@@ -201,8 +217,8 @@ pub(crate) fn tell<'a>(
     })
 }
 
-/// The trace of a path that a search has found.
-pub(crate) fn found(model: &Model, path: &Path) -> Trace {
+/// The trace of a path that a search has found, which watched loops if something is to be settled.
+pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
     if path.start == NO_START {
         return Trace {
             start: "none".into(),
@@ -214,12 +230,18 @@ pub(crate) fn found(model: &Model, path: &Path) -> Trace {
                 steps: Vec::new(),
             },
             fault: None,
+            watched: false,
         };
     }
-    let program = compile(model, true);
-    tell(model, &program, path)
-        .map(|told| told.trace)
-        .unwrap_or_else(|why| panic!("a path of the search can be walked, but {why}"))
+    let watched = !settled.is_empty();
+    let program = compile_watching(model, true, settled);
+    match tell(model, &program, path) {
+        Ok(told) => Trace {
+            watched,
+            ..told.trace
+        },
+        Err(why) => panic!("a path of the search can be walked, but {why}"),
+    }
 }
 
 /// A chart in the making.

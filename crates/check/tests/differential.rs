@@ -44,9 +44,9 @@ fn judge_all(count: usize, against: &str) -> Found {
                     eprintln!("model {seed}: {why}");
                     found.refused += 1;
                 }
-                Err(Trouble::Differ(why)) => {
+                Err(Trouble::Differ(what, why)) => {
                     let command = format!("cargo run --release -p cohkit-check --example fuzz_models -- --seed {seed} --count 1 --against {against}");
-                    found.failures.push(format!("{why}\n{command}"));
+                    found.failures.push(format!("{what}\n{why}\n{command}"));
                 }
             }
         }

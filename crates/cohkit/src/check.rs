@@ -103,7 +103,6 @@ fn suited(options: &Check) -> Result<(), Failure> {
         given("--remotes", options.remotes.is_some()),
         given("--lines", options.lines.is_some()),
         given("--capacity", options.capacity.is_some()),
-        given("--chart-svg", options.chart_svg.is_some()),
     ];
     let of_models = [
         given("--dialect", options.dialect.is_some()),
@@ -166,7 +165,7 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
 pub(crate) struct Batch<'a> {
     pub(crate) options: &'a Check,
     pub(crate) checkpoints: Option<&'a Checkpoints>,
-    charts: Text,
+    pub(crate) charts: Text,
     outcome: Outcome,
     /// For JSON: one entry for each system.
     values: Vec<Value>,

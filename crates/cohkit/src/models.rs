@@ -9,6 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::verdict::{counterexample, kind, name, number, property, words};
 use crate::{explanation, files, graph, judge, size};
+use cohkit_chart::Text;
 use cohkit_check::coverage::coverage;
 use cohkit_check::explain::explain;
 use cohkit_check::model::{Deadlock, Model};
@@ -105,6 +106,20 @@ impl Batch<'_> {
             false => None,
         };
         drop(line);
+        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&report)) {
+            match trace.sequence.steps.is_empty() {
+                true => console.say(&format!(
+                    "{}: no messages are recognised in the counterexample, so there is no chart",
+                    model.name
+                )),
+                false => {
+                    files::make_folder(folder)?;
+                    let svg = cohkit_chart::svg(&trace.sequence, &model.name);
+                    files::write(&folder.join(format!("{}.svg", model.name)), &svg)?;
+                }
+            }
+        }
+        let charts = self.charts;
         let seconds = start.elapsed().as_secs_f64();
         let run = json!({
             "file": path.display().to_string(),
@@ -127,7 +142,7 @@ impl Batch<'_> {
                 entry
             },
             || {
-                let mut text = text(&model, &report);
+                let mut text = text(&model, &report, &charts);
                 text += &explanation
                     .iter()
                     .map(explanation::text)
@@ -167,7 +182,7 @@ fn outcome(report: &Report) -> Outcome {
 }
 
 /// The verdict for people: a violation with the rules that lead to it.
-fn text(model: &Model, report: &Report) -> String {
+fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = format!(
         "{}, {}, depth {}",
@@ -195,19 +210,31 @@ fn text(model: &Model, report: &Report) -> String {
         } => (format!("violated: {}: {message}", name(property)), trace),
     };
     let _ = write!(text, "{verdict}\n  after {counts}\n\n{trace}\n");
+    if !trace.sequence.steps.is_empty() {
+        let _ = writeln!(text, "{}", cohkit_chart::text(&trace.sequence, charts));
+    }
     text
 }
 
 /// The entry that `docs/output.md` describes; `run` is what depends on the machine.
 fn entry(model: &Model, report: &Report, run: Value) -> Value {
-    let none = Vec::new();
+    let charts = |trace: &Trace| match trace.sequence.steps.is_empty() {
+        true => Vec::new(),
+        false => vec![trace.sequence.clone()],
+    };
     let (outcome, reason, example) = match &report.outcome {
         cohkit_check::Outcome::Verified => ("verified", Value::Null, Value::Null),
         cohkit_check::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
         cohkit_check::Outcome::Exceeded { limit, trace } => (
             "undecided",
             json!("limit"),
-            counterexample("limit", limit, limit, none, Some(trace)),
+            counterexample(
+                "limit",
+                limit,
+                limit,
+                charts(trace).iter().collect(),
+                Some(trace),
+            ),
         ),
         cohkit_check::Outcome::Violated {
             property,
@@ -216,7 +243,13 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         } => (
             "violated",
             Value::Null,
-            counterexample(kind(property), &name(property), message, none, Some(trace)),
+            counterexample(
+                kind(property),
+                &name(property),
+                message,
+                charts(trace).iter().collect(),
+                Some(trace),
+            ),
         ),
     };
     let properties = report.properties.iter();

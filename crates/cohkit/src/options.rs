@@ -87,7 +87,8 @@ pub(crate) struct Output {
 ///
 /// Files that end in `.m` are Murphi models, as CMurphi or Rumur reads them. Their properties are what they say:
 /// invariants, assertions, covers and liveness; and that nothing is done that has no meaning, and there is no deadlock.
-/// A counterexample lists the rules that lead to the violation, with what each changes.
+/// A counterexample lists the rules that lead to the violation, with what each changes, and draws what is recognised
+/// as messages.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Check {
@@ -164,7 +165,7 @@ pub(crate) struct Check {
     pub export_murphi: Option<PathBuf>,
 
     /// Write the chart of each counterexample into this folder as SVG,
-    /// and that of how a channel's capacity is exceeded.
+    /// and that of how a channel's capacity is exceeded. Messages of Murphi models are drawn where they are recognised.
     #[arg(long, value_name = "DIR")]
     pub chart_svg: Option<PathBuf>,
 

@@ -309,13 +309,17 @@ pub(crate) fn counterexample(
     trace: Option<&Trace>,
 ) -> Value {
     let trace = trace.map(|trace| {
-        json!({
+        let mut told = json!({
             "start": trace.start,
             "start_index": trace.start_index,
             "initial": trace.initial,
             "steps": trace.steps,
             "fault": trace.fault,
-        })
+        });
+        if trace.watched {
+            told["watched"] = json!(true);
+        }
+        told
     });
     json!({
         "kind": kind,

@@ -16,6 +16,9 @@ impl Generator {
         for _ in 0..self.below(3) {
             self.declare_function();
         }
+        if self.random.once_in(6) {
+            self.declare_recursive();
+        }
         let globals = self.scope.len();
         self.starts();
         if self.below(4) > 0 {
@@ -43,7 +46,8 @@ impl Generator {
         let count = 3 + self.below(4);
         for _ in 0..count {
             let of = |g: &mut Self| g.below(g.types.len());
-            let kind = match self.below(8) {
+            let kind = match self.below(9) {
+                8 if !self.rumur => Kind::Multiset(1 + self.below(3), of(self)),
                 0 => Kind::Enum(1 + self.below(3)),
                 1 => {
                     let low = self.below(3) as i32 - 1;
@@ -78,6 +82,9 @@ impl Generator {
                 Kind::Array(index, element) => {
                     let (index, element) = (self.type_name(*index), self.type_name(*element));
                     format!("array [{index}] of {element}")
+                }
+                Kind::Multiset(capacity, element) => {
+                    format!("multiset [{capacity}] of {}", self.type_name(*element))
                 }
                 Kind::Record(fields) => {
                     let field = |(i, &f): (usize, &usize)| format!("f{i}: {}; ", self.type_name(f));
@@ -203,6 +210,58 @@ impl Generator {
         });
     }
 
+    /// A function or procedure that calls itself until a number has come down to its least.
+    fn declare_recursive(&mut self) {
+        let range = |k: &Kind| matches!(k, Kind::Range(..));
+        let Some(ty) = self.types.iter().position(range) else {
+            return;
+        };
+        let Kind::Range(low, _) = self.types[ty] else {
+            return;
+        };
+        let (range, globals) = (self.type_name(ty), self.scope.clone());
+        let name = self.name("f");
+        let (left, var) = (format!("{name}_0"), format!("{name}_1"));
+        self.bind(&left, ty);
+        let function = self.random.once_in(2);
+        let mut parameters = vec![(false, ty)];
+        if function {
+            self.open(&format!("function {name}({left}: {range}): boolean;"));
+            self.between("begin");
+            let (a, b) = (self.claim(1), self.claim(1));
+            self.line(&format!("if {left} <= {low} then return {a}; end;"));
+            let sign = ["&", "|", "="][self.below(3)];
+            self.line(&format!("return ({b} {sign} {name}({left} - 1));"));
+        } else {
+            let other = 1 + self.below(self.declared - 1);
+            let other_name = self.type_name(other);
+            self.open(&format!(
+                "procedure {name}({left}: {range}; var {var}: {other_name});"
+            ));
+            self.between("begin");
+            self.scope.push(Named {
+                text: var.clone(),
+                ty: other,
+                writable: true,
+                bound: false,
+                fragile: true,
+            });
+            parameters.push((true, other));
+            self.statements(2, 1);
+            self.open(&format!("if {left} > {low} then"));
+            self.line(&format!("{name}({left} - 1, {var});"));
+            self.close("end;");
+            self.statements(1, 1);
+        }
+        self.close("end;");
+        self.scope = globals;
+        self.functions.push(Function {
+            name,
+            parameters,
+            result: function.then_some(0),
+        });
+    }
+
     fn return_of(&mut self, ty: usize) {
         // In its range, whatever the caller does with it.
         let safe = std::mem::replace(&mut self.safe, true);
@@ -258,6 +317,8 @@ impl Generator {
                 self.initialise(&format!("{place}[{name}]"), element);
                 self.close("end;");
             }
+            // It is empty.
+            Kind::Multiset(..) => {}
             _ => match self.literal(ty).or_else(|| self.bound_of(ty)) {
                 Some(value) => self.line(&format!("{place} := {value};")),
                 None => self.line(&format!("undefine {place};")),
@@ -293,6 +354,15 @@ impl Generator {
             });
             open += 1;
         }
+        let mut taken = None;
+        if !self.rumur && self.random.once_in(2) {
+            if let Some((place, element)) = self.multiset(true).filter(|m| !m.0.contains('[')) {
+                let name = self.slot(&place, element);
+                self.open(&format!("choose {name}: {place} do"));
+                open += 1;
+                taken = Some(format!("multisetremove({name}, {place});"));
+            }
+        }
         for _ in 0..1 + self.below(2) {
             let name = self.name("rule ");
             let priority = match self.rumur || self.below(12) > 0 {
@@ -307,6 +377,9 @@ impl Generator {
             }
             self.between("begin");
             self.statements(3, 2);
+            if let (Some(take), true) = (&taken, self.random.below(4) > 0) {
+                self.line(take);
+            }
             self.close("end;");
         }
         for _ in 0..open {

@@ -6,9 +6,8 @@
 //! What the checkers are documented to disagree on is not made:
 //! - operations that leave 32 bits, loops that count down without `by`, numbers with a leading zero, loops without an end;
 //! - calls of functions that write to anything but their locals in expressions;
-//! - `clear` of a scalarset, and loops over a scalarset whose rounds see each other's effects:
-//!   both tell equal values apart, so symmetry may change the verdict. For the same reason what is evaluated for each
-//!   value of a scalarset cannot fail: whether a failure is met before the answer is known depends on the order.
+//! - claims for each value of a scalarset that can fail: whether a failure is met before the answer is known depends on
+//!   the order of values that have none, so symmetry may change the verdict.
 //! - loops and quantifiers that bind the name of another, results out of the range of their function,
 //!   and constant steps and comparisons that Rumur refuses to read.
 //!
@@ -52,6 +51,8 @@ enum Kind {
     Union(usize, usize),
     Record(Vec<usize>),
     Array(usize, usize),
+    /// So many of a type; in CMurphi's dialect alone.
+    Multiset(usize, usize),
 }
 
 /// What an expression can name.
@@ -163,7 +164,7 @@ impl Generator {
             Kind::Range(low, high) => (high - low + 1) as usize,
             Kind::Enum(n) | Kind::Scalarset(n) => n,
             Kind::Union(a, b) => self.values(a) + self.values(b),
-            Kind::Record(_) | Kind::Array(..) => 0,
+            Kind::Record(_) | Kind::Array(..) | Kind::Multiset(..) => 0,
         }
     }
 
@@ -171,12 +172,16 @@ impl Generator {
         match &self.types[ty] {
             Kind::Record(fields) => fields.iter().map(|&f| self.bits(f)).sum(),
             &Kind::Array(index, element) => self.values(index) as f64 * self.bits(element),
+            &Kind::Multiset(capacity, element) => capacity as f64 * (1.0 + self.bits(element)),
             _ => (self.values(ty) as f64 + 1.0).log2(),
         }
     }
 
     fn is_simple(&self, ty: usize) -> bool {
-        !matches!(self.types[ty], Kind::Record(_) | Kind::Array(..))
+        !matches!(
+            self.types[ty],
+            Kind::Record(_) | Kind::Array(..) | Kind::Multiset(..)
+        )
     }
 
     fn is_symmetric(&self, ty: usize) -> bool {
@@ -187,7 +192,7 @@ impl Generator {
     fn has_symmetric(&self, ty: usize) -> bool {
         match &self.types[ty] {
             Kind::Record(fields) => fields.iter().any(|&f| self.has_symmetric(f)),
-            &Kind::Array(_, element) => self.has_symmetric(element),
+            &Kind::Array(_, element) | &Kind::Multiset(_, element) => self.has_symmetric(element),
             _ => self.is_symmetric(ty),
         }
     }
@@ -304,7 +309,16 @@ impl Generator {
         if depth == 0 {
             return leaf(self);
         }
-        match self.below(9) {
+        match self.below(10) {
+            9 => match self.multiset(false) {
+                Some((place, element)) => {
+                    let name = self.slot(&place, element);
+                    let claim = self.claim(depth - 1);
+                    self.scope.pop();
+                    format!("multisetcount({name}: {place}, {claim})")
+                }
+                None => leaf(self),
+            },
             0 => format!("({} + {})", self.number(depth - 1), self.number(depth - 1)),
             1 => format!("({} - {})", self.number(depth - 1), self.number(depth - 1)),
             2 => format!("({} * {})", self.number(depth - 1), self.below(4)),
@@ -333,6 +347,28 @@ impl Generator {
             }
             _ => leaf(self),
         }
+    }
+
+    /// A multiset with the type of its elements.
+    fn multiset(&mut self, write: bool) -> Option<(String, usize)> {
+        let (place, found) = self.place(|g, t| matches!(g.types[t], Kind::Multiset(..)), write)?;
+        match self.types[found.ty] {
+            Kind::Multiset(_, element) => Some((place, element)),
+            _ => None,
+        }
+    }
+
+    /// Names a slot of a multiset, whose element can be named then.
+    fn slot(&mut self, place: &str, element: usize) -> String {
+        let name = self.name("s");
+        self.scope.push(Named {
+            text: format!("{place}[{name}]"),
+            ty: element,
+            writable: false,
+            bound: false,
+            fragile: true,
+        });
+        name
     }
 
     /// A call of a function whose result is of a wanted type.
@@ -499,10 +535,14 @@ impl Generator {
                     None => self.assignment(),
                 }
             }
-            8 => match self.place(|g, t| !g.has_symmetric(t), true) {
-                Some((place, _)) => self.line(&format!("clear {place};")),
-                None => self.assignment(),
-            },
+            8 => {
+                // The first value of a scalarset tells it from the others.
+                let any = self.random.once_in(8);
+                match self.place(|g, t| any || !g.has_symmetric(t), true) {
+                    Some((place, _)) => self.line(&format!("clear {place};")),
+                    None => self.assignment(),
+                }
+            }
             9 => match self.place(|_, _| true, true) {
                 Some((place, found)) if found.fragile => self.line(&format!("undefine {place};")),
                 _ => self.assignment(),
@@ -528,9 +568,9 @@ impl Generator {
             }
             16 => self.switch(depth - 1),
             17 => {
-                // The rounds of other loops may see each other's effects.
+                // Rounds that see each other's effects tell values of scalarsets apart.
                 let ty = self.simple_type();
-                if self.is_symmetric(ty) {
+                if self.is_symmetric(ty) && self.below(3) > 0 {
                     return self.each();
                 }
                 let name = self.name("l");
@@ -659,6 +699,26 @@ impl Generator {
         self.close("end;");
     }
 
+    fn put_or_take(&mut self) {
+        let Some((place, element)) = self.multiset(true) else {
+            return self.assignment();
+        };
+        if self.random.once_in(3) {
+            let name = self.slot(&place, element);
+            let claim = self.claim(1);
+            self.scope.pop();
+            return self.line(&format!("multisetremovepred({name}: {place}, {claim});"));
+        }
+        let value = match self.is_simple(element) {
+            true => self.value(element, 1),
+            false => self.place(|_, t| t == element, false).map(|p| p.0),
+        };
+        match value {
+            Some(value) => self.line(&format!("multisetadd({value}, {place});")),
+            None => self.assignment(),
+        }
+    }
+
     fn procedure_call(&mut self) {
         if self.pure || self.functions.is_empty() {
             return self.assignment();
@@ -676,7 +736,8 @@ impl Generator {
 
     /// What ends most searches at once if it stands in every rule.
     fn rare(&mut self) {
-        match self.below(8) {
+        match self.below(12) {
+            8..=10 if !self.pure => self.put_or_take(),
             0 => {
                 let (a, b, c) = (self.claim(2), self.claim(1), self.claim(1));
                 self.line(&format!("assert ({a} | {b} | {c}) \"asserted\";"));

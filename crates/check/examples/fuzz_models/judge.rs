@@ -20,8 +20,8 @@ pub enum Agreed {
 pub enum Trouble {
     /// The generator made what is not Murphi.
     Refused(String),
-    /// Two checkers do not agree.
-    Differ(String),
+    /// Two checkers do not agree: of which kind this is, and what they find.
+    Differ(String, String),
 }
 
 use Trouble::{Differ, Refused};
@@ -68,7 +68,7 @@ fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
     match found {
         Ok(Ok(report)) => Ok(report),
         Ok(Err(errors)) => Err(Refused(format!("{errors:?}"))),
-        Err(_) => Err(Differ("a panic".into())),
+        Err(_) => Err(Differ("a panic".into(), "a panic".into())),
     }
 }
 
@@ -92,20 +92,33 @@ fn length(report: &Report) -> Option<usize> {
     }
 }
 
+/// What a report comes to, without numbers.
+fn kind(report: &Report) -> String {
+    match &report.outcome {
+        Outcome::Violated { property, .. } => format!("violated ({property})"),
+        Outcome::Exceeded { .. } => "a limit".into(),
+        _ => verdict(report).into(),
+    }
+}
+
+fn differ(name: &str, a: &Report, b: &Report) -> Trouble {
+    let what = format!("{name}: {}, {}", kind(a), kind(b));
+    let why = format!("{name}: {}\n{}", brief(a), brief(b));
+    Differ(what, why)
+}
+
 /// Ours against ours: interpreted and compiled, with one thread and with two, in parts, with symmetry and without, and printed
 /// and read again.
 pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     let model = model(text)?;
     let one = run(&model, &flat())?;
     if let Outcome::Undecided { .. } | Outcome::Exceeded { .. } = one.outcome {
-        return Err(Differ(format!(
-            "nothing limits the search: {:?}",
-            one.outcome
-        )));
+        let why = format!("nothing limits the search: {:?}", one.outcome);
+        return Err(Differ("undecided".into(), why));
     }
-    // Most of the time goes into compiling, so each model is compiled for one of the three searches.
-    let compiled = text.len() % 3;
-    let engine = |turn: usize| match turn == compiled {
+    // Most of the time goes into compiling, so most models are compiled for one of the three searches alone.
+    let (all, compiled) = (text.len().is_multiple_of(8), text.len() % 3);
+    let engine = |turn: usize| match all || turn == compiled {
         true => Engine::Native,
         false => Engine::Interpreter,
     };
@@ -118,11 +131,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         let other = run(&model, &options)?;
         if other != one {
             let name = format!("{:?}, {threads} threads", options.engine);
-            return Err(Differ(format!(
-                "{name}: {}\n{}",
-                brief(&one),
-                brief(&other)
-            )));
+            return Err(differ(&name, &one, &other));
         }
     }
     let parts = run(
@@ -146,27 +155,26 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     let other = run(&model, &options)?;
     let counted = orbits.outcome != Outcome::Verified || other == orbits;
     if other.outcome != orbits.outcome || !counted {
-        let (a, b) = (brief(&orbits), brief(&other));
-        return Err(Differ(format!("orbits: {a}\n{b}")));
+        return Err(differ("orbits", &orbits, &other));
     }
+    // A loop over a scalarset whose order matters ends a search of orbits undecided.
+    let decided = !matches!(orbits.outcome, Outcome::Exceeded { .. });
     let fewer = one.outcome != Outcome::Verified || orbits.states <= one.states;
-    if verdict(&one) != verdict(&orbits) || length(&one) != length(&orbits) || !fewer {
-        return Err(Differ(format!(
-            "symmetry: {}\n{}",
-            brief(&one),
-            brief(&orbits)
-        )));
+    let equal = verdict(&one) == verdict(&orbits) && length(&one) == length(&orbits) && fewer;
+    if decided && !equal {
+        return Err(differ("symmetry", &one, &orbits));
     }
     if let Ok(printed) = print(&model, Style::Plain) {
         let again = read("model", &printed, Dialect::Rumur).map_err(|errors| {
-            let errors: Vec<_> = errors
+            let shown = errors
                 .iter()
-                .map(|e| e.render("printed.m", &printed, false))
-                .collect();
-            Differ(format!(
-                "what is printed is not read: {}\n{printed}",
-                errors.join("\n")
-            ))
+                .map(|e| e.render("printed.m", &printed, false));
+            let shown = shown.collect::<Vec<_>>().join("\n");
+            let what = errors.first().map_or(String::new(), |e| e.message.clone());
+            Differ(
+                what,
+                format!("what is printed is not read: {shown}\n{printed}"),
+            )
         })?;
         let mut again = again.model;
         again.deadlock = model.deadlock;
@@ -175,7 +183,10 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     Ok(match one.outcome {
         Outcome::Verified => Agreed::Verified {
             states: one.states,
-            orbits: orbits.states,
+            orbits: match decided {
+                true => orbits.states,
+                false => one.states,
+            },
         },
         _ => Agreed::Violated,
     })
@@ -187,7 +198,7 @@ fn same(a: &Report, b: &Report, name: &str) -> Result<(), Trouble> {
     if verdict(a) == verdict(b) && equal {
         return Ok(());
     }
-    Err(Differ(format!("{name}: {}\n{}", brief(a), brief(b))))
+    Err(differ(name, a, b))
 }
 
 fn brief(report: &Report) -> String {
@@ -238,7 +249,8 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
             .arg(&source),
     );
     if !made.0 {
-        return Err(Differ(format!("Rumur does not take it: {}", made.1)));
+        let why = format!("Rumur does not take it: {}", made.1);
+        return Err(Differ("Rumur does not take it".into(), why));
     }
     let made = call(
         Command::new("cc")
@@ -254,11 +266,14 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let words: Vec<&str> = said.split_whitespace().collect();
     let states = words.windows(2).filter(|w| w[1] == "states,");
     let Some(states) = states.filter_map(|w| w[0].parse::<u128>().ok()).next() else {
-        return Err(Differ(format!("Rumur's program stopped: {said}")));
+        let why = format!("Rumur's program stopped: {said}");
+        return Err(Differ("Rumur's program stopped".into(), why));
     };
     let verified = ours.outcome == Outcome::Verified;
     if fine != verified || fine && states != ours.states {
-        return Err(Differ(format!("we find {}; Rumur: {said}", brief(&ours))));
+        let what = format!("Rumur: {}, {fine}", kind(&ours));
+        let why = format!("we find {}; Rumur: {said}", brief(&ours));
+        return Err(Differ(what, why));
     }
     Ok(match verified {
         true => Agreed::Verified {

@@ -96,26 +96,14 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
                 println!("refused: model {seed}\n{why}");
             }
         }
-        Err(Trouble::Differ(why)) => {
+        Err(Trouble::Differ(what, why)) => {
             if add(&tally.failures, 1) >= SHOWN {
                 return;
             }
-            // Of the same kind, as far as the first words say.
-            let kind = |why: &str| {
-                why.split([':', ';'])
-                    .next()
-                    .unwrap_or_default()
-                    .chars()
-                    .take(9)
-                    .collect::<String>()
-            };
-            let first = kind(&why);
-            let small = judge::shrink(
-                &text,
-                |t| matches!(judge(t), Err(Trouble::Differ(w)) if kind(&w) == first),
-            );
+            let alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(w, _)) if w == what);
+            let small = judge::shrink(&text, alike);
             let why = match judge(&small) {
-                Err(Trouble::Differ(why)) => why,
+                Err(Trouble::Differ(_, why)) => why,
                 _ => why,
             };
             println!("failed: {why}\n----\n{small}----");

@@ -675,8 +675,16 @@ impl<'t> Lower<'t, '_> {
         let effects = self.effects[id.index()].clone();
         let mut all = Some(Vec::new());
         let mut changed = effects.state;
+        let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
         for (&parameter, e) in parameters.iter().zip(arguments) {
             let argument = self.argument(parameter, e);
+            match &argument {
+                Some(Argument::Value(M::Peek(place))) => values.push((self.root(place), e.span)),
+                Some(Argument::Place(place)) if effects.parameters.contains(&parameter) => {
+                    variables.push(self.root(place))
+                }
+                _ => {}
+            }
             if let (Some(Argument::Place(place)), true) =
                 (&argument, effects.parameters.contains(&parameter))
             {
@@ -690,8 +698,16 @@ impl<'t> Lower<'t, '_> {
                 _ => all = None,
             }
         }
+        if self.dialect == Dialect::CMurphi {
+            self.changing_value(name, &values, &variables);
+        }
         if let Some(where_) = effects.state {
             self.own.state.get_or_insert(where_);
+        }
+        for variable in effects.variables {
+            if !self.own.variables.contains(&variable) {
+                self.own.variables.push(variable);
+            }
         }
         if let (Some(claim), Some(place)) = (self.claim, changed) {
             self.error(
@@ -705,11 +721,31 @@ impl<'t> Lower<'t, '_> {
     }
 
     fn is_local(&self, place: &Place) -> bool {
-        let mut root = place.variable;
-        while let Some(&next) = self.roots.get(&root) {
-            root = next;
+        self.model.variable(self.root(place)).role == Role::Local
+    }
+
+    /// CMurphi passes variables as they are, so that a value changes while the function runs that changes them; with us it
+    /// does not.
+    fn changing_value(
+        &mut self,
+        name: Name<'t>,
+        values: &[(VariableId, Span)],
+        changed: &[VariableId],
+    ) {
+        for &(root, span) in values {
+            if changed.contains(&root) {
+                let variable = self.model.variable(root).name.clone();
+                self.error(
+                    span,
+                    format!(
+                        "`{}` may change `{variable}`, part of which it is given as a value",
+                        name.text
+                    ),
+                )
+                .label("in CMurphi this value would change as well")
+                .note("a copy in a variable of its own is the same everywhere");
+            }
         }
-        self.model.variable(root).role == Role::Local
     }
 
     fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {

@@ -83,6 +83,8 @@ struct Typed {
 struct Effects {
     /// The first place where it changes the state.
     state: Option<Span>,
+    /// Variables of the state that it changes.
+    variables: Vec<VariableId>,
     /// Parameters that it changes.
     parameters: Vec<VariableId>,
 }
@@ -370,8 +372,8 @@ impl<'t> Lower<'t, '_> {
         // Of itself it is assumed that it changes all it can.
         self.own = Effects::default();
         self.effects.push(Effects {
-            state: None,
             parameters,
+            ..Effects::default()
         });
         self.result = Some(result);
         let mut body = Vec::new();
@@ -387,15 +389,24 @@ impl<'t> Lower<'t, '_> {
         self.model.functions[id.index()].body = body;
     }
 
-    /// Notes that a place is changed.
-    fn wrote(&mut self, place: &Place, span: Span) {
+    /// The variable that a place is part of, through all aliases.
+    fn root(&self, place: &Place) -> VariableId {
         let mut root = place.variable;
         while let Some(&next) = self.roots.get(&root) {
             root = next;
         }
+        root
+    }
+
+    /// Notes that a place is changed.
+    fn wrote(&mut self, place: &Place, span: Span) {
+        let root = self.root(place);
         match self.model.variable(root).role {
             Role::State => {
                 self.own.state.get_or_insert(span);
+                if !self.own.variables.contains(&root) {
+                    self.own.variables.push(root);
+                }
             }
             Role::Alias if !self.own.parameters.contains(&root) => self.own.parameters.push(root),
             _ => {}

@@ -50,10 +50,14 @@ impl<'t> Lower<'t, '_> {
             StmtKind::Switch(subject, cases, otherwise) => {
                 let subject = self.expr(subject);
                 let mut lowered = Some(Vec::new());
+                let mut seen: Vec<(i32, Span)> = Vec::new();
                 for (values, body) in cases {
                     let mut all = Some(Vec::new());
                     for value in values {
                         let constant = self.case(value, subject.clone());
+                        if let Some(n) = constant.as_ref().and_then(types::fold) {
+                            self.case_again(n, value.span, &mut seen);
+                        }
                         match (&mut all, constant) {
                             (Some(all), Some(value)) => all.push(value),
                             _ => all = None,
@@ -129,7 +133,7 @@ impl<'t> Lower<'t, '_> {
                     );
                 }
                 let mut sets = Vec::new();
-                order::sets_in(&self.model, ty, &mut sets);
+                order::sets_in_first(&self.model, ty, &mut sets);
                 if let Some(set) = sets.first() {
                     let name = self.model.types[set.index()].name.clone();
                     self.sink
@@ -153,6 +157,9 @@ impl<'t> Lower<'t, '_> {
                     self.expr(element);
                     return None;
                 };
+                if self.dialect == Dialect::CMurphi {
+                    self.exact_element(element, element_type);
+                }
                 let element = self.copied(element, element_type, "the element")?;
                 Some(vec![S::Insert(place, element)])
             }
@@ -176,6 +183,17 @@ impl<'t> Lower<'t, '_> {
         }
     }
 
+    /// The first of equal cases is taken; CMurphi's programs are not taken by a C++ compiler.
+    fn case_again(&mut self, n: i32, span: Span, seen: &mut Vec<(i32, Span)>) {
+        let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
+        if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
+            self.error(span, "CMurphi takes no case twice")
+                .label("the same again")
+                .see(first, "first here");
+        }
+        seen.push((n, span));
+    }
+
     /// A value that a `switch` compares with.
     fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
         let typed = self.expr(value)?;
@@ -190,6 +208,19 @@ impl<'t> Lower<'t, '_> {
             return None;
         }
         Some(value.expr)
+    }
+
+    /// CMurphi puts in variables of the very type of the elements alone.
+    fn exact_element(&mut self, e: &Expr<'t>, wanted: TypeId) {
+        let Some(typed) = self.expr(e) else { return };
+        if typed.place.is_none() || typed.ty != Some(wanted) {
+            let wanted = self.model.types[wanted.index()].name.clone();
+            self.error(
+                e.span,
+                format!("CMurphi puts only variables of the type `{wanted}` into this multiset"),
+            )
+            .label("this is none");
+        }
     }
 
     /// A multiset that is changed, and the type of its elements.

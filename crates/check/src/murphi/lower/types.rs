@@ -1,4 +1,4 @@
-//! Types. Arrays, records, ranges and multisets of the same shape are one type, but for CMurphi;
+//! Types. Arrays, records, ranges and multisets of the same shape are one type, but in CMurphi's dialect;
 //! enumerations and scalarsets are new ones wherever they are written.
 
 use super::*;
@@ -165,7 +165,7 @@ impl<'t> Lower<'t, '_> {
 
     /// The type of this shape.
     pub(super) fn intern(&mut self, name: String, ty: Type) -> TypeId {
-        let shared = self.dialect != Dialect::CMurphi || matches!(ty, Type::Range { .. });
+        let shared = self.dialect != Dialect::CMurphi;
         let known = self.model.types.iter().position(|named| named.ty == ty);
         match known {
             Some(known) if shared => TypeId(known as u32),

@@ -491,7 +491,14 @@ impl<'t, 's> Parser<'t, 's> {
                 var,
                 ty: ty.clone(),
             }));
-            if !self.take(Token::Semicolon) && !self.take(Token::Comma) {
+            if self.take(Token::Comma) {
+                let span = self.before();
+                self.only(
+                    Dialect::Rumur,
+                    span,
+                    "comma between parameters of two types",
+                );
+            } else if !self.take(Token::Semicolon) {
                 break;
             }
         }
@@ -510,7 +517,18 @@ impl<'t, 's> Parser<'t, 's> {
         let locals = self.locals()?;
         self.take_key(Key::Begin);
         let body = self.block()?;
-        self.end(&[Key::EndFunction, Key::EndProcedure])?;
+        let own = match procedure {
+            true => Key::EndProcedure,
+            false => Key::EndFunction,
+        };
+        if let Token::Key(key @ (Key::EndFunction | Key::EndProcedure)) = self.token() {
+            if key != own {
+                let span = self.span();
+                let what = format!("`{}` for `{}`", key.word(), own.word());
+                self.only(Dialect::Rumur, span, &what);
+            }
+        }
+        self.end(&[own, Key::EndFunction, Key::EndProcedure])?;
         Ok(Function {
             name,
             parameters,
@@ -585,7 +603,12 @@ impl<'t, 's> Parser<'t, 's> {
                 self.do_word()?;
                 RuleKind::Choose(name, multiset, self.rules(&[Key::EndChoose])?)
             }
-            Token::Key(Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness) => {
+            Token::Key(
+                key @ (Key::Invariant | Key::Assert | Key::Assume | Key::Cover | Key::Liveness),
+            ) => {
+                if key == Key::Assert {
+                    self.only(Dialect::Rumur, start, "`assert` beside rules");
+                }
                 RuleKind::Property(self.property()?)
             }
             _ => {
@@ -626,7 +649,13 @@ impl<'t, 's> Parser<'t, 's> {
             false => None,
         };
         let locals = self.locals()?;
-        self.take_key(Key::Begin);
+        let begin = self.span();
+        let marked = self.take_key(Key::Begin);
+        if !guarded && !marked && self.dialect != Dialect::Any {
+            self.sink
+                .error(begin, "a rule without a guard needs `begin`")
+                .note("neither CMurphi nor Rumur can tell its first statement from a guard");
+        }
         let body = self.block()?;
         self.end(&[Key::EndRule])?;
         Ok(RuleKind::Rule {
@@ -697,7 +726,15 @@ impl<'t, 's> Parser<'t, 's> {
         if let (Token::Key(key), true) = (word, kind != PropertyKind::Invariant) {
             self.only(Dialect::Rumur, start, &format!("`{}`", key.word()));
         }
+        let title_at = self.span();
         let mut title = self.title();
+        if title.is_some() && word == Token::Key(Key::Assert) {
+            self.only(
+                Dialect::Rumur,
+                title_at,
+                "message in front of what is asserted",
+            );
+        }
         let claim = self.expr()?;
         if title.is_none() {
             title = self.title();
