@@ -10,6 +10,7 @@ from cohkit import types
 from cohkit._cohkit import Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
+from cohkit.models import check_model
 from cohkit.protocols import (
     chart_svg,
     chart_text,
@@ -35,6 +36,7 @@ __all__ = [
     "chart_svg",
     "chart_text",
     "check",
+    "check_model",
     "construct",
     "parse",
     "platform",

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import final
+from typing import TypedDict, final, type_check_only
 
 __all__ = [
     "Machine",
@@ -10,6 +10,7 @@ __all__ = [
     "chart_svg",
     "chart_text",
     "check",
+    "check_model",
     "construct",
     "platforms",
     "shipped",
@@ -20,6 +21,17 @@ __all__ = [
 __version__: str
 
 class RefusedError(Exception): ...
+
+@type_check_only
+class Looking(TypedDict):
+    symmetry: bool
+    threads: int | None
+    max_states: int | None
+    max_depth: int | None
+    max_memory: int | None
+    coverage: bool
+    simulate: tuple[int, int] | None
+    checkpoint: tuple[str, bool, int] | None
 
 @final
 class Protocol:
@@ -41,11 +53,9 @@ def check(
     systems: list[str] | None,
     size: tuple[int, int] | None,
     capacity: int | None,
-    threads: int | None,
-    max_states: int | None,
-    max_depth: int | None,
-    max_memory: int | None,
+    looking: Looking,
 ) -> str: ...
+def check_model(text: str, *, file: str, dialect: str | None, deadlock: str, looking: Looking) -> str: ...
 def table(protocol: Protocol, *, home: bool, merged: bool) -> str: ...
 def construct(protocol: Protocol) -> str | None: ...
 def chart_text(json: str, *, width: int | None, ascii_only: bool) -> str: ...

@@ -82,6 +82,34 @@ class Counterexample(TypedDict):
     explanation: dict[str, Any] | None
 
 
+class RuleCoverage(TypedDict):
+    """How often the rules of one name fired."""
+
+    rule: str
+    instances: int
+    fired: int
+    new: int
+
+
+class Coverage(TypedDict):
+    """What a search has exercised."""
+
+    rules: list[RuleCoverage]
+    rows: list[dict[str, Any]]
+
+
+class Walks(TypedDict):
+    """What random walks came to."""
+
+    seed: int
+    walks: int
+    steps: int
+    states_counted: bool
+    rules_fired: int
+    rules: int
+    never_fired: list[str]
+
+
 class Verdict(TypedDict):
     """The verdict on one system."""
 
@@ -94,11 +122,32 @@ class Verdict(TypedDict):
     states: int | None
     transitions: int | None
     depth: int | None
+    symmetric: bool | None
     components: list[int] | None
     properties: list[Property]
     counterexample: Counterexample | None
     assumptions: list[str]
     notes: list[str]
+    coverage: NotRequired[Coverage]
+    walks: NotRequired[Walks]
+    run: dict[str, Any]
+
+
+class ModelVerdict(TypedDict):
+    """The verdict on a Murphi model."""
+
+    model: str
+    outcome: Literal["verified", "violated", "undecided"]
+    reason: str | None
+    states: int
+    transitions: int
+    depth: int
+    symmetric: bool
+    components: list[int]
+    properties: list[Property]
+    counterexample: Counterexample | None
+    coverage: NotRequired[Coverage]
+    walks: NotRequired[Walks]
     run: dict[str, Any]
 
 

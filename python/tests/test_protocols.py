@@ -76,6 +76,13 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         ({"threads": 0}, "`threads` is a positive number, not 0"),
         ({"max_states": -1}, "`max_states` is a positive number, not -1"),
         ({"max_memory_bytes": 2**70}, "`max_memory_bytes` is a positive number"),
+        ({"max_state": 5}, "there is no option `max_state`; the options are `symmetry`"),
+        ({"seed": 1}, "`seed` is for random walks: give `simulate_steps`"),
+        ({"simulate_steps": 5, "seed": -1}, "`seed` is a number below"),
+        ({"simulate_steps": 5, "coverage": True}, "random walks have no `coverage`"),
+        ({"checkpoint": "a", "resume": "a"}, "not both"),
+        ({"checkpoint_every_seconds": 0}, "`checkpoint_every_seconds` is a positive number, not 0"),
+        ({"resume": "no/such/folder"}, "holds no checkpoints"),
     ],
 )
 def test_what_cannot_be_checked_is_refused_by_name(options: dict[str, Any], says: str) -> None:
@@ -90,7 +97,7 @@ def test_verdicts_are_those_of_the_command(name: str, cohkit_command: Command) -
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))
     assert {"undecided"} <= {verdict["outcome"] for verdict in verdicts}
     for verdict in verdicts:
-        assert set(verdict) == set(get_type_hints(types.Verdict))
+        assert set(verdict) == set(get_type_hints(types.Verdict)) - {"coverage", "walks"}
         assert set(verdict["properties"][0]) == set(get_type_hints(types.Property))
 
 

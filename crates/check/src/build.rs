@@ -35,6 +35,7 @@ impl Builder {
                 assumptions: Vec::new(),
                 deadlock: Deadlock::default(),
                 agents: Vec::new(),
+                interchangeable: None,
             },
         }
     }
@@ -208,6 +209,11 @@ impl Builder {
     /// What counts as a deadlock.
     pub fn deadlock(&mut self, deadlock: Deadlock) {
         self.model.deadlock = deadlock;
+    }
+
+    /// Says that the values of a range, and those of others in which they stand behind 0 for none, only tell things apart.
+    pub fn interchangeable(&mut self, names: TypeId, optional: Vec<TypeId>) {
+        self.model.interchangeable = Some(Interchangeable { names, optional });
     }
 
     /// A lifeline for charts; returns its index.

@@ -11,6 +11,7 @@
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
 //! - machine code (private): the same code, compiled in process for searches that prove large;
 //! - [`search`]: breadth first on any number of threads, with counts and counterexamples that do not depend on it;
+//! - [`simulate`]: random walks, where there are too many states to visit all;
 //! - [`components`]: independent parts of a model are explored apart, exactly;
 //! - [`report`] and [`trace`]: verdicts and counterexamples as data and text;
 //! - [`replay`], [`explain`], [`coverage`] and [`graph`]: counterexamples stepped again, why nothing leads on from
@@ -76,6 +77,7 @@ mod program;
 pub mod replay;
 pub mod report;
 pub mod search;
+pub mod simulate;
 mod store;
 mod symmetry;
 pub mod system;

@@ -85,6 +85,20 @@ pub struct Model {
     pub deadlock: Deadlock,
     /// The lifelines that [`Stmt::Note`] speaks of, in the order in which a chart draws them.
     pub agents: Vec<String>,
+    /// Ranges that name things of one kind, if any do.
+    pub interchangeable: Option<Interchangeable>,
+}
+
+/// Numbers that are used like the values of a scalarset: to tell things of one kind apart, and for nothing else.
+///
+/// Whoever builds the model says so; it is not checked. Permuting the numbers, wherever they stand and whatever
+/// they index, must take rules to rules and claims to claims.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interchangeable {
+    /// The range from 0 on whose values name the things. Only types that are declared as this one are meant.
+    pub names: TypeId,
+    /// Ranges in which 0 stands for none of them, and all others for a name that is less by one.
+    pub optional: Vec<TypeId>,
 }
 
 /// A type with its name.

@@ -6,6 +6,7 @@ use crate::model::*;
 use crate::order::Settled;
 use crate::program::{Op, Program};
 use crate::search::{Broken, CheckpointError, Options, Path, Reason, Verdict, View};
+use crate::simulate::Walks;
 use crate::symmetry::Symmetry;
 use crate::trace::{found, Trace};
 use cohkit_protocol::words::counted;
@@ -42,6 +43,9 @@ pub struct Report {
     pub different: usize,
     /// Bytes that states and their table took at the most. Does not depend on the machine.
     pub memory: u64,
+    /// What random walks came to, if there were any in place of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walks: Option<Box<Walks>>,
 }
 
 /// The verdict on a model.
@@ -136,23 +140,13 @@ pub enum Status {
 /// # Errors
 /// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
-    let errors = model.validate();
-    if !errors.is_empty() {
-        return Err(CheckError::Model(errors));
-    }
     let settled = match options.symmetry {
         true => crate::order::findings(model).1,
         false => Settled::new(),
     };
-    let program = compile_watching(model, false, settled.clone());
-    if program.code.len() > MOST_CODE {
-        return Err(CheckError::Model(vec![ModelError {
-            place: format!("model `{}`", model.name),
-            message: "with all its calls and instances it is too large".into(),
-        }]));
-    }
+    let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
     let parts = parts(model, &program, options);
-    let symmetric = parts.views[0].symmetry.is_some();
+    let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
     let Product {
         verdict,
         states,
@@ -169,28 +163,8 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         .enumerate()
         .filter(|(i, r)| i == *r)
         .count();
-    let outcome = match &verdict {
-        Verdict::Holds => Outcome::Verified,
-        Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::Broken(broken, path) => {
-            violated(model, &program, broken, path, (states, depth), settled)
-        }
-    };
-    let properties = properties(model, &program).into_iter().map(|property| {
-        let status = match &outcome {
-            Outcome::Violated {
-                property: violated, ..
-            } if *violated == property => Status::Violated,
-            Outcome::Verified => Status::Holds,
-            // What is judged when everything is known comes in this order, when all before has been found to hold.
-            Outcome::Violated {
-                property: violated, ..
-            } if violated.order() > property.order() => Status::Holds,
-            _ => Status::Undecided,
-        };
-        PropertyResult { property, status }
-    });
-    let properties = properties.collect();
+    let outcome = outcome(model, &program, &verdict, (states, depth), settled);
+    let properties = judged(model, &program, &outcome);
     Ok(Report {
         outcome,
         states,
@@ -203,28 +177,98 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         complete,
         different,
         memory,
+        walks: None,
     })
 }
 
-/// What is explored apart; a model that has symmetry is explored as a whole.
+/// A model that is sound, as a program. Where rounds of a loop store different values in what is to be settled,
+/// a limit is run over.
+pub(crate) fn compiled(model: &Model, settled: Settled) -> Result<Program, Vec<ModelError>> {
+    let errors = model.validate();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let program = compile_watching(model, false, settled);
+    if program.code.len() > MOST_CODE {
+        return Err(vec![ModelError {
+            place: format!("model `{}`", model.name),
+            message: "with all its calls and instances it is too large".into(),
+        }]);
+    }
+    Ok(program)
+}
+
+/// What a verdict means for the model, after so many states and steps.
+pub(crate) fn outcome(
+    model: &Model,
+    program: &Program,
+    verdict: &Verdict,
+    effort: (u128, u64),
+    settled: Settled,
+) -> Outcome {
+    match verdict {
+        Verdict::Holds => Outcome::Verified,
+        Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
+        Verdict::Broken(broken, path) => violated(model, program, broken, path, effort, settled),
+    }
+}
+
+/// What an outcome says of each property.
+pub(crate) fn judged(model: &Model, program: &Program, outcome: &Outcome) -> Vec<PropertyResult> {
+    let properties = properties(model, program).into_iter().map(|property| {
+        let status = match outcome {
+            Outcome::Violated {
+                property: violated, ..
+            } if *violated == property => Status::Violated,
+            Outcome::Verified => Status::Holds,
+            // What is judged when everything is known comes in this order, when all before has been found to hold.
+            Outcome::Violated {
+                property: violated, ..
+            } if violated.order() > property.order() => Status::Holds,
+            _ => Status::Undecided,
+        };
+        PropertyResult { property, status }
+    });
+    properties.collect()
+}
+
+/// What is explored apart. A model that has symmetry is explored as a whole, but for parts in each of which
+/// all that is permuted lies together.
 pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
     let mut whole = View::whole(program, model.deadlock);
+    let named = model.interchangeable.as_ref().map(|range| range.names);
     // Whether one value of a scalarset stays in reach of something is not the same question for all states of an orbit.
     let of_one_value = |property: &Invariant| {
         property.parameters.iter().any(|&parameter| {
-            let ty = model.ty(model.variable(parameter).ty);
-            matches!(ty, Type::Scalarset(_) | Type::Union(_))
+            let ty = model.variable(parameter).ty;
+            Some(ty) == named || matches!(model.ty(ty), Type::Scalarset(_) | Type::Union(_))
         })
     };
     if options.symmetry && !model.liveness.iter().any(of_one_value) {
         whole.symmetry = Symmetry::of(model, program, &whole.packing).map(Arc::new);
     }
-    match options.decompose && whole.symmetry.is_none() {
-        true => split(program, model.deadlock),
-        false => Parts {
-            views: vec![whole],
-            representative: vec![0],
-        },
+    let symmetric = whole.symmetry.is_some();
+    let scalarset = |named: &NamedType| matches!(named.ty, Type::Scalarset(_));
+    let whole = Parts {
+        views: vec![whole],
+        representative: vec![0],
+    };
+    if !options.decompose || symmetric && model.types.iter().any(scalarset) {
+        return whole;
+    }
+    let mut parts = split(program, model.deadlock);
+    if !symmetric {
+        return parts;
+    }
+    let packings = parts.views.iter().map(|view| &view.packing);
+    match Symmetry::of_parts(model, program, packings) {
+        Ok(symmetries) if parts.views.len() > 1 => {
+            for (view, symmetry) in parts.views.iter_mut().zip(symmetries) {
+                view.symmetry = symmetry.map(Arc::new);
+            }
+            parts
+        }
+        _ => whole,
     }
 }
 

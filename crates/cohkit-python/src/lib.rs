@@ -8,10 +8,13 @@ mod interruptible;
 mod shipped;
 mod simulation;
 
-use cohkit::judge::{judge, Listener, Request, Systems};
+use cohkit::judge::{judge, simulation, Listener, Request, Systems};
+use cohkit::models::{judge_model, model_diagnostics_json, Reading};
 use cohkit::tabulate::{construction, tabulate, Agent};
-use cohkit::{diagnostics_json, Failure, Source, Verdict, Wrong};
+use cohkit::{diagnostics_json, Checkpoints, Failure, Source, Verdict, Wrong};
 use cohkit_chart::Text;
+use cohkit_check::model::Deadlock;
+use cohkit_check::murphi::Dialect;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
@@ -21,7 +24,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 pyo3::create_exception!(
     _cohkit,
@@ -102,33 +108,79 @@ impl Protocol {
 }
 
 /// Verdicts as they come, for JSON.
-#[derive(Default)]
-struct Verdicts(Vec<Value>);
+struct Verdicts {
+    values: Vec<Value>,
+    checkpoints: Option<Checkpoints>,
+}
 
 impl Listener for Verdicts {
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
-        self.0.push(verdict.json(run));
+        self.values.push(verdict.json(run));
         Ok(())
+    }
+
+    fn checkpoints(&self) -> Option<&Checkpoints> {
+        self.checkpoints.as_ref()
+    }
+}
+
+/// How to look at the states of a system or a model.
+#[derive(Clone, FromPyObject)]
+#[pyo3(from_item_all)]
+struct Looking {
+    symmetry: bool,
+    threads: Option<usize>,
+    max_states: Option<u64>,
+    max_depth: Option<u64>,
+    max_memory: Option<u64>,
+    coverage: bool,
+    /// Steps of random walks, and their seed.
+    simulate: Option<(u64, u64)>,
+    /// Folder, whether to go on from what is in it, and seconds between checkpoints.
+    checkpoint: Option<(PathBuf, bool, u64)>,
+}
+
+impl Looking {
+    fn request<'a>(
+        &self,
+        systems: Systems,
+        capacity: Option<u8>,
+        cancel: &'a AtomicBool,
+    ) -> Request<'a> {
+        Request {
+            systems,
+            capacity,
+            symmetry: self.symmetry,
+            threads: self.threads,
+            max_states: self.max_states,
+            max_depth: self.max_depth,
+            max_memory: self.max_memory,
+            simulation: (self.simulate)
+                .map(|(steps, seed)| simulation(steps, seed, self.max_depth)),
+            coverage: self.coverage,
+            cancel,
+        }
+    }
+
+    fn checkpoints(&self) -> Result<Option<Checkpoints>, Failure> {
+        let folder = self.checkpoint.as_ref();
+        let checkpoints = folder.map(|(folder, resumes, seconds)| {
+            Checkpoints::in_folder(folder, *resumes, Duration::from_secs(*seconds))
+        });
+        checkpoints.transpose()
     }
 }
 
 /// Verdicts on the systems of a protocol, as `cohkit check --json` gives them.
 #[pyfunction]
-#[pyo3(signature = (protocol, *, systems, size, capacity, threads, max_states, max_depth, max_memory))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is a keyword of the public function"
-)]
+#[pyo3(signature = (protocol, *, systems, size, capacity, looking))]
 fn check(
     py: Python<'_>,
     protocol: &Protocol,
     systems: Option<Vec<String>>,
     size: Option<(u8, u8)>,
     capacity: Option<u8>,
-    threads: Option<usize>,
-    max_states: Option<u64>,
-    max_depth: Option<u64>,
-    max_memory: Option<u64>,
+    looking: Looking,
 ) -> PyResult<String> {
     let source = Arc::clone(&protocol.source);
     let systems = match (systems, size) {
@@ -136,20 +188,14 @@ fn check(
         (Some(names), None) => Systems::Named(names),
         (None, None) => Systems::Declared,
     };
-    let judged = interruptible(py, move |cancel| {
-        let request = Request {
-            systems,
-            capacity,
-            threads,
-            max_states,
-            max_depth,
-            max_memory,
-            coverage: false,
-            cancel,
+    let judged = interruptible(py, move |cancel| -> Result<String, Wrong> {
+        let request = looking.request(systems, capacity, cancel);
+        let mut verdicts = Verdicts {
+            values: Vec::new(),
+            checkpoints: looking.checkpoints()?,
         };
-        let mut verdicts = Verdicts::default();
         judge(Source::clone(&source), &request, &mut verdicts)?;
-        Ok(Value::Array(verdicts.0).to_string())
+        Ok(Value::Array(verdicts.values).to_string())
     })?;
     judged.map_err(|wrong| match wrong {
         Wrong::Refused(refusal) => bad_text(&json!([protocol.source.refusal_json(&refusal)])),
@@ -158,6 +204,50 @@ fn check(
             bad_input(&format!("{}: {what}{help}", protocol.file()))
         }
         Wrong::Failure(failure) => bad_input(&failure.message),
+    })
+}
+
+/// A verdict on a Murphi model, given as text, as `cohkit check --json` gives it.
+#[pyfunction]
+#[pyo3(signature = (text, *, file, dialect, deadlock, looking))]
+fn check_model(
+    py: Python<'_>,
+    text: String,
+    file: String,
+    dialect: Option<String>,
+    deadlock: String,
+    looking: Looking,
+) -> PyResult<String> {
+    let unknown = |what: &str, name: &str| bad_input(&format!("there is no {what} `{name}`"));
+    let reading = Reading {
+        dialect: match dialect.as_deref() {
+            None => Dialect::Any,
+            Some("cmurphi") => Dialect::CMurphi,
+            Some("rumur") => Dialect::Rumur,
+            Some(other) => return Err(unknown("dialect", other)),
+        },
+        deadlock: match deadlock.as_str() {
+            "stuttering" => Deadlock::Stuttering,
+            "stuck" => Deadlock::Stuck,
+            "off" => Deadlock::Off,
+            other => return Err(unknown("kind of deadlock", other)),
+        },
+    };
+    let judged = interruptible(
+        py,
+        move |cancel| -> Result<String, Result<Failure, Value>> {
+            let path = Path::new(&file);
+            let (model, _) = (reading.read(path, &text))
+                .map_err(|errors| Err(model_diagnostics_json(&errors, &file, &text)))?;
+            let request = looking.request(Systems::Declared, None, cancel);
+            let checkpoints = looking.checkpoints().map_err(Ok)?;
+            let judged = judge_model(&model, path, &request, &|_| (), checkpoints.as_ref());
+            Ok(judged.map_err(Ok)?.json(&model).to_string())
+        },
+    )?;
+    judged.map_err(|wrong: Result<Failure, Value>| match wrong {
+        Ok(failure) => bad_input(&failure.message),
+        Err(diagnostics) => bad_text(&diagnostics),
     })
 }
 
@@ -228,7 +318,9 @@ mod _cohkit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{chart_svg, chart_text, check, construct, table, Protocol, RefusedError};
+    use super::{
+        chart_svg, chart_text, check, check_model, construct, table, Protocol, RefusedError,
+    };
     #[pymodule_export]
     use crate::shipped::shipped;
     #[pymodule_export]

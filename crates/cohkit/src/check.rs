@@ -3,8 +3,8 @@
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Untaken;
-use crate::judge::{judge, Listener, Request, Systems};
-use crate::options::Check;
+use crate::judge::{judge, simulation, Listener, Request, Systems};
+use crate::options::{Check, SymmetryOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::protocols::Source;
@@ -107,7 +107,6 @@ fn suited(options: &Check) -> Result<(), Failure> {
     let of_models = [
         given("--dialect", options.dialect.is_some()),
         given("--deadlock", options.deadlock.is_some()),
-        given("--symmetry", options.symmetry.is_some()),
     ];
     for file in &options.files {
         let (others, this, what) = match models::is_model(file) {
@@ -125,6 +124,45 @@ fn suited(options: &Check) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What the options ask for.
+pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
+    Request {
+        systems: systems(options),
+        capacity: options.capacity,
+        symmetry: options.symmetry != Some(SymmetryOption::Off),
+        threads: options.threads.map(usize::from),
+        max_states: options.max_states,
+        max_depth: options.max_depth,
+        max_memory: options.max_memory,
+        simulation: options
+            .simulate
+            .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
+        coverage: options.coverage,
+        cancel: console.interrupted,
+    }
+}
+
+/// How to walk the same ways again, as a line; nothing if nothing was random.
+pub(crate) fn again(options: &Check) -> String {
+    if options.simulate.is_none() {
+        return String::new();
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
+    let quoted = |word: &str| match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let mut command = String::from("cohkit");
+    for word in std::env::args_os().skip(1) {
+        command += " ";
+        command += &quoted(&word.to_string_lossy());
+    }
+    if options.seed.is_none() {
+        command += " --seed 0";
+    }
+    format!("  again: {command}\n")
 }
 
 /// Which systems the options ask for.
@@ -181,16 +219,7 @@ impl Batch<'_> {
         if options.graph.is_some() {
             graph::single(options, &source)?;
         }
-        let request = Request {
-            systems: systems(options),
-            coverage: options.coverage,
-            capacity: options.capacity,
-            threads: options.threads.map(usize::from),
-            max_states: options.max_states,
-            max_depth: options.max_depth,
-            max_memory: options.max_memory,
-            cancel: console.interrupted,
-        };
+        let request = request(options, console);
         let mut telling = Telling {
             batch: self,
             console,
@@ -239,10 +268,11 @@ impl Batch<'_> {
             self.untaken.add(coverage);
         }
         let charts = self.charts;
+        let again = again(self.options);
         self.tell(
             verdict.outcome(),
             || verdict.json(run),
-            || verdict.text(&charts),
+            || verdict.text(&charts) + &again,
             console,
         )
     }

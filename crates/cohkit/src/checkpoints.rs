@@ -37,6 +37,19 @@ impl Checkpoints {
             (None, Some(folder)) => (folder, true),
             (None, None) => return Ok(None),
         };
+        let every = Duration::from_secs(options.checkpoint_every);
+        Checkpoints::in_folder(folder, resumes, every).map(Some)
+    }
+
+    /// A folder to keep checkpoints in, or to go on from those in it too.
+    ///
+    /// # Errors
+    /// As it cannot be written, has checkpoints to begin with where it should have none, or none where it should.
+    pub fn in_folder(
+        folder: &Path,
+        resumes: bool,
+        every: Duration,
+    ) -> Result<Checkpoints, Failure> {
         let shown = folder.display();
         let any = holds_any(folder).map_err(|error| unreadable(folder, &error))?;
         let wrong = match (resumes, any) {
@@ -52,12 +65,12 @@ impl Checkpoints {
                 if resumes {
                     files::remove_halves(folder);
                 }
-                return Ok(Some(Checkpoints {
-                    folder: folder.clone(),
-                    every: Duration::from_secs(options.checkpoint_every),
+                return Ok(Checkpoints {
+                    folder: folder.to_path_buf(),
+                    every,
                     searches: AtomicUsize::new(0),
                     any: AtomicBool::new(any),
-                }));
+                });
             }
         };
         let message = format!("error: {shown}: {wrong}");

@@ -10,6 +10,7 @@ use cohkit_check::coverage::{coverage, Coverage};
 use cohkit_check::explain::explain;
 use cohkit_check::model::Model;
 use cohkit_check::search::{self, Keeper, Progress};
+use cohkit_check::simulate::{simulate, Simulation};
 use cohkit_check::system::{self, assumptions, Modelled};
 use cohkit_check::{check, CheckError, Report};
 use cohkit_protocol::construct::fault::Fault;
@@ -19,6 +20,7 @@ use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::Span;
 use serde_json::{json, Value};
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -87,6 +89,8 @@ pub struct Request<'a> {
     pub systems: Systems,
     /// Most messages in a channel ([`system::Options::capacity`]); the default of the check if not given.
     pub capacity: Option<u8>,
+    /// Whether states that differ only by a permutation of caching agents are explored once.
+    pub symmetry: bool,
     /// Threads that search; as many as there are processors if not given, and never more.
     /// The verdicts do not depend on it.
     pub threads: Option<usize>,
@@ -96,6 +100,8 @@ pub struct Request<'a> {
     pub max_depth: Option<u64>,
     /// Most bytes for states; three quarters of what is free if not given.
     pub max_memory: Option<u64>,
+    /// Random walks in place of a search.
+    pub simulation: Option<Simulation>,
     /// Whether to count what is exercised, which takes a second walk over all states, by the interpreter.
     pub coverage: bool,
     /// Set from outside to stop soon; the system at hand is then undecided and those after it are not begun.
@@ -197,18 +203,10 @@ pub fn judge(
     for system in &protocol.systems {
         let start = Instant::now();
         let home = homes.controller(system.remotes);
-        let model = model(protocol, system, &home, request.capacity)?;
-        let (report, coverage) = search(source, system, &model.model, request, listener)?;
+        let (model, report, coverage) = decide(source, system, &home, request, listener)?;
         let coverage = coverage.map(|c| Covered::of_system(c, &model, protocol, &home));
         let seconds = start.elapsed().as_secs_f64();
-        let run = json!({
-            "file": source.path.display().to_string(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "threads": threads(request.threads),
-            "memory_bytes": report.memory,
-            "seconds": seconds,
-            "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
-        });
+        let run = run(&source.path, request, &report, seconds);
         let explanation = match &report.outcome {
             cohkit_check::Outcome::Violated {
                 property, trace, ..
@@ -233,6 +231,49 @@ pub fn judge(
     Ok(())
 }
 
+/// Random walks of so many steps; how long each is at the most may be given.
+pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
+    /// Enough for most protocols to come to all that can happen in them.
+    const LENGTH: u64 = 1000;
+    Simulation {
+        seed,
+        steps,
+        length: length.unwrap_or(LENGTH).min(steps),
+    }
+}
+
+/// What of a verdict depends on the machine.
+pub(crate) fn run(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
+    json!({
+        "file": file.display().to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "threads": threads(request.threads),
+        "memory_bytes": report.memory,
+        "seconds": seconds,
+        "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
+    })
+}
+
+/// How a search is run, with what stands in the request.
+pub(crate) fn searching<'a>(
+    request: &Request<'a>,
+    progress: &'a (dyn Fn(&Progress) + Sync),
+    kept: Option<&'a dyn Keeper>,
+) -> search::Options<'a> {
+    let max_memory = request.max_memory;
+    search::Options {
+        threads: threads(request.threads),
+        max_states: request.max_states,
+        max_depth: request.max_depth,
+        max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
+        symmetry: request.symmetry,
+        cancel: Some(request.cancel),
+        progress: Some(progress),
+        keeper: kept,
+        ..search::Options::default()
+    }
+}
+
 pub(crate) fn threads(asked: Option<usize>) -> usize {
     // More than there are processors would only wait for each other.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -255,7 +296,8 @@ pub(crate) fn models(
     })?;
     let model = |system: &System| {
         let home = homes.controller(system.remotes);
-        let model = model(&source.protocol, system, &home, capacity).map_err(NoModel::Wrong)?;
+        let model = model(&source.protocol, system, &home, capacity, None);
+        let model = model.map_err(NoModel::Wrong)?;
         Ok((system.clone(), model))
     };
     source.protocol.systems.iter().map(model).collect()
@@ -272,10 +314,12 @@ fn model(
     system: &System,
     home: &Controller,
     capacity: Option<u8>,
+    trial: Option<u16>,
 ) -> Result<Modelled, Wrong> {
     let default = system::Options::default();
     let options = system::Options {
         capacity: capacity.map_or(default.capacity, u16::from),
+        trial,
         ..default
     };
     let model = system::modelled(protocol, home, system.remotes, system.lines, &options);
@@ -285,6 +329,35 @@ fn model(
     })
 }
 
+/// The room for messages that is tried before all of it is given: what a bit, and what two, can count.
+/// Most protocols need no more, and their states are several times smaller. One that does shows it soon.
+const TRIALS: [u16; 2] = [1, 3];
+
+/// Searches a system, with as much room for messages as it takes.
+fn decide(
+    source: &Source,
+    system: &System,
+    home: &Controller,
+    request: &Request,
+    listener: &mut dyn Listener,
+) -> Result<(Modelled, Report, Option<Coverage>), Wrong> {
+    let model = |trial| model(&source.protocol, system, home, request.capacity, trial);
+    let whole = model(None)?;
+    listener.model(source, system, &whole.model)?;
+    let most = request
+        .capacity
+        .map_or(system::Options::default().capacity, u16::from);
+    for trial in TRIALS.into_iter().filter(|&trial| trial < most) {
+        let model = model(Some(trial))?;
+        let (report, coverage) = search(source, system, &model.model, request, listener)?;
+        if !matches!(report.outcome, cohkit_check::Outcome::Exceeded { .. }) {
+            return Ok((model, report, coverage));
+        }
+    }
+    let (report, coverage) = search(source, system, &whole.model, request, listener)?;
+    Ok((whole, report, coverage))
+}
+
 fn search(
     source: &Source,
     system: &System,
@@ -292,22 +365,15 @@ fn search(
     request: &Request,
     listener: &mut dyn Listener,
 ) -> Result<(Report, Option<Coverage>), Wrong> {
-    listener.model(source, system, model)?;
     let progress = listener.progress(source, system);
     let kept = listener.checkpoints().map(Checkpoints::next);
-    let options = search::Options {
-        threads: threads(request.threads),
-        max_states: request.max_states,
-        max_depth: request.max_depth,
-        max_memory: request
-            .max_memory
-            .or_else(|| Some(size::free_memory()? / 4 * 3)),
-        cancel: Some(request.cancel),
-        progress: Some(&*progress),
-        keeper: kept.as_ref().map(|kept| kept as &dyn Keeper),
-        ..search::Options::default()
+    let keeper = kept.as_ref().map(|kept| kept as &dyn Keeper);
+    let options = searching(request, &*progress, keeper);
+    let report = match &request.simulation {
+        Some(simulation) => simulate(model, simulation, &options),
+        None => check(model, &options),
     };
-    let report = check(model, &options).map_err(|error| match (error, &kept) {
+    let report = report.map_err(|error| match (error, &kept) {
         (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error).into(),
         (error, _) => Wrong::plain(format!(
             "system `{}` cannot be checked: {error}",

@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`judge`], [`models`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -22,7 +22,7 @@ mod files;
 mod graph;
 pub mod interrupt;
 pub mod judge;
-mod models;
+pub mod models;
 mod options;
 mod outcome;
 mod progress;

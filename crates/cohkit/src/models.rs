@@ -1,23 +1,24 @@
-//! `cohkit check` of Murphi models.
+//! Verdicts on Murphi models, as `cohkit check` and the Python package both give them.
 
-use crate::check::Batch;
+use crate::check::{again, request, Batch};
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Covered;
-use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
+use crate::judge::Request;
+use crate::options::{Check, DeadlockOption, DialectOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
-use crate::verdict::{counterexample, kind, name, number, property, words};
-use crate::{explanation, files, graph, judge, size};
+use crate::verdict::{counterexample, effort, kind, name, number, property, words};
+use crate::{explanation, files, graph, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_check::coverage::coverage;
-use cohkit_check::explain::explain;
+use cohkit_check::explain::{explain, Explanation};
 use cohkit_check::model::{Deadlock, Model};
 use cohkit_check::murphi::{self, Dialect};
 use cohkit_check::search::{self, Keeper, Reason};
+use cohkit_check::simulate::simulate;
 use cohkit_check::trace::Trace;
 use cohkit_check::{check, CheckError, Report};
-use cohkit_protocol::words::counted;
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::Path;
@@ -28,32 +29,148 @@ pub(crate) fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "m")
 }
 
+/// How a model is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Whose Murphi it is.
+    pub dialect: Dialect,
+    /// Which states are deadlocks.
+    pub deadlock: Deadlock,
+}
+
+impl Reading {
+    fn of(options: &Check) -> Reading {
+        Reading {
+            dialect: match options.dialect {
+                None => Dialect::Any,
+                Some(DialectOption::Cmurphi) => Dialect::CMurphi,
+                Some(DialectOption::Rumur) => Dialect::Rumur,
+            },
+            deadlock: match options.deadlock {
+                None | Some(DeadlockOption::Stuttering) => Deadlock::Stuttering,
+                Some(DeadlockOption::Stuck) => Deadlock::Stuck,
+                Some(DeadlockOption::Off) => Deadlock::Off,
+            },
+        }
+    }
+
+    /// Reads the text of a model, which is named after its file. With it comes what is probably not meant.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn read(
+        self,
+        path: &Path,
+        text: &str,
+    ) -> Result<(Model, Vec<murphi::Diagnostic>), Vec<murphi::Diagnostic>> {
+        let stem = path.file_stem().unwrap_or(path.as_os_str());
+        let read = murphi::read(&stem.to_string_lossy(), text, self.dialect)?;
+        let mut model = read.model;
+        model.deadlock = self.deadlock;
+        Ok((model, read.warnings))
+    }
+}
+
 /// Reads a model. What is probably not meant in it is said.
 pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
-    let stem = path.file_stem().unwrap_or(path.as_os_str());
-    let dialect = match options.dialect {
-        None => Dialect::Any,
-        Some(DialectOption::Cmurphi) => Dialect::CMurphi,
-        Some(DialectOption::Rumur) => Dialect::Rumur,
-    };
     let (file, colour) = (path.display().to_string(), console.terminal.colour);
     let shown = |diagnostics: &[murphi::Diagnostic]| {
         let all = diagnostics.iter().map(|d| d.render(&file, &text, colour));
         all.collect::<Vec<_>>().join("\n\n")
     };
-    let read = murphi::read(&stem.to_string_lossy(), &text, dialect)
+    let (model, warnings) = Reading::of(options)
+        .read(path, &text)
         .map_err(|errors| Failure::new(Outcome::BadInput, shown(&errors)))?;
-    if !read.warnings.is_empty() {
-        console.say(&shown(&read.warnings));
+    if !warnings.is_empty() {
+        console.say(&shown(&warnings));
     }
-    let mut model = read.model;
-    model.deadlock = match options.deadlock {
-        None | Some(DeadlockOption::Stuttering) => Deadlock::Stuttering,
-        Some(DeadlockOption::Stuck) => Deadlock::Stuck,
-        Some(DeadlockOption::Off) => Deadlock::Off,
-    };
     Ok(model)
+}
+
+/// Errors of a text as JSON, with the keys of those of protocol texts.
+pub fn model_diagnostics_json(diagnostics: &[murphi::Diagnostic], file: &str, text: &str) -> Value {
+    let entry = |diagnostic: &murphi::Diagnostic| {
+        protocols::entry(
+            "murphi",
+            &diagnostic.message,
+            text,
+            diagnostic.span,
+            &diagnostic.label,
+            &diagnostic.notes,
+            &diagnostic.render(file, text, false),
+        )
+    };
+    diagnostics.iter().map(entry).collect()
+}
+
+/// A verdict on a model.
+pub struct Judged {
+    report: Report,
+    explanation: Option<Explanation>,
+    coverage: Option<Covered>,
+    run: Value,
+}
+
+impl Judged {
+    /// The entry that `docs/output.md` describes.
+    pub fn json(&self, model: &Model) -> Value {
+        let mut entry = entry(model, &self.report, self.run.clone());
+        if let Some(explanation) = &self.explanation {
+            entry["counterexample"]["explanation"] = json!(explanation);
+        }
+        if let Some(coverage) = &self.coverage {
+            entry["coverage"] = coverage.json();
+        }
+        entry
+    }
+}
+
+/// Judges a model, of a file with this name. Of the request everything counts but what is for systems.
+///
+/// # Errors
+/// What is wrong with the model or with its checkpoints.
+pub fn judge_model(
+    model: &Model,
+    path: &Path,
+    request: &Request,
+    progress: &(dyn Fn(&search::Progress) + Sync),
+    checkpoints: Option<&Checkpoints>,
+) -> Result<Judged, Failure> {
+    let start = Instant::now();
+    let kept = checkpoints.map(Checkpoints::next);
+    let keeper = kept.as_ref().map(|kept| kept as &dyn Keeper);
+    let searched = judge::searching(request, progress, keeper);
+    let report = match &request.simulation {
+        Some(simulation) => simulate(model, simulation, &searched),
+        None => check(model, &searched),
+    };
+    let report = report.map_err(|error| match (error, &kept) {
+        (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error),
+        (error, _) => bad(path, &error.to_string()),
+    })?;
+    let explanation = match &report.outcome {
+        cohkit_check::Outcome::Violated {
+            property, trace, ..
+        } => explain(model, &[], property, trace),
+        _ => None,
+    };
+    let coverage = match request.coverage {
+        true => coverage(model, &report, &searched).map(Covered::of_model),
+        false => None,
+    };
+    let run = judge::run(path, request, &report, start.elapsed().as_secs_f64());
+    Ok(Judged {
+        report,
+        explanation,
+        coverage,
+        run,
+    })
+}
+
+fn bad(path: &Path, why: &str) -> Failure {
+    let message = format!("error: {}: {why}", path.display());
+    Failure::new(Outcome::BadInput, message)
 }
 
 impl Batch<'_> {
@@ -65,48 +182,18 @@ impl Batch<'_> {
     ) -> Result<(), Failure> {
         let options = self.options;
         let model = read(path, options, console)?;
-        let bad = |why: String| {
-            let message = format!("error: {}: {why}", path.display());
-            Failure::new(Outcome::BadInput, message)
-        };
         if let Some(folder) = &options.export_murphi {
-            let text = murphi::print(&model, murphi::Style::Plain).map_err(bad)?;
+            let text = murphi::print(&model, murphi::Style::Plain);
+            let text = text.map_err(|why| bad(path, &why))?;
             files::make_folder(folder)?;
             files::write(&folder.join(format!("{}.m", model.name)), &text)?;
         }
-        let start = Instant::now();
         let line = Line::new(model.name.clone(), &console.terminal);
         let progress = |progress: &search::Progress| line.show(progress);
-        let kept = self.checkpoints.map(Checkpoints::next);
-        let threads = judge::threads(options.threads.map(usize::from));
-        let max_memory = options.max_memory;
-        let searched = search::Options {
-            threads,
-            max_states: options.max_states,
-            max_depth: options.max_depth,
-            symmetry: options.symmetry != Some(SymmetryOption::Off),
-            max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
-            cancel: Some(console.interrupted),
-            progress: Some(&progress),
-            keeper: kept.as_ref().map(|kept| kept as &dyn Keeper),
-            ..search::Options::default()
-        };
-        let report = check(&model, &searched).map_err(|error| match (error, &kept) {
-            (CheckError::Checkpoint(error), Some(kept)) => kept.failure(&error),
-            (error, _) => bad(error.to_string()),
-        })?;
-        let explanation = match &report.outcome {
-            cohkit_check::Outcome::Violated {
-                property, trace, ..
-            } => explain(&model, &[], property, trace),
-            _ => None,
-        };
-        let coverage = match options.coverage {
-            true => coverage(&model, &report, &searched).map(Covered::of_model),
-            false => None,
-        };
+        let request = request(options, console);
+        let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
         drop(line);
-        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&report)) {
+        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
             match trace.sequence.steps.is_empty() {
                 true => console.say(&format!(
                     "{}: no messages are recognised in the counterexample, so there is no chart",
@@ -120,40 +207,25 @@ impl Batch<'_> {
             }
         }
         let charts = self.charts;
-        let seconds = start.elapsed().as_secs_f64();
-        let run = json!({
-            "file": path.display().to_string(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "threads": threads,
-            "memory_bytes": report.memory,
-            "seconds": seconds,
-            "states_per_second": (report.states as f64 / seconds.max(1e-9)).round(),
-        });
         self.tell(
-            outcome(&report),
+            outcome(&judged.report),
+            || judged.json(&model),
             || {
-                let mut entry = entry(&model, &report, run);
-                if let Some(explanation) = &explanation {
-                    entry["counterexample"]["explanation"] = json!(explanation);
-                }
-                if let Some(coverage) = &coverage {
-                    entry["coverage"] = coverage.json();
-                }
-                entry
-            },
-            || {
-                let mut text = text(&model, &report, &charts);
-                text += &explanation
-                    .iter()
+                let mut text = text(&model, &judged.report, &charts);
+                text += &(judged.explanation.iter())
                     .map(explanation::text)
                     .collect::<String>();
-                text += &coverage.iter().map(Covered::text).collect::<String>();
-                text
+                text += &judged
+                    .coverage
+                    .iter()
+                    .map(Covered::text)
+                    .collect::<String>();
+                text + &again(options)
             },
             console,
         )?;
         match &options.graph {
-            Some(file) => graph::write(file, &model, trace(&report)),
+            Some(file) => graph::write(file, &model, trace(&judged.report)),
             None => Ok(()),
         }
     }
@@ -184,15 +256,7 @@ fn outcome(report: &Report) -> Outcome {
 /// The verdict for people: a violation with the rules that lead to it.
 fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
-    let counts = format!(
-        "{}, {}, depth {}",
-        counted(
-            report.states,
-            if report.symmetric { "orbit" } else { "state" }
-        ),
-        counted(report.transitions, "transition"),
-        report.depth
-    );
+    let counts = effort(report);
     let (verdict, trace) = match &report.outcome {
         cohkit_check::Outcome::Verified => {
             let _ = writeln!(text, "verified: {counts}");
@@ -253,7 +317,7 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         ),
     };
     let properties = report.properties.iter();
-    json!({
+    let mut entry = json!({
         "model": model.name,
         "outcome": outcome,
         "reason": reason,
@@ -265,5 +329,9 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         "properties": properties.map(|p| property(&p.property, &p.status)).collect::<Vec<_>>(),
         "counterexample": example,
         "run": run,
-    })
+    });
+    if let Some(walks) = &report.walks {
+        entry["walks"] = json!(walks);
+    }
+    entry
 }

@@ -105,8 +105,8 @@ pub(crate) struct Check {
     #[arg(long, value_enum, value_name = "KIND")]
     pub deadlock: Option<DeadlockOption>,
 
-    /// Whether states of a Murphi model that differ only by a permutation of scalarset values are explored once (exact),
-    /// so that orbits are counted, or each on its own (off); exact if not given.
+    /// Whether states that differ only by a permutation of caching agents, or of a Murphi model's scalarset values,
+    /// are explored once (exact), so that orbits are counted, or each on its own (off); exact if not given.
     #[arg(long, value_enum, value_name = "KIND")]
     pub symmetry: Option<SymmetryOption>,
 
@@ -136,9 +136,20 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
 
-    /// Give up beyond this many steps from the start.
+    /// Give up beyond this many steps from the start; with `--simulate` the most steps of one walk, 1000 if not given.
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u64>,
+
+    /// Walk at random instead of searching, for systems and models that are too large: so many steps, on walks that begin
+    /// in a start state. Every state on the way, and all that one step leads to, is judged, but for what takes all states to
+    /// judge. Finding nothing decides nothing. The same seed gives the same walks on any number of threads.
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with_all = ["max_states", "max_memory", "symmetry", "checkpoint", "resume", "coverage", "graph", "replay"])]
+    pub simulate: Option<u64>,
+
+    /// What everything random follows from; 0 if not given.
+    #[arg(long, value_name = "N", requires = "simulate")]
+    pub seed: Option<u64>,
 
     /// Give up beyond this much memory for states, such as `500MiB` or `2GB`.
     /// Three quarters of what is free if not given.

@@ -66,9 +66,21 @@ impl Line {
         let doing = match progress.phase {
             Phase::Explore => "exploring",
             Phase::Drain => "looking for requests that cannot complete",
+            Phase::Walk => "walking",
+        };
+        let (waiting, each) = match progress.phase {
+            Phase::Walk => ("steps to go", "steps"),
+            _ => ("waiting", "states"),
+        };
+        // Where there is nothing to go by nothing is guessed. What is known of states to come is no more than a trend.
+        let ahead = match (progress.phase, progress.ahead) {
+            (Phase::Explore, Some(ahead)) => {
+                format!(", about {} ahead as levels shrink", HumanCount(ahead))
+            }
+            _ => String::new(),
         };
         self.bar.set_message(format!(
-            "{}: {doing}: {} states, depth {}, {} waiting, {} states/s, {} MiB",
+            "{}: {doing}: {} states, depth {}, {} {waiting}{ahead}, {} {each}/s, {} MiB",
             self.name,
             HumanCount(progress.states),
             progress.depth,

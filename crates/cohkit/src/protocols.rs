@@ -219,7 +219,8 @@ pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) ->
     errors.iter().map(entry).collect()
 }
 
-fn entry(
+/// One error of a text.
+pub(crate) fn entry(
     code: &str,
     message: &str,
     text: &str,

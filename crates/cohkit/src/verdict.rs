@@ -93,17 +93,12 @@ impl Verdict<'_> {
         let mut text = format!("{}: ", self.name());
         match &self.finding {
             Finding::Searched(report) => {
-                let states = counted(report.states, "state");
-                let rest = format!(
-                    "{}, depth {}",
-                    counted(report.transitions, "transition"),
-                    report.depth
-                );
-                let counts = format!("{states}, {rest}");
+                let counts = effort(report);
                 match &report.outcome {
                     cohkit_check::Outcome::Verified => {
+                        let (states, rest) = counts.split_once(',').unwrap_or((&counts, ""));
                         let parts = self.parts(report);
-                        let _ = writeln!(text, "verified: {states}{parts}, {rest}");
+                        let _ = writeln!(text, "verified: {states}{parts},{rest}");
                     }
                     cohkit_check::Outcome::Undecided { reason } => {
                         let _ = writeln!(text, "undecided: {} after {counts}", words(*reason));
@@ -229,6 +224,10 @@ impl Verdict<'_> {
             ),
         };
         let [states, transitions, depth] = counts;
+        let symmetric = match &self.finding {
+            Finding::Searched(report) => json!(report.symmetric),
+            Finding::Construction(_) => Value::Null,
+        };
         let mut entry = json!({
             "protocol": self.protocol.name,
             "system": self.system.name,
@@ -239,6 +238,7 @@ impl Verdict<'_> {
             "states": states,
             "transitions": transitions,
             "depth": depth,
+            "symmetric": symmetric,
             "components": components,
             "properties": properties,
             "counterexample": counterexample,
@@ -252,6 +252,12 @@ impl Verdict<'_> {
         if let Some(coverage) = &self.coverage {
             entry["coverage"] = coverage.json();
         }
+        if let Finding::Searched(Report {
+            walks: Some(walks), ..
+        }) = &self.finding
+        {
+            entry["walks"] = json!(walks);
+        }
         entry
     }
 }
@@ -259,12 +265,40 @@ impl Verdict<'_> {
 /// Whose limit it is that a channel holds only so many messages.
 pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
+/// How much was looked at, in words: states first, then behind a comma all else.
+pub(crate) fn effort(report: &Report) -> String {
+    let what = if report.symmetric { "orbit" } else { "state" };
+    let states = counted(report.states, what);
+    let Some(walks) = &report.walks else {
+        let transitions = counted(report.transitions, "transition");
+        return format!("{states}, {transitions}, depth {}", report.depth);
+    };
+    let more = if walks.states_counted {
+        ""
+    } else {
+        "more than "
+    };
+    let mut text = format!(
+        "{more}{states}, {} on {} of at most {}, {} of {} fired",
+        counted(walks.steps, "step"),
+        counted(walks.walks, "walk"),
+        report.depth,
+        walks.rules_fired,
+        counted(walks.rules, "rule"),
+    );
+    if !walks.never_fired.is_empty() {
+        let _ = write!(text, "\n  never fired: {}", walks.never_fired.join(", "));
+    }
+    text
+}
+
 /// Why a search gave up, in words.
 pub(crate) fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::MaxStates => "the limit on states was reached",
         Reason::MaxDepth => "the limit on depth was reached",
         Reason::MaxMemory => "the limit on memory was reached",
+        Reason::MaxSteps => "no violation was met on random walks",
         Reason::Interrupted => "interrupted",
     }
 }

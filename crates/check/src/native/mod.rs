@@ -297,6 +297,17 @@ impl Kernel {
         spontaneous: bool,
         mut reach: impl FnMut(&[u64; W]),
     ) -> Result<Fired, Plain> {
+        self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
+    }
+
+    /// The same, with the place among the view's rules of the one that leads to each.
+    #[inline(always)]
+    pub fn expand_by_rule<const W: usize>(
+        &self,
+        parent: &[u64; W],
+        spontaneous: bool,
+        mut reach: impl FnMut(usize, &[u64; W]),
+    ) -> Result<Fired, Plain> {
         let mut fired = Fired::default();
         // Rules from here on have a later priority than one that is enabled.
         let mut end = usize::MAX;
@@ -343,7 +354,7 @@ impl Kernel {
                 if child != *parent {
                     fired.moves = true;
                     if self.all(&self.assumptions, &child)? {
-                        reach(&child);
+                        reach(first + rule, &child);
                     }
                 }
             }

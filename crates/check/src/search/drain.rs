@@ -1,13 +1,47 @@
 //! What stays within reach: whether rules can always lead to a state of some kind. For *drain* these are the
 //! quiescent states and rules that are not spontaneous; for liveness all rules count.
 //!
-//! Only when everything that can be reached is known. Moves are found again by firing the rules
-//! a second time, which needs no memory during the search, and then followed backward from the quiescent states.
+//! Only when everything that can be reached is known. Moves are found again by firing the rules another time, which
+//! needs no memory during the search. First states are gone over from the last to the first, as most that is done leads
+//! from states found early to states found late: one that leads to a state which is known to get there gets there too.
+//! That takes one bit for each state. Those few that are left are gone over again; the moves of what is left when
+//! that does not help much any more are kept, and followed backward.
+//!
+//! States are gone over in groups of [`GROUP`] stretches, in each of which all know what was found in the groups before and in
+//! their own stretch. So what is found when does not depend on the number of threads.
 
 use super::batch::BATCH;
 use super::*;
 use crate::native::{exact, with_words, Kernel, Plain};
-use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
+use std::sync::Mutex;
+
+/// Stretches that are gone over side by side.
+const GROUP: usize = 16;
+
+/// Why it is not found out.
+enum Stopped {
+    Interrupted,
+    /// In this state the claims cannot be evaluated.
+    Fault(usize, Fault),
+}
+
+/// One bit for each state.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(states: usize) -> Bits {
+        Bits(vec![0; states.div_ceil(64)])
+    }
+
+    fn has(&self, state: usize) -> bool {
+        self.0[state / 64] >> (state % 64) & 1 != 0
+    }
+
+    fn set(&mut self, state: usize) {
+        self.0[state / 64] |= 1 << (state % 64);
+    }
+}
 
 impl Search<'_> {
     /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
@@ -33,232 +67,376 @@ impl Search<'_> {
 
     /// Looks for states from which no state is reached in which all claims hold.
     fn reach(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
-        let count = self.store.len();
-        // Edges backward: `found[first[s]..first[s + 1]]` are the states with a move to `s`.
-        let Some((mut drained, forward)) = self.moves(claims, liveness.is_some()) else {
-            return Verdict::Undecided(Reason::Interrupted);
+        match self.out_of_reach(claims, liveness.is_some()) {
+            Err(Stopped::Interrupted) => Verdict::Undecided(Reason::Interrupted),
+            Err(Stopped::Fault(state, fault)) => {
+                Verdict::Broken(Broken::Fault(fault), self.path(state))
+            }
+            Ok(None) => Verdict::Undecided(Reason::MaxMemory),
+            Ok(Some(stuck)) => self.stuck_for_ever(&stuck, liveness),
+        }
+    }
+
+    /// The verdict on the states from which nothing is reached, in their order.
+    fn stuck_for_ever(&self, stuck: &[u32], liveness: Option<u32>) -> Verdict {
+        let (Some(&first), count) = (stuck.first(), stuck.len() as u64) else {
+            return Verdict::Holds;
         };
-        if let Some((state, fault)) = forward.iter().find_map(|m| m.fault) {
-            return Verdict::Broken(Broken::Fault(fault), self.path(state));
+        if let Some(property) = liveness {
+            return Verdict::Broken(
+                Broken::OutOfReach(property, count),
+                self.path(first as usize),
+            );
         }
-        let edges: usize = forward.iter().map(|m| m.targets.len()).sum();
-        let memory = self.store.memory() + (8 * edges + 14 * count) as u64;
-        if self.options.max_memory.is_some_and(|max| memory > max) {
-            return Verdict::Undecided(Reason::MaxMemory);
-        }
-        let mut first = vec![0u64; count + 1];
-        forward
-            .iter()
-            .flat_map(|m| &m.targets)
-            .for_each(|&t| first[t as usize + 1] += 1);
-        for s in 0..count {
-            first[s + 1] += first[s];
-        }
-        let mut found = vec![0u32; edges];
-        let mut dead_ends = Vec::new();
-        let mut state = 0;
-        for moves in forward {
-            let mut targets = moves.targets.iter();
-            for &degree in &moves.degrees {
-                if degree == 0 && !drained[state] {
-                    dead_ends.push(state);
-                }
-                for &target in targets.by_ref().take(degree as usize) {
-                    let at = &mut first[target as usize];
-                    found[*at as usize] = state as u32;
-                    *at += 1;
-                }
-                state += 1;
+        let mut dead_end = None;
+        let mut worker = Worker::new(self.program, self.view);
+        for &state in stuck {
+            self.moves(&[state], false, &mut worker, &mut |state, moves| {
+                dead_end = moves.is_empty().then_some(state);
+            });
+            if dead_end.is_some() {
+                break;
             }
         }
-        // Filling has moved each state's first edge to where the next state's begin.
-        let mut queue: Vec<u32> = (0..count as u32).filter(|&s| drained[s as usize]).collect();
-        while let Some(state) = queue.pop() {
-            let begin = if state == 0 {
-                0
-            } else {
-                first[state as usize - 1]
+        match dead_end {
+            Some(state) => Verdict::Broken(Broken::DeadEnd(count), self.path(state)),
+            None => Verdict::Broken(Broken::Livelock(count), self.path(first as usize)),
+        }
+    }
+
+    /// The states from which no state is reached in which all claims hold; none if that takes too much memory.
+    fn out_of_reach(
+        &mut self,
+        claims: &[u32],
+        spontaneous: bool,
+    ) -> Result<Option<Vec<u32>>, Stopped> {
+        let count = self.store.len();
+        let Some(mut reached) = self.hold(claims)? else {
+            return Ok(None);
+        };
+        // All states at first, then those that are left.
+        let mut left: Option<Vec<u32>> = None;
+        loop {
+            let before = left.as_ref().map_or(count, Vec::len);
+            let rest = self.sweep(left.as_deref(), &mut reached, spontaneous)?;
+            let (found, new) = (rest.len(), before - rest.len());
+            if found == 0 || new == 0 {
+                return Ok(Some(rest));
+            }
+            if self.is_too_much((count / 8 + 8 * found) as u64) {
+                return Ok(None);
+            }
+            left = Some(rest);
+            // Half of them in each sweep is no more work than one further sweep of all.
+            if new < before / 2 {
+                break;
+            }
+        }
+        self.backward(left.unwrap_or_default(), &reached, spontaneous)
+    }
+
+    /// Whether so many bytes besides the states are more than is allowed.
+    fn is_too_much(&self, bytes: u64) -> bool {
+        let memory = self.store.memory() + bytes;
+        self.options.max_memory.is_some_and(|max| memory > max)
+    }
+
+    /// The states in which all claims hold; none if there is no memory for that.
+    fn hold(&mut self, claims: &[u32]) -> Result<Option<Bits>, Stopped> {
+        let count = self.store.len();
+        if self.is_too_much(count as u64 / 8) {
+            return Ok(None);
+        }
+        let is_drain = self.view.quiescent.as_deref() == Some(claims);
+        let (program, view, store) = (self.program, self.view, &self.store);
+        let kernel = self.native.as_ref().map(|native| &native.kernel);
+        let words = view.packing.words;
+        let stretches: Vec<usize> = (0..count).step_by(STRETCH).collect();
+        let judge = |first: usize| {
+            let mut worker = Worker::new(program, view);
+            let mut state_words = vec![0; words];
+            let mut held = Vec::new();
+            for state in first..count.min(first + STRETCH) {
+                if let (Some(kernel), true) = (kernel, is_drain) {
+                    store.read(state, &mut state_words);
+                    if let Ok(holds) = kernel.quiescent(&state_words) {
+                        held.extend(holds.then_some(state));
+                        continue;
+                    }
+                }
+                worker.load(store, state);
+                match worker.holds(claims) {
+                    Ok(holds) => held.extend(holds.then_some(state)),
+                    Err(fault) => return Err(Stopped::Fault(state, fault)),
+                }
+            }
+            Ok(held)
+        };
+        let mut bits = Bits::new(count);
+        for group in stretches.chunks(GROUP) {
+            if self.cancelled() {
+                return Err(Stopped::Interrupted);
+            }
+            for held in self.group(group.to_vec(), judge) {
+                held?.into_iter().for_each(|state| bits.set(state));
+            }
+        }
+        Ok(Some(bits))
+    }
+
+    /// Does something with each part of a group, side by side; gives the results in order.
+    fn group<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
+        let threads = self.options.threads.clamp(1, parts.len().max(1));
+        if threads == 1 || self.store.len() < WORTH_THREADS {
+            return parts.into_iter().map(work).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let places: Vec<Mutex<(Option<P>, Option<T>)>> =
+            (parts.into_iter().map(|part| Mutex::new((Some(part), None)))).collect();
+        side_by_side(vec![(); threads], |()| loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(Ok(mut place)) = places.get(number).map(Mutex::lock) else {
+                return;
             };
-            for &from in &found[begin as usize..first[state as usize] as usize] {
-                if !std::mem::replace(&mut drained[from as usize], true) {
+            place.1 = place.0.take().map(&work);
+        });
+        let results = places.into_iter().map(|place| place.into_inner());
+        results.filter_map(|place| place.ok()?.1).collect()
+    }
+
+    /// Goes over states, or all, from the last to the first. Notes which lead to what is reached, and gives the rest.
+    fn sweep(
+        &mut self,
+        states: Option<&[u32]>,
+        reached: &mut Bits,
+        spontaneous: bool,
+    ) -> Result<Vec<u32>, Stopped> {
+        let count = states.map_or(self.store.len(), <[u32]>::len);
+        let mut rest = Vec::new();
+        let ends: Vec<usize> = (0..count).rev().step_by(STRETCH).map(|i| i + 1).collect();
+        for group in ends.chunks(GROUP) {
+            if self.cancelled() {
+                return Err(Stopped::Interrupted);
+            }
+            let known = &*reached;
+            let results = self.group(group.to_vec(), |end| {
+                let stretch = end.saturating_sub(STRETCH)..end;
+                let own: Vec<u32> = match states {
+                    Some(states) => states[stretch].iter().rev().copied().collect(),
+                    None => stretch.rev().map(|state| state as u32).collect(),
+                };
+                let to_do: Vec<u32> = (own.into_iter())
+                    .filter(|&state| !known.has(state as usize))
+                    .collect();
+                self.sweep_stretch(&to_do, known, spontaneous)
+            });
+            for (new, left) in results {
+                new.into_iter()
+                    .for_each(|state| reached.set(state as usize));
+                rest.extend(left);
+            }
+            let ahead = group.last().map_or(0, |end| end.saturating_sub(STRETCH));
+            self.next = self.store.len() - ahead;
+            self.tell(Phase::Drain);
+        }
+        self.next = self.store.len();
+        rest.reverse();
+        Ok(rest)
+    }
+
+    /// Of states in descending order those that lead to what is reached, and those that do not.
+    fn sweep_stretch(
+        &self,
+        states: &[u32],
+        reached: &Bits,
+        spontaneous: bool,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let (mut new, mut left) = (Vec::new(), Vec::new());
+        let Some((&last, &first)) = states.first().zip(states.last()) else {
+            return (new, left);
+        };
+        // Those of this stretch that have been found, by their distance from its first.
+        let mut own = Bits::new((last - first) as usize + 1);
+        let mut worker = Worker::new(self.program, self.view);
+        self.moves(states, spontaneous, &mut worker, &mut |state, targets| {
+            let there = |&target: &u32| {
+                let near = first <= target && target <= last;
+                reached.has(target as usize) || near && own.has((target - first) as usize)
+            };
+            if targets.iter().any(there) {
+                own.set(state - first as usize);
+                new.push(state as u32);
+            } else {
+                left.push(state as u32);
+            }
+        });
+        (new, left)
+    }
+
+    /// Of some states, in ascending order, those from which nothing that is reached can be reached.
+    /// Their moves are kept. Nothing if that takes too much memory.
+    fn backward(
+        &mut self,
+        states: Vec<u32>,
+        reached: &Bits,
+        spontaneous: bool,
+    ) -> Result<Option<Vec<u32>>, Stopped> {
+        // Moves among these states, by their places; and which lead to what is reached.
+        let mut moves: Vec<(u32, u32)> = Vec::new();
+        let mut queue: Vec<u32> = Vec::new();
+        let place = |state: u32| states.binary_search(&state).map(|place| place as u32);
+        let firsts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
+        for group in firsts.chunks(GROUP) {
+            if self.cancelled() {
+                return Err(Stopped::Interrupted);
+            }
+            let results = self.group(group.to_vec(), |first| {
+                let part = &states[first..states.len().min(first + STRETCH)];
+                let (mut moves, mut there) = (Vec::new(), Vec::new());
+                let mut worker = Worker::new(self.program, self.view);
+                self.moves(part, spontaneous, &mut worker, &mut |state, targets| {
+                    let Ok(from) = place(state as u32) else {
+                        return;
+                    };
+                    let gets_there = |&target: &u32| reached.has(target as usize);
+                    if targets.iter().any(gets_there) {
+                        there.push(from);
+                        return;
+                    }
+                    let places = targets.iter().filter_map(|&target| place(target).ok());
+                    moves.extend(places.map(|to| (to, from)));
+                });
+                (moves, there)
+            });
+            for (more, there) in results {
+                moves.extend(more);
+                queue.extend(there);
+            }
+            // Sorting takes as much again.
+            if self.is_too_much((self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64)
+            {
+                return Ok(None);
+            }
+        }
+        moves.sort_unstable();
+        let mut gets_there = Bits::new(states.len());
+        queue
+            .iter()
+            .for_each(|&state| gets_there.set(state as usize));
+        while let Some(to) = queue.pop() {
+            let begin = moves.partition_point(|&(other, _)| other < to);
+            for &(_, from) in moves[begin..].iter().take_while(|&&(other, _)| other == to) {
+                if !gets_there.has(from as usize) {
+                    gets_there.set(from as usize);
                     queue.push(from);
                 }
             }
         }
-        let stuck = drained.iter().filter(|&&drained| !drained).count() as u64;
-        let never = drained.iter().position(|drained| !drained);
-        if let (Some(property), Some(state)) = (liveness, never) {
-            return Verdict::Broken(Broken::OutOfReach(property, stuck), self.path(state));
-        }
-        // A dead end has no moves, so it was not drained behind our back.
-        if let Some(&state) = dead_ends.first() {
-            return Verdict::Broken(Broken::DeadEnd(stuck), self.path(state));
-        }
-        match drained.iter().position(|d| !d) {
-            Some(state) => Verdict::Broken(Broken::Livelock(stuck), self.path(state)),
-            None => Verdict::Holds,
-        }
+        let never = |&place: &usize| !gets_there.has(place);
+        let rest = (0..states.len()).filter(never).map(|place| states[place]);
+        Ok(Some(rest.collect()))
     }
 
-    /// For each state whether the claims hold, and its moves, by spontaneous rules only if asked for;
-    /// `None` if interrupted.
-    fn moves(&mut self, claims: &[u32], spontaneous: bool) -> Option<(Vec<bool>, Vec<Moves>)> {
-        let count = self.store.len();
-        let threads = if count < WORTH_THREADS {
-            1
-        } else {
-            self.options.threads.max(1)
-        };
-        let mut all = Vec::new();
-        for start in (0..count).step_by(STRETCH * threads) {
-            if self.cancelled() {
-                return None;
-            }
-            let part = |i: usize| {
-                let first = start + i * STRETCH;
-                first.min(count)..count.min(first + STRETCH)
-            };
-            let this = &*self;
-            all.extend(side_by_side((0..threads).collect(), |i| {
-                this.moves_of(part(i), claims, spontaneous)
-            }));
-            self.next = start;
-            self.tell(Phase::Drain);
-        }
-        self.next = count;
-        let quiescent = all
-            .iter()
-            .flat_map(|m| m.quiescent.iter().copied())
-            .collect();
-        Some((quiescent, all))
-    }
-
-    fn moves_of(&self, states: Range<usize>, claims: &[u32], spontaneous: bool) -> Moves {
-        let mut worker = Worker::new(self.program, self.view);
-        let mut moves = Moves::default();
-        let Some(kernel) = self.native.as_ref().map(|native| &native.kernel) else {
-            for state in states {
-                self.plain_moves(state, claims, spontaneous, &mut worker, &mut moves);
-            }
-            return moves;
-        };
+    /// Hands each of some states on with the states to which it leads, by spontaneous rules only if asked for.
+    fn moves(
+        &self,
+        states: &[u32],
+        spontaneous: bool,
+        worker: &mut Worker,
+        each: &mut dyn FnMut(usize, &[u32]),
+    ) {
         let words = self.view.packing.words;
-        let swift = with_words!(
-            words,
-            W,
-            self.swift_moves::<W>(kernel, states, claims, spontaneous, &mut worker)
-        );
-        swift.unwrap_or(moves)
+        let kernel = self.native.as_ref().map(|native| &native.kernel);
+        let swift = kernel.and_then(|kernel| {
+            with_words!(
+                words,
+                W,
+                self.swift_moves::<W>(kernel, states, spontaneous, worker, each)
+            )
+        });
+        if swift.is_none() {
+            for &state in states {
+                self.plain_moves(state as usize, spontaneous, worker, each);
+            }
+        }
     }
 
-    /// Appends whether the claims hold in a state, and its moves.
     fn plain_moves(
         &self,
         state: usize,
-        claims: &[u32],
         spontaneous: bool,
         worker: &mut Worker,
-        moves: &mut Moves,
+        each: &mut dyn FnMut(usize, &[u32]),
     ) {
         worker.load(&self.store, state);
-        moves.judge(state, claims, worker);
-        let before = moves.targets.len();
+        let mut targets = Vec::new();
         let _ = worker.expand(spontaneous, |worker, _| {
-            let target = self.store.find(hash(&worker.child), &worker.child);
-            moves.targets.extend(target);
+            targets.extend(self.store.find(hash(&worker.child), &worker.child));
             Ok(())
         });
-        moves.degrees.push((moves.targets.len() - before) as u32);
+        each(state, &targets);
     }
 
     /// The same by machine code, for some states at a time.
     fn swift_moves<const W: usize>(
         &self,
         kernel: &Kernel,
-        states: Range<usize>,
-        claims: &[u32],
+        states: &[u32],
         spontaneous: bool,
         worker: &mut Worker,
-    ) -> Moves {
+        each: &mut dyn FnMut(usize, &[u32]),
+    ) {
         let words = exact::<W>(self.view.packing.words);
-        let is_drain = self.view.quiescent.as_deref() == Some(claims);
-        let mut moves = Moves::default();
         let mut parent = [0; W];
-        // With the place of the state from which each comes.
-        let mut targets: Vec<([u64; W], u64, usize)> = Vec::new();
-        let look_up = |targets: &mut Vec<([u64; W], u64, usize)>, moves: &mut Moves| {
-            for &(_, hash, _) in targets.iter() {
+        let mut children: Vec<([u64; W], u64)> = Vec::new();
+        // The states at hand, with where their children end.
+        let mut parents: Vec<(usize, usize)> = Vec::new();
+        let mut targets: Vec<u32> = Vec::new();
+        let mut look_up = |children: &mut Vec<([u64; W], u64)>,
+                           parents: &mut Vec<(usize, usize)>,
+                           each: &mut dyn FnMut(usize, &[u32])| {
+            for &(_, hash) in children.iter() {
                 if let Some(state) = self.store.regions[region_of(hash)].guess(hash) {
                     self.store.states.prefetch(state);
                 }
             }
-            for (state, hash, from) in targets.drain(..) {
+            let mut first = 0;
+            for (state, end) in parents.drain(..) {
+                targets.clear();
                 // Where later priorities get their turn, moves may lead out of what is reached.
-                if let Some(target) = self.store.find(hash, &state[..words]) {
-                    moves.targets.push(target);
-                    moves.degrees[from] += 1;
-                }
+                let found = children[first..end]
+                    .iter()
+                    .filter_map(|(child, hash)| self.store.find(*hash, &child[..words]));
+                targets.extend(found);
+                each(state, &targets);
+                first = end;
             }
+            children.clear();
         };
-        for state in states {
+        for &state in states {
+            let state = state as usize;
             self.store.states.read(state, &mut parent[..words]);
-            let (before, from) = (targets.len(), moves.degrees.len());
+            let before = children.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
                 (self.view).canonicalise(stored, &mut worker.scratch);
                 let hash = hash(stored);
                 self.store.regions[region_of(hash)].prefetch(hash);
-                targets.push((child, hash, from));
+                children.push((child, hash));
             };
-            let done = kernel.expand(&parent, spontaneous, reach);
-            let quiescent = match is_drain {
-                true => kernel.quiescent(&parent).map(Some),
-                false => Ok(None),
-            };
-            match done.and(quiescent) {
-                Ok(quiescent) => {
-                    match quiescent {
-                        Some(quiescent) => moves.quiescent.push(quiescent),
-                        None => {
-                            worker.load(&self.store, state);
-                            moves.judge(state, claims, worker);
-                        }
-                    }
-                    moves.degrees.push(0);
-                }
+            match kernel.expand(&parent, spontaneous, reach) {
+                Ok(_) => parents.push((state, children.len())),
                 Err(Plain) => {
-                    targets.truncate(before);
-                    look_up(&mut targets, &mut moves);
-                    self.plain_moves(state, claims, spontaneous, worker, &mut moves);
+                    children.truncate(before);
+                    look_up(&mut children, &mut parents, each);
+                    self.plain_moves(state, spontaneous, worker, each);
                 }
             }
-            if targets.len() >= BATCH {
-                look_up(&mut targets, &mut moves);
+            if children.len() >= BATCH {
+                look_up(&mut children, &mut parents, each);
             }
         }
-        look_up(&mut targets, &mut moves);
-        moves
-    }
-}
-
-/// Moves of some states in a row.
-#[derive(Default)]
-struct Moves {
-    /// The first state in which the quiescent condition could not be evaluated.
-    fault: Option<(usize, Fault)>,
-    quiescent: Vec<bool>,
-    degrees: Vec<u32>,
-    targets: Vec<u32>,
-}
-
-impl Moves {
-    /// Notes whether the claims hold in the state that the worker has loaded.
-    fn judge(&mut self, state: usize, claims: &[u32], worker: &mut Worker) {
-        let holds = worker.holds(claims).unwrap_or_else(|fault| {
-            self.fault.get_or_insert((state, fault));
-            false
-        });
-        self.quiescent.push(holds);
+        look_up(&mut children, &mut parents, each);
     }
 }

@@ -12,6 +12,7 @@ mod checkpoint;
 mod drain;
 mod goals;
 mod together;
+mod walks;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use together::Part;
+pub(crate) use walks::{walk, Plan, Walked};
 
 /// Parents per stretch; threads wait for each other after each.
 /// The development profile, in which tests run, has short ones so that small models meet every case.
@@ -110,11 +112,15 @@ pub struct Progress {
     pub transitions: u64,
     /// Steps from a start state to the states being expanded.
     pub depth: u64,
-    /// States not expanded yet.
+    /// States not expanded yet; of random walks the steps that are left.
     pub queue: u64,
+    /// How many are to be expanded still, those included that are not known yet, where there is something to go by:
+    /// once all states are known; and while exploring if each of the last three levels (states as many steps from
+    /// the start) was smaller than the one before, taking it that all to come shrink as the last ones did.
+    pub ahead: Option<u64>,
     /// Bytes that states and table take.
     pub memory: u64,
-    /// States per second since the search began.
+    /// States per second since the search began; of random walks the steps.
     pub rate: f64,
 }
 
@@ -125,6 +131,8 @@ pub enum Phase {
     Explore,
     /// Looking for states that cannot drain.
     Drain,
+    /// Going random ways.
+    Walk,
 }
 
 /// Why a search gave up.
@@ -137,6 +145,8 @@ pub enum Reason {
     MaxDepth,
     /// [`Options::max_memory`].
     MaxMemory,
+    /// The steps that random walks were to have.
+    MaxSteps,
     /// [`Options::cancel`].
     Interrupted,
 }
@@ -434,6 +444,7 @@ pub(crate) fn search(
         next: 0,
         stretch_end: 0,
         level_end: 0,
+        levels: [0; 4],
         unfinished: 0,
         resumed: 0,
         checkpoints: keeper.map(|keeper| Checkpoints::new(keeper, component, program, view)),
@@ -472,6 +483,8 @@ struct Search<'a> {
     stretch_end: usize,
     /// Where the states end that are as many steps from the start as the next one.
     level_end: usize,
+    /// Sizes of the last levels that are whole, the last one in front; 0 for none.
+    levels: [u64; 4],
     /// Rules fired from the next state, if it was left half done.
     unfinished: u64,
     /// States that were not found but kept.
@@ -546,6 +559,8 @@ impl Search<'_> {
                 self.tell(Phase::Explore);
             }
             self.depth += (self.store.len() > self.level_end) as u64;
+            self.levels.rotate_right(1);
+            self.levels[0] = (self.store.len() - self.level_end) as u64;
             self.level_end = self.store.len();
         }
         Ok(None)
@@ -634,12 +649,20 @@ impl Search<'_> {
         }
         self.told = Instant::now();
         let states = self.store.len() as u64;
+        let queue = states - self.next as u64;
         progress(&Progress {
             phase,
             states,
             transitions: self.transitions,
             depth: self.depth,
-            queue: states - self.next as u64,
+            queue,
+            ahead: match phase {
+                Phase::Explore => {
+                    let in_level = (self.level_end - self.next) as u64;
+                    estimate(&self.levels).map(|behind| in_level + behind)
+                }
+                _ => Some(queue),
+            },
             memory: self.store.memory(),
             rate: (states - self.resumed as u64) as f64
                 / self.began.elapsed().as_secs_f64().max(1e-9),
@@ -796,6 +819,16 @@ impl Search<'_> {
     }
 }
 
+/// How many states there may be behind the last level that is whole, if levels have been shrinking: a level as much smaller
+/// than the last one as that is than those before it on average, and so on.
+fn estimate(levels: &[u64; 4]) -> Option<u64> {
+    let shrinking = levels
+        .windows(2)
+        .all(|pair| 0 < pair[0] && pair[0] < pair[1]);
+    let ratio = (levels[0] as f64 / levels[3] as f64).cbrt();
+    shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
+}
+
 /// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
 fn side_by_side<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
     let work = &work;
@@ -812,4 +845,18 @@ fn side_by_side<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) 
         }
         results
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::estimate;
+
+    #[test]
+    fn what_is_ahead_is_guessed_from_shrinking_levels_alone() {
+        // Halves of halves of 100 are 100 in all.
+        assert_eq!(estimate(&[100, 200, 400, 800]), Some(100));
+        assert_eq!(estimate(&[100, 200, 400, 300]), None);
+        assert_eq!(estimate(&[100, 200, 400, 0]), None);
+        assert_eq!(estimate(&[0, 200, 400, 800]), None);
+    }
 }

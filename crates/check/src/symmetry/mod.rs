@@ -3,6 +3,7 @@
 //! Names of scalarset values mean nothing to a model: it can compare them, keep them and index with them.
 //! So permuting them takes runs to runs, and one state of each *orbit* stands for all.
 //! Scalarsets whose values are told apart all the same ([`crate::order`]) are not permuted.
+//! What holds of scalarsets holds for ranges of which a model says so ([`Model::interchangeable`]).
 //! [`Symmetry::of`] finds from a model's types which slots hold scalarset values, and which are indexed by them;
 //! [`canonical`] chooses the state that stands for an orbit, always the same one.
 
@@ -10,6 +11,7 @@ mod canonical;
 #[cfg(test)]
 mod tests;
 
+use crate::interpret::Machine;
 use crate::model::{Model, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
 pub(crate) use canonical::Scratch;
@@ -25,18 +27,48 @@ pub(crate) struct Symmetry {
 impl Symmetry {
     /// The symmetry of a model; `None` if no permutation changes any state.
     pub fn of(model: &Model, program: &Program, packing: &Packing) -> Option<Symmetry> {
-        let mut walk = Walk::new(model);
-        let mut slot = 0;
-        for (number, variable) in model.variables.iter().enumerate() {
-            if variable.role == Role::State {
-                walk.part(variable.ty, slot, fold(0, number as u64), false);
-                slot += walk.sizes[variable.ty.index()];
+        Walk::through(model, program).symmetry(program, packing)
+    }
+
+    /// The symmetry of each of the parts that are explored apart, whose slots are those that are packed;
+    /// all others keep the values of the first start state.
+    ///
+    /// # Errors
+    /// If permutations lead from one part to another.
+    pub fn of_parts<'a>(
+        model: &Model,
+        program: &Program,
+        parts: impl Iterator<Item = &'a Packing>,
+    ) -> Result<Vec<Option<Symmetry>>, Apart> {
+        let mut machine = Machine::new(program);
+        let _ = machine.start(0);
+        let all = Walk::through(model, program);
+        let packings: Vec<&Packing> = parts.collect();
+        let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
+        // For what permutations take to each other: the part in which it lies, or the value that it keeps.
+        let mut together: FxHashMap<u64, (Option<usize>, i32)> = FxHashMap::default();
+        for visit in &all.visits {
+            let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
+            let value = machine.frame[visit.slot as usize];
+            let element = |&(first, count, _): &(i32, u32, u32)| {
+                (first..first + count as i32).contains(&value)
+            };
+            let kept = match part {
+                Some(_) => 0,
+                None if visit.members.iter().any(element) => return Err(Apart),
+                None => value,
+            };
+            if *together.entry(visit.seed).or_insert((part, kept)) != (part, kept) {
+                return Err(Apart);
             }
         }
-        debug_assert_eq!(slot as usize, program.slots.len());
-        (!walk.visits.is_empty()).then(|| Symmetry {
-            layout: walk.finish(program, packing),
-        })
+        let symmetry = |packing: &&Packing| {
+            let mut walk = all.clone();
+            walk.visits.retain(|visit| packed(packing, visit.slot));
+            walk.relations = (0..walk.visits.len()).map(|i| i..i + 1).collect();
+            walk.symmetry(program, packing)
+        };
+        Ok(packings.iter().map(symmetry).collect())
     }
 
     /// Replaces a packed state, whose multisets are sorted, by the one that stands for its orbit.
@@ -46,7 +78,12 @@ impl Symmetry {
     }
 }
 
+/// Permutations lead from one of the parts that are explored apart to another.
+#[derive(Debug)]
+pub(crate) struct Apart;
+
 /// A slot that permutations move or change, or that stands beside such in a multiset.
+#[derive(Clone)]
 struct Visit {
     slot: Cell,
     /// Equal for slots that a permutation may take to each other.
@@ -60,11 +97,12 @@ struct Visit {
 }
 
 /// Collects the slots that permutations move or change.
+#[derive(Clone)]
 struct Walk<'a> {
     model: &'a Model,
     /// Slots of each type.
     sizes: Vec<u32>,
-    /// First element of each scalarset that has several.
+    /// First element of each scalarset that has several, and of names that are used like one.
     elements: Vec<Option<u32>>,
     sets: Vec<Range<u32>>,
     visits: Vec<Visit>,
@@ -86,7 +124,14 @@ impl<'a> Walk<'a> {
             if told_apart.contains(&TypeId(number as u32)) {
                 continue;
             }
-            if let Type::Scalarset(size @ 2..) = named.ty {
+            let names = (model.interchangeable.as_ref())
+                .is_some_and(|interchangeable| interchangeable.names.index() == number);
+            let size = match named.ty {
+                Type::Scalarset(size) => size,
+                Type::Range { lo: 0, hi } if names => hi as u32 + 1,
+                _ => continue,
+            };
+            if size > 1 {
                 elements[number] = Some(first);
                 sets.push(first..first + size);
                 first += size;
@@ -104,8 +149,48 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// All of a model's state.
+    fn through(model: &'a Model, program: &Program) -> Self {
+        let mut walk = Walk::new(model);
+        let mut slot = 0;
+        for (number, variable) in model.variables.iter().enumerate() {
+            if variable.role == Role::State {
+                walk.part(variable.ty, slot, fold(0, number as u64), false);
+                slot += walk.sizes[variable.ty.index()];
+            }
+        }
+        debug_assert_eq!(slot as usize, program.slots.len());
+        walk
+    }
+
+    fn symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
+        (!self.visits.is_empty()).then(|| Symmetry {
+            layout: self.finish(program, packing),
+        })
+    }
+
     fn size(&self, ty: TypeId) -> u32 {
         self.sizes[ty.index()]
+    }
+
+    /// The values of a simple type in their order: how many follow each other, and the first element if they are elements.
+    fn values(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
+        let model = self.model;
+        let count = |ty: TypeId| {
+            let (lo, hi) = model.bounds(ty).unwrap_or((0, -1));
+            (i64::from(hi) - i64::from(lo) + 1) as u32
+        };
+        if let Type::Union(members) = model.ty(ty) {
+            let member = |&member: &TypeId| (count(member), self.elements[member.index()]);
+            return members.iter().map(member).collect();
+        }
+        match &model.interchangeable {
+            Some(interchangeable) if interchangeable.optional.contains(&ty) => {
+                let first = self.elements[interchangeable.names.index()];
+                vec![(1, None), (count(ty) - 1, first)]
+            }
+            _ => vec![(count(ty), self.elements[ty.index()])],
+        }
     }
 
     /// A part of the state that begins at a slot. Equal seeds mean that permutations take one to the other.
@@ -135,41 +220,29 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            Type::Scalarset(size) => {
-                let first = self.elements[ty.index()];
-                let members = first.map(|first| (0, *size, first));
-                self.visit(members.into_iter().collect(), slot, seed, together);
-            }
-            Type::Union(kinds) => {
+            Type::Bool
+            | Type::Enum(_)
+            | Type::Range { .. }
+            | Type::Scalarset(_)
+            | Type::Union(_) => {
                 let mut members = Vec::new();
-                let mut value = 0;
-                for &member in kinds {
-                    let count = model.bounds(member).map_or(0, |bounds| bounds.1 + 1);
-                    if let Some(element) = self.elements[member.index()] {
-                        members.push((value, count as u32, element));
-                    }
-                    value += count;
+                let mut value = 0i32;
+                for (count, first) in self.values(ty) {
+                    members.extend(first.map(|first| (value, count, first)));
+                    value = value.wrapping_add(count as i32);
                 }
                 self.visit(members, slot, seed, together);
-            }
-            Type::Bool | Type::Enum(_) | Type::Range { .. } => {
-                self.visit(Vec::new(), slot, seed, together);
             }
         }
     }
 
     fn array(&mut self, index: TypeId, element: TypeId, slot: Cell, seed: u64, together: bool) {
-        let members = match self.model.ty(index) {
-            Type::Union(members) => members.clone(),
-            _ => vec![index],
-        };
         let stride = self.size(element);
         let mut at = slot;
-        for (number, &member) in members.iter().enumerate() {
-            let (lo, hi) = self.model.bounds(member).unwrap_or((0, -1));
+        for (number, (count, first)) in self.values(index).into_iter().enumerate() {
             let seed = fold(seed, number as u64);
-            for value in 0..(i64::from(hi) - i64::from(lo) + 1) as u32 {
-                match self.elements[member.index()] {
+            for value in 0..count {
+                match first {
                     Some(first) => {
                         self.around.push((first + value, stride));
                         self.part(element, at, seed, together);

@@ -348,8 +348,8 @@ impl<'p> System<'p> {
                 };
                 part("kind", queue.kinds.nth(label));
                 part("line", context.line.clone());
-                for (i, value) in stored.into_iter().enumerate() {
-                    part(&format!("field{i}"), value);
+                for (column, value) in flow.columns.iter().zip(stored) {
+                    part(&format!("field{column}"), value);
                 }
                 if carries {
                     part("current", moment.copy.clone());

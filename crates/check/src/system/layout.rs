@@ -88,6 +88,8 @@ pub(super) struct Flow {
     /// Types of the fields that have a place, in order.
     pub stored: Vec<TypeId>,
     pub storage: Storage,
+    /// In a queue: which part of an entry holds each of them.
+    pub columns: Vec<usize>,
     /// Most of them in flight per sender and receiver (and line, if unordered).
     pub capacity: i32,
     /// The property that a further one violates, if the capacity is a bound that the text states.
@@ -168,6 +170,10 @@ pub(super) struct System<'p> {
     pub marks: Vec<Mark>,
     /// Who waits for whom.
     pub remarks: Vec<Remark>,
+    /// Types whose values are a remote or none.
+    optional: Vec<TypeId>,
+    /// Whether remotes stand for nothing but themselves wherever they are kept.
+    interchangeable: bool,
     parameters: FxHashMap<(String, TypeId), VariableId>,
     bound: FxHashMap<(TypeId, usize), VariableId>,
     depth: usize,
@@ -205,62 +211,65 @@ impl<'p> System<'p> {
         } else {
             home.name.clone()
         };
-        let side = |build: &mut Builder, controller: &'p Controller, name: &str, is_home: bool| {
-            let states = build.enumeration(
-                format!("{name}_state"),
-                controller.states.iter().map(|s| s.name.as_str()),
-            );
-            let place = |build: &mut Builder, name: String, element: TypeId| {
-                let ty = if is_home {
-                    build.array(&name, line_type, element)
-                } else {
-                    per_remote(build, &name, element)
+        let mut optional = Vec::new();
+        let mut side =
+            |build: &mut Builder, controller: &'p Controller, name: &str, is_home: bool| {
+                let states = build.enumeration(
+                    format!("{name}_state"),
+                    controller.states.iter().map(|s| s.name.as_str()),
+                );
+                let place = |build: &mut Builder, name: String, element: TypeId| {
+                    let ty = if is_home {
+                        build.array(&name, line_type, element)
+                    } else {
+                        per_remote(build, &name, element)
+                    };
+                    build.state(name, ty)
                 };
-                build.state(name, ty)
+                let state = place(build, format!("{name}_state"), states);
+                let variables = controller
+                    .variables
+                    .iter()
+                    .map(|v| {
+                        let element = variable_type(build, v, remotes, remote_type);
+                        optional.extend((v.ty == ValueType::Remote).then_some(element));
+                        place(build, format!("{name}_{}", v.name), element)
+                    })
+                    .collect();
+                let tables = controller
+                    .tables
+                    .iter()
+                    .map(|t| {
+                        let largest = t.values.iter().copied().max().unwrap_or(0);
+                        let index = build.range("index", 0, t.values.len() as i32 - 1);
+                        let result = build.range("result", 0, i32::from(largest));
+                        build.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
+                    })
+                    .collect();
+                let rights = build.range("right", 0, 2);
+                let right = build.table(
+                    format!("{name}_right"),
+                    states,
+                    rights,
+                    controller.states.iter().map(|s| right_code(s.right)),
+                );
+                let stable = build.table(
+                    format!("{name}_stable"),
+                    states,
+                    TypeId::BOOL,
+                    controller.states.iter().map(|s| i32::from(s.stable())),
+                );
+                Side {
+                    controller,
+                    home: is_home,
+                    states,
+                    state,
+                    variables,
+                    tables,
+                    right,
+                    stable,
+                }
             };
-            let state = place(build, format!("{name}_state"), states);
-            let variables = controller
-                .variables
-                .iter()
-                .map(|v| {
-                    let element = variable_type(build, v, remotes, remote_type);
-                    place(build, format!("{name}_{}", v.name), element)
-                })
-                .collect();
-            let tables = controller
-                .tables
-                .iter()
-                .map(|t| {
-                    let largest = t.values.iter().copied().max().unwrap_or(0);
-                    let index = build.range("index", 0, t.values.len() as i32 - 1);
-                    let result = build.range("result", 0, i32::from(largest));
-                    build.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
-                })
-                .collect();
-            let rights = build.range("right", 0, 2);
-            let right = build.table(
-                format!("{name}_right"),
-                states,
-                rights,
-                controller.states.iter().map(|s| right_code(s.right)),
-            );
-            let stable = build.table(
-                format!("{name}_stable"),
-                states,
-                TypeId::BOOL,
-                controller.states.iter().map(|s| i32::from(s.stable())),
-            );
-            Side {
-                controller,
-                home: is_home,
-                states,
-                state,
-                variables,
-                tables,
-                right,
-                stable,
-            }
-        };
         let remote = side(&mut build, &protocol.remote, &remote_name, false);
         let home = side(&mut build, home, &home_name, true);
 
@@ -350,6 +359,8 @@ impl<'p> System<'p> {
             stores_pending,
             marks: Vec::new(),
             remarks: Vec::new(),
+            optional,
+            interchangeable: true,
             parameters: FxHashMap::default(),
             bound: FxHashMap::default(),
             depth: 0,
@@ -366,6 +377,12 @@ impl<'p> System<'p> {
         let current = self.memory.at(line).set(true);
         self.build.start("reset", vec![line.each(vec![current])]);
         self.build.deadlock(Deadlock::ExceptQuiescent);
+        // Texts compare remotes, keep them and send to them. There is no order among them to speak of, and what is
+        // done for each of several is done to that one alone.
+        if self.interchangeable {
+            let optional = std::mem::take(&mut self.optional);
+            self.build.interchangeable(self.remote_type, optional);
+        }
         self.build.build()
     }
 
@@ -442,14 +459,21 @@ impl<'p> System<'p> {
                     .filter(|(limit, _)| *limit <= self.options.capacity);
                 let capacity = stated
                     .as_ref()
-                    .map_or(self.options.capacity, |(limit, _)| *limit.max(&1));
+                    .map_or(self.options.room(), |(limit, _)| *limit.max(&1));
                 let bound = stated.map(|(_, many)| format!("more than {many} in flight"));
                 let index = self.flows.len();
                 let mut stored = Vec::new();
                 for (field, constant) in kind.fields.iter().zip(&constants) {
                     if constant.is_none() {
                         let values = largest(field.ty, self.remotes);
-                        stored.push(self.build.range(&field.name, 0, values));
+                        let ty = self.build.range(&field.name, 0, values);
+                        match field.ty {
+                            ValueType::Remote => self.optional.push(ty),
+                            // A number that stands for several remotes is changed by permuting them.
+                            ValueType::RemoteSet => self.interchangeable = false,
+                            _ => {}
+                        }
+                        stored.push(ty);
                     }
                 }
                 let storage = match order {
@@ -472,6 +496,7 @@ impl<'p> System<'p> {
                     direction,
                     constants,
                     stored,
+                    columns: Vec::new(),
                     storage,
                     capacity: capacity.into(),
                     bound,
@@ -527,20 +552,25 @@ impl<'p> System<'p> {
         };
         let variable = format!("{name}_{suffix}");
         let mut labels = vec!["none".to_string()];
-        let mut columns: Vec<i32> = Vec::new();
+        // Of each part of an entry: whether it holds remotes, as these are apart from numbers, and its largest value.
+        let mut columns: Vec<(bool, i32)> = Vec::new();
         let mut carries_line = false;
         for &flow in flows {
-            let flow = &self.flows[flow];
+            let flow = &mut self.flows[flow];
             let kind = self.protocol.message(flow.message);
             labels.push(kind.name.clone());
             carries_line |= kind.carries.line();
             let stored = kind.fields.iter().zip(&flow.constants);
-            for (i, (field, _)) in stored.filter(|(_, c)| c.is_none()).enumerate() {
+            for (field, _) in stored.filter(|(_, c)| c.is_none()) {
+                let remote = field.ty == ValueType::Remote;
                 let values = largest(field.ty, self.remotes);
-                match columns.get_mut(i) {
-                    Some(column) => *column = values.max(*column),
-                    None => columns.push(values),
+                let free = |i: &usize| columns[*i].0 == remote && !flow.columns.contains(i);
+                let column = (0..columns.len()).find(free).unwrap_or(columns.len());
+                match columns.get_mut(column) {
+                    Some((_, largest)) => *largest = values.max(*largest),
+                    None => columns.push((remote, values)),
                 }
+                flow.columns.push(column);
             }
         }
         let kinds = self.build.enumeration(&variable, labels);
@@ -548,15 +578,16 @@ impl<'p> System<'p> {
             ("kind".to_string(), kinds),
             ("line".to_string(), self.line_type),
         ];
-        for (i, column) in columns.into_iter().enumerate() {
-            let values = self.build.range("field", 0, column);
+        for (i, (remote, largest)) in columns.into_iter().enumerate() {
+            let values = self.build.range("field", 0, largest);
+            self.optional.extend(remote.then_some(values));
             parts.push((format!("field{i}"), values));
         }
         if carries_line {
             parts.push(("current".to_string(), TypeId::BOOL));
         }
         let entry = self.build.record("entry", parts);
-        let capacity = i32::from(self.options.capacity) * self.lines;
+        let capacity = i32::from(self.options.room()) * self.lines;
         let positions = self.build.range("position", 0, capacity - 1);
         let length = self.build.range("length", 0, capacity);
         let slots = self.build.array("slots", positions, entry);

@@ -73,6 +73,8 @@ pub struct Options {
     /// Most equal messages in an unordered channel, and most messages per line in one ordered queue.
     /// Not an assumption: running over leaves the verdict open ([`crate::Outcome::Exceeded`]).
     pub capacity: u16,
+    /// Less room than that, to be tried first: states are smaller, and the verdict is the same unless it is left open.
+    pub trial: Option<u16>,
     /// Whether the device may ask for its next local operation as soon as the home has accepted the one
     /// before, rather than after that is acknowledged.
     pub ask_ahead: bool,
@@ -82,8 +84,17 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             capacity: 7,
+            trial: None,
             ask_ahead: true,
         }
+    }
+}
+
+impl Options {
+    /// The room that messages have for which the text states no bound.
+    fn room(&self) -> u16 {
+        self.trial
+            .map_or(self.capacity, |trial| trial.min(self.capacity))
     }
 }
 
@@ -204,7 +215,7 @@ pub fn modelled(
             "a system has 1 to 4 lines, not {lines}"
         )));
     }
-    if options.capacity == 0 {
+    if options.room() == 0 {
         return Err(SystemError::Size(
             "a channel has a capacity of at least 1".into(),
         ));

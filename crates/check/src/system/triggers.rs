@@ -246,6 +246,7 @@ impl<'p> System<'p> {
         line: &Expr,
     ) -> Arrival {
         let carries = self.carries_line(flow);
+        let columns = self.flows[flow].columns.clone();
         let stored = self.flows[flow].stored.clone();
         let head = place.clone().field("slot").at(0);
         let kinds = self.queues[queue].kinds;
@@ -254,8 +255,8 @@ impl<'p> System<'p> {
             present = present.and(head.clone().field("line").is(line));
         }
         let (mut look, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, ty) in stored.into_iter().enumerate() {
-            let name = format!("field{i}");
+        for (column, ty) in columns.into_iter().zip(stored) {
+            let name = format!("field{column}");
             let value = head.clone().field(&name);
             let local = self.local(&name, ty);
             look.push(local.begin(&value));

@@ -265,10 +265,10 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         2: error: sound.json: holds no counterexample
         2: error: bare.json: does not say of which system it is: `three_caches`, `two_lines`
         2: error: bare.json: does not fit msi remotes_1_lines_1: step 2: rule 3 is `cache evict (l=0, r=0)`, but the trace says `cache store (l=0, r=1)`
-        2: error: swapped.json: does not fit msi remotes_2_lines_1: step 5: `cache takes Data (l=0, r=0, acks=0, current=true)` is not enabled there
+        2: error: swapped.json: does not fit msi remotes_2_lines_1: step 5: `cache takes Data (l=0, r=1, acks=1, current=true)` is not enabled there
         2: error: number.json: does not fit msi remotes_2_lines_1: step 5: there is no rule 100000; the model has 58, counted from 0
         2: error: good.json: is replayed on one text, but several are given
-        2: error: good.json: does not fit msi remotes_2_lines_1: step 6: `cache takes Inv (l=0, r=0)`: the model has `cache_state[0][0]` S -> I, but the trace says `forward_to_remote[0].length` 1 -> 0
+        2: error: good.json: does not fit msi remotes_2_lines_1: step 7: `cache takes Inv (l=0, r=0)`: the model has `cache_state[0][0]` S -> I, but the trace says `forward_to_remote[0].length` 1 -> 0
         2: error: good.json: holds no counterexample of what is asked for in `mesi`, but of `msi remotes_2_lines_1`
         2: error: bare.json: does not fit mesi remotes_2_lines_1: step 3: rule 12 is `cache evict (l=0, r=0)`, but the trace says `directory takes GetS (l=0, s=0)`
         2: error: the argument '--replay <FILE>' cannot be used with '--coverage'

@@ -47,7 +47,7 @@ fn a_correct_protocol_is_verified() {
         &["check", "tests/command/tiny.coh", "--remotes", "2"],
         expect![[r#"
             exit code 0
-            tiny remotes_2_lines_1: verified: 672 states, 2540 transitions, depth 21
+            tiny remotes_2_lines_1: verified: 356 orbits, 1351 transitions, depth 21
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
         "#]],
     );
@@ -64,32 +64,31 @@ fn a_violation_is_shown_as_a_chart() {
     expect![[r#"
         exit code 1
         msi remotes_2_lines_1: violated: single writer: a right to write is not alone
-          after 214 states, 352 transitions, depth 8
+          after 110 orbits, 177 transitions, depth 8
 
-        cache 0                               cache 1                      directory        memory
-           |                                     |                             |              |
-           * load                                |                             |              |
-           *--------------- GetS ----------------+--------------------------.  |              |
-         [IS_D]*                                 |                          :  |              |
-           |                                     * store                    :  |              |
-           |                                     *--------- GetM ---------. :  |              |
-           |                                  [IM_AD]*                    : :  |              |
-           |                                     |                        : '->| GetS         |
-           |   .---------------------------------+------- Data(acks=0) ---+----+              |
-           |   :                                 |                        :   [S]             |
-           |   :                                 |                        '--->| GetM         |
-           |   :                                 |        .--- Data(acks=1) ---+              |
-           |   : .-------------------------------+-- Inv(requestor=cache 1) ---+              |
-           |   : :                               |        :            [M owner=cache 1]      |
-           *<--' : Data(acks=0)                  |        :                    |              |
-          [S]*   :                               |        :                    |              |
-           *<----' Inv(requestor=cache 1)        |        :                    |              |
-           *---------- InvAck -----------.       |        :                    |              |
-           |                             :       *<-------' Data(acks=1)       |              |
-           |                             : [IM_A owed=1]*                      |              |
-           |                             '------>* InvAck                      |              |
-           |                                    [M]*                           |              |
-           |                                     |                             |              |
+        cache 0                        cache 1                directory        memory
+           |                              |                       |              |
+           * load                         |                       |              |
+           *------------ GetS ------------+--------------------.  |              |
+         [IS_D]*                          |                    :  |              |
+           |                              * store              :  |              |
+           |                              *------ GetM ------. :  |              |
+           |                           [IM_AD]*              : :  |              |
+           |                              |                  : '->| GetS         |
+           |   .--------------------------+---- Data(acks=0) +----+              |
+           |   :                          |                  :   [S]             |
+           |   :                          |                  '--->| GetM         |
+           |   :                          |  .--- Data(acks=1) ---+              |
+           |   : .------------ Inv(requestor=cache 1) ------------+              |
+           |   : :                        |  :            [M owner=cache 1]      |
+           |   : :                        *<-' Data(acks=1)       |              |
+           |   : :                  [IM_A owed=1]*                |              |
+           *<--' : Data(acks=0)           |                       |              |
+          [S]*   :                        |                       |              |
+           *<----' Inv(requestor=cache 1) |                       |              |
+           *----------- InvAck ---------->*                       |              |
+           |                             [M]*                     |              |
+           |                              |                       |              |
 
     "#]]
     .assert_eq(&transcript(&output));
@@ -168,7 +167,7 @@ fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
     };
     expect![[r#"
         exit code 3
-        msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 136 states, 233 transitions, depth 7
+        msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 74 orbits, 128 transitions, depth 7
           a limit of this check, not of the protocol; `--capacity N` raises it
 
         cache 0               cache 1                directory        memory
@@ -342,7 +341,7 @@ fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
         "missing.coh",
         "tests/command/tiny.coh",
         "--max-states",
-        "1000",
+        "200",
     ])
     .arg(&violated)
     .output()
@@ -387,8 +386,8 @@ fn json_without_run_is_the_same_for_any_number_of_threads() {
         .collect();
     expect![[r#"
         "alone" "verified" 48
-        "three_caches" "violated" 1285
-        "two_lines" "violated" 4204"#]]
+        "three_caches" "violated" 287
+        "two_lines" "violated" 2421"#]]
     .assert_eq(&summary.join("\n"));
     let counterexample = &one[1]["counterexample"];
     assert_eq!(counterexample["name"], "single writer");
@@ -510,4 +509,135 @@ fn a_small_protocol_is_checked_at_once() {
         assert!(output.status.success());
     }
     assert!(fastest < Duration::from_millis(30), "{fastest:?}");
+}
+
+#[test]
+fn random_walks_say_how_to_walk_again() {
+    let walks = |steps: &str, more: &[&str]| {
+        let arguments = ["check", "tests/command/tiny.coh", "--simulate", steps];
+        let output = cohkit([&arguments, more].concat()).output();
+        transcript(&output.expect("the command starts"))
+    };
+    let once = walks("500", &["--remotes", "2", "--threads", "1"]);
+    expect![[r#"
+        exit code 3
+        tiny remotes_2_lines_1: undecided: no violation was met on random walks after 147 states, 500 steps on 1 walk of at most 500, 20 of 26 rules fired
+          never fired: memory is written, memory takes the store, memory takes the partial store, home hears that memory is done
+          note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+          again: cohkit check tests/command/tiny.coh --simulate 500 --remotes 2 --threads 1 --seed 0
+    "#]].assert_eq(&once);
+    let again = once
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("again: cohkit "))
+        .expect("there is a command to paste");
+    let output = cohkit(again.split(' '))
+        .output()
+        .expect("the command starts");
+    let repeated = transcript(&output);
+    assert_eq!(
+        repeated,
+        once.replace("--threads 1\n", "--threads 1 --seed 0\n")
+    );
+    // Other threads, the same walks; another seed, others.
+    let counts = |transcript: &str| transcript.lines().nth(1).map(str::to_string);
+    assert_eq!(
+        counts(&walks("500", &["--remotes", "2", "--threads", "2"])),
+        counts(&once)
+    );
+    assert_ne!(
+        counts(&walks("500", &["--remotes", "2", "--seed", "1"])),
+        counts(&once)
+    );
+    // What is wrong is found.
+    check(
+        &[
+            "check",
+            "../../models/philosophers_deadlock.m",
+            "--simulate",
+            "5000",
+            "--seed",
+            "3",
+        ],
+        expect![[r#"
+            exit code 1
+            philosophers_deadlock: violated: no deadlock: no rule leads to a different state
+              after 28 states, 38 steps on 1 walk of at most 38, 15 of 15 rules fired
+
+            start: Startstate 1
+                 at[0] = thinking
+                 at[1] = thinking
+                 at[2] = thinking
+                 at[3] = thinking
+                 at[4] = thinking
+                 taken[0] = false
+                 taken[1] = false
+                 taken[2] = false
+                 taken[3] = false
+                 taken[4] = false
+              1. take the left fork (p=0)
+                 at[0]: thinking -> has_left
+                 taken[0]: false -> true
+              2. take the left fork (p=1)
+                 at[1]: thinking -> has_left
+                 taken[1]: false -> true
+              3. take the left fork (p=2)
+                 at[2]: thinking -> has_left
+                 taken[2]: false -> true
+              4. take the left fork (p=4)
+                 at[4]: thinking -> has_left
+                 taken[4]: false -> true
+              5. take the left fork (p=3)
+                 at[3]: thinking -> has_left
+                 taken[3]: false -> true
+
+              what does not hold there, of each rule's guard:
+                take the left fork (p=0): at[p] = thinking & !taken[p]
+                take the left fork (p=1): at[p] = thinking & !taken[p]
+                take the left fork (p=2): at[p] = thinking & !taken[p]
+                take the left fork (p=3): at[p] = thinking & !taken[p]
+                take the left fork (p=4): at[p] = thinking & !taken[p]
+                take the right fork (p=0): at[p] = has_left & !taken[((p + 1) % 5)]
+                take the right fork (p=1): at[p] = has_left & !taken[((p + 1) % 5)]
+                take the right fork (p=2): at[p] = has_left & !taken[((p + 1) % 5)]
+                take the right fork (p=3): at[p] = has_left & !taken[((p + 1) % 5)]
+                take the right fork (p=4): at[p] = has_left & !taken[((p + 1) % 5)]
+                stop eating (p=0): at[p] = eating
+                stop eating (p=1): at[p] = eating
+                stop eating (p=2): at[p] = eating
+                stop eating (p=3): at[p] = eating
+                stop eating (p=4): at[p] = eating
+              again: cohkit check ../../models/philosophers_deadlock.m --simulate 5000 --seed 3
+        "#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--seed", "3"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the following required arguments were not provided:
+              --simulate <STEPS>
+
+            Usage: cohkit check --simulate <STEPS> --seed <N> <FILE>...
+
+            For more information, try '--help'.
+        "#]],
+    );
+    check(
+        &[
+            "check",
+            "tests/command/tiny.coh",
+            "--simulate",
+            "3",
+            "--coverage",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the argument '--simulate <STEPS>' cannot be used with '--coverage'
+
+            Usage: cohkit check --simulate <STEPS> <FILE>...
+
+            For more information, try '--help'.
+        "#]],
+    );
 }

@@ -1,0 +1,119 @@
+//! Random walks through a model that has too many states to visit all of them.
+//!
+//! Everything that a search looks for while it visits states is looked for: invariants, assertions, values out of range, deadlock.
+//! Finding it is a violation like any other, with a counterexample that is not a shortest one, but shortened where that is
+//! cheap. Finding nothing decides nothing. What takes all states to judge (covers, drain, liveness) is not looked at.
+
+use crate::model::Model;
+use crate::order::Settled;
+use crate::report::{compiled, judged, outcome, CheckError, Report};
+use crate::search::{walk, Options, Plan, View, Walked};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+/// How to walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Simulation {
+    /// What everything random follows from.
+    pub seed: u64,
+    /// Steps of all walks together; the walk in which they come together is ended.
+    pub steps: u64,
+    /// Most steps of one walk; then the next begins in a start state.
+    pub length: u64,
+}
+
+/// What random walks came to. In a [`Report`] with it, `states` are those met on the way, `transitions` the rules that fired
+/// to see where they lead, and `depth` is the length of the longest walk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Walks {
+    /// What everything random followed from.
+    pub seed: u64,
+    /// How many there were.
+    pub walks: u64,
+    /// Their steps together.
+    pub steps: u64,
+    /// Whether `states` are all that were met; beyond four million no more are told apart.
+    pub states_counted: bool,
+    /// How many rules have fired, counted over the values of their parameters.
+    pub rules_fired: u64,
+    /// How many there are.
+    pub rules: u64,
+    /// Names of rules that never fired, whatever the values of their parameters, in the order of the model.
+    pub never_fired: Vec<String>,
+}
+
+/// Walks through a model at random. The report depends on the model and the simulation alone, and is never
+/// [`crate::Outcome::Verified`].
+///
+/// Of the options, threads, engine, cancel and progress count.
+///
+/// # Errors
+/// Everything that [`Model::validate`] finds.
+pub fn simulate(
+    model: &Model,
+    simulation: &Simulation,
+    options: &Options,
+) -> Result<Report, CheckError> {
+    let program = compiled(model, Settled::new()).map_err(CheckError::Model)?;
+    let view = View::whole(&program, model.deadlock);
+    let Simulation {
+        seed,
+        steps,
+        length,
+    } = *simulation;
+    let plan = Plan {
+        seed,
+        steps,
+        length,
+    };
+    let Walked {
+        verdict,
+        walks,
+        steps,
+        transitions,
+        longest,
+        states,
+        counted,
+        fired,
+        memory,
+    } = walk(&program, &view, &plan, options);
+    let outcome = outcome(
+        model,
+        &program,
+        &verdict,
+        (states.into(), longest),
+        Settled::new(),
+    );
+    let of_model = |instance: usize| &model.rules[program.rules[instance].source as usize].name;
+    let instances = || view.rules.iter().map(|&rule| rule as usize);
+    let met: FxHashSet<&String> = instances().filter(|&i| fired[i]).map(of_model).collect();
+    let mut never_fired: Vec<String> = Vec::new();
+    for rule in &model.rules {
+        if !met.contains(&rule.name) && !never_fired.contains(&rule.name) {
+            never_fired.push(rule.name.clone());
+        }
+    }
+    let walks = Walks {
+        seed,
+        walks,
+        steps,
+        states_counted: counted,
+        rules_fired: instances().filter(|&instance| fired[instance]).count() as u64,
+        rules: instances().count() as u64,
+        never_fired,
+    };
+    Ok(Report {
+        properties: judged(model, &program, &outcome),
+        outcome,
+        states: states.into(),
+        symmetric: false,
+        transitions: transitions.into(),
+        depth: longest,
+        components: vec![states],
+        part_transitions: vec![transitions],
+        complete: false,
+        different: 1,
+        memory,
+        walks: Some(Box::new(walks)),
+    })
+}

@@ -1,0 +1,98 @@
+//! Verdicts on the systems that designers ask about first, by the command as it is installed, with two threads.
+//!
+//! All properties are judged: single writer, data value, no unexpected message, no deadlock, and that every request
+//! can still complete. Each should be there within a minute on two cores; a slower one ends this with an error.
+//! `cargo bench -p cohkit --bench systems -- NAME` measures the systems whose names contain the word.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Seconds within which a verdict should be there.
+const LONGEST: f64 = 60.0;
+
+/// Text, caching agents, cache lines.
+const SYSTEMS: [(&str, u8, u8); 7] = [
+    ("eci", 1, 2),
+    ("eci", 3, 1),
+    ("eci", 2, 2),
+    ("msi", 4, 1),
+    ("mesi", 4, 1),
+    ("moesi", 4, 1),
+    ("msi-policy", 4, 1),
+];
+
+fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    println!(
+        "{:28}{:>16}{:>18}{:>10}{:>12}{:>12}",
+        "system", "orbits", "transitions", "seconds", "states MiB", "peak MiB"
+    );
+    let mut slow = 0;
+    for (protocol, remotes, lines) in SYSTEMS {
+        let name = format!("{protocol} remotes {remotes} lines {lines}");
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
+        let text = format!(
+            "{}/../../protocols/{protocol}.coh",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let start = Instant::now();
+        let check = Command::new(env!("CARGO_BIN_EXE_cohkit"))
+            .args(["check", &text, "--json", "--threads", "2"])
+            .args([
+                "--remotes",
+                &remotes.to_string(),
+                "--lines",
+                &lines.to_string(),
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let process = check.id();
+        let waiting = std::thread::spawn(move || check.wait_with_output());
+        let mut peak = None;
+        while !waiting.is_finished() {
+            peak = peak_memory(process).or(peak);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let output = waiting
+            .join()
+            .expect("waiting ends")
+            .expect("the command ends");
+        let verdicts: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("the command prints JSON");
+        let verdict = &verdicts[0];
+        assert_eq!(verdict["outcome"], "verified", "{name}");
+        let mebibytes = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 20));
+        println!(
+            "{name:28}{:>16}{:>18}{seconds:>10.2}{:>12}{:>12}",
+            verdict["states"].to_string(),
+            verdict["transitions"].to_string(),
+            verdict["run"]["memory_bytes"]
+                .as_u64()
+                .map_or("-".into(), mebibytes),
+            peak.map_or("-".into(), mebibytes),
+        );
+        slow += i32::from(seconds > LONGEST);
+    }
+    if slow > 0 {
+        eprintln!("{slow} took longer than {LONGEST} seconds");
+        std::process::exit(1);
+    }
+}
+
+/// The most bytes that a process has had in memory so far, where the system tells.
+fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

@@ -1,0 +1,87 @@
+"""Ways to look at the states of systems and Murphi models: each does what the command does."""
+
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from conftest import Command
+
+import cohkit
+from cohkit import types
+from cohkit.looking import Options
+
+
+def without_run(verdict: Any) -> Any:
+    return {key: value for key, value in verdict.items() if key != "run"}
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"symmetry": False}, ["--symmetry", "off"]),
+        ({"coverage": True}, ["--coverage"]),
+        (
+            {"simulate_steps": 3000, "seed": 7, "max_depth": 50},
+            ["--simulate", "3000", "--seed", "7", "--max-depth", "50"],
+        ),
+        ({"max_states": 500, "threads": 2}, ["--max-states", "500"]),
+    ],
+)
+def test_systems_and_models_are_looked_at_as_by_the_command(
+    options: Options, arguments: list[str], cohkit_command: Command
+) -> None:
+    printed = json.loads(cohkit_command("check", "protocols/msi.coh", "--remotes", 2, *arguments, "--json").stdout)
+    verdicts = cohkit.check(cohkit.shipped("msi"), remotes=2, **options)
+    assert list(map(without_run, verdicts)) == list(map(without_run, printed))
+    [printed] = json.loads(cohkit_command("check", "models/german.m", *arguments, "--json").stdout)
+    model = cohkit.check_model("models/german.m", **options)
+    assert without_run(model) == without_run(printed)
+    for verdict, kind in ((verdicts[0], types.Verdict), (model, types.ModelVerdict)):
+        extra = {"coverage", "walks"} - set(verdict)
+        assert set(verdict) == set(get_type_hints(kind)) - extra
+    assert ("walks" in model) == ("simulate_steps" in options)
+    assert ("coverage" in model) == ("coverage" in options)
+    if "walks" in model:
+        assert set(model["walks"]) == set(get_type_hints(types.Walks))
+    if "coverage" in model:
+        assert set(model["coverage"]["rules"][0]) == set(get_type_hints(types.RuleCoverage))
+
+
+def test_orbits_are_fewer_than_states() -> None:
+    msi = cohkit.shipped("msi")
+    [orbits], [states] = (cohkit.check(msi, remotes=3, symmetry=symmetry) for symmetry in (True, False))
+    assert (orbits["symmetric"], states["symmetric"]) == (True, False)
+    assert states["states"] == 24981
+    assert states["states"] / 6 <= (orbits["states"] or 0) < states["states"] / 5
+
+
+def test_dialects_and_kinds_of_deadlock() -> None:
+    text = "var x: boolean; startstate x := false end; rule x := true end; rule x := true end;"
+    assert cohkit.check_model("a.m", text=text)["counterexample"]
+    assert cohkit.check_model("a.m", text=text, deadlock="off")["outcome"] == "verified"
+    assert cohkit.check_model("a.m", text=text, deadlock="stuck")["outcome"] == "verified"
+    union = "var x: boolean; startstate x := false end; rule x := !x end; cover x;"
+    assert cohkit.check_model("a.m", text=union)["outcome"] == "verified"
+    with pytest.raises(cohkit.TextError) as caught:
+        cohkit.check_model("a.m", text=union, dialect="cmurphi")
+    assert caught.value.file == "a.m"
+    assert set(caught.value.diagnostics[0]) == set(get_type_hints(types.Diagnostic))
+    with pytest.raises(cohkit.InputError, match="no dialect `murphi`"):
+        cohkit.check_model("a.m", text=union, dialect="murphi")  # type: ignore[arg-type]
+    with pytest.raises(cohkit.InputError, match="no kind of deadlock `none`"):
+        cohkit.check_model("a.m", text=union, deadlock="none")  # type: ignore[arg-type]
+
+
+def test_checkpoints_are_gone_on_from(tmp_path: Path) -> None:
+    msi, kept = cohkit.shipped("msi"), tmp_path / "kept"
+    [whole] = cohkit.check(msi, remotes=3)
+    [begun] = cohkit.check(msi, remotes=3, max_states=1000, checkpoint=kept)
+    assert begun["reason"] == "max_states"
+    with pytest.raises(cohkit.InputError, match="holds checkpoints already"):
+        cohkit.check(msi, remotes=3, checkpoint=kept)
+    [resumed] = cohkit.check(msi, remotes=3, resume=kept)
+    assert without_run(resumed) == without_run(whole)
+    model = cohkit.check_model("models/german.m")
+    cohkit.check_model("models/german.m", max_states=1000, checkpoint=tmp_path / "model")
+    assert without_run(cohkit.check_model("models/german.m", resume=tmp_path / "model")) == without_run(model)
