@@ -267,6 +267,25 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().iconst(types::I64, value)
     }
 
+    /// A sum; no instruction where it changes nothing.
+    fn plus(&mut self, value: Value, by: i64) -> Value {
+        match by {
+            0 => value,
+            by => self.b.ins().iadd_imm(value, by),
+        }
+    }
+
+    /// A product, by the simplest instruction.
+    fn times(&mut self, value: Value, by: i64) -> Value {
+        match by {
+            1 => value,
+            2.. if by.count_ones() == 1 => {
+                self.b.ins().ishl_imm(value, i64::from(by.trailing_zeros()))
+            }
+            by => self.b.ins().imul_imm(value, by),
+        }
+    }
+
     /// The value of a cell.
     fn get(&mut self, cell: Cell) -> Value {
         if (cell as usize) < self.setting.program.slots.len() {
@@ -304,10 +323,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         if field.mask << field.shift | (u64::MAX >> 1 >> (63 - field.shift)) != u64::MAX {
             raw = self.b.ins().band_imm(raw, field.mask as i64);
         }
-        let value = match field.lo as i64 - field.undefined as i64 {
-            0 => raw,
-            add => self.b.ins().iadd_imm(raw, add),
-        };
+        let value = self.plus(raw, field.lo as i64 - field.undefined as i64);
         // What is known to be defined needs no look.
         if !field.undefined || self.range(slot).lo > UNDEFINED as i64 {
             return value;
@@ -335,10 +351,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             .ins()
             .band_imm(word, !(field.mask << field.shift) as i64);
         let add = field.lo as i64 - field.undefined as i64;
-        let mut raw = match add {
-            0 => value,
-            add => self.b.ins().iadd_imm(value, -add),
-        };
+        let mut raw = self.plus(value, -add);
         if field.undefined && range.lo <= UNDEFINED as i64 {
             let undefined = UNDEFINED as i64;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
@@ -408,7 +421,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let range = self.range(a);
                 if !range.within(lo as i64, hi as i64) {
                     let value = self.get(a);
-                    let above = self.b.ins().iadd_imm(value, -(lo as i64));
+                    let above = self.plus(value, -(lo as i64));
                     let most = hi as i64 - lo as i64;
                     let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most);
                     self.require(fine);
@@ -428,12 +441,12 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let shape = program.shapes[shape as usize];
                 let (lo, count) = (shape.lo as i64, shape.count as i64);
                 let (value, range) = (self.get(a), self.range(a));
-                let index = self.b.ins().iadd_imm(value, -lo);
+                let index = self.plus(value, -lo);
                 if !range.within(lo, lo + count - 1) {
                     let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
                     self.require(fine);
                 }
-                let value = self.b.ins().imul_imm(index, shape.stride as i64);
+                let value = self.times(index, shape.stride as i64);
                 self.put(dst, value);
             }
             Op::Table { dst, a, table } => {
@@ -442,13 +455,13 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let count = values.len() as i64;
                 let address = values.as_ptr() as i64;
                 let (value, range) = (self.get(a), self.range(a));
-                let index = self.b.ins().iadd_imm(value, -lo);
+                let index = self.plus(value, -lo);
                 if !range.within(lo, lo + count - 1) {
                     let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
                     self.require(fine);
                 }
-                let offset = self.b.ins().imul_imm(index, 4);
-                let address = self.b.ins().iadd_imm(offset, address);
+                let offset = self.times(index, 4);
+                let address = self.plus(offset, address);
                 let flags = TRUSTED.with_readonly();
                 let value = self.b.ins().sload32(flags, address, 0);
                 self.put(dst, value);
@@ -610,12 +623,9 @@ impl<'t, 'f> Translation<'t, 'f> {
                 .all(|(i, s)| s.bit as i64 == first.bit as i64 + pitch * (i as i64 + 1));
             let one_word = (first.bit / 64) == rest.last().unwrap_or(first).bit / 64;
             if rest.iter().all(like) && first.mask != 0 && even && pitch % step == 0 && one_word {
-                let from_first = match range.lo {
-                    0 => offset,
-                    lo => self.b.ins().iadd_imm(offset, -lo),
-                };
-                let beyond = self.b.ins().imul_imm(from_first, pitch / step);
-                let shift = self.b.ins().iadd_imm(beyond, (first.bit % 64) as i64);
+                let from_first = self.plus(offset, -range.lo);
+                let beyond = self.times(from_first, pitch / step);
+                let shift = self.plus(beyond, (first.bit % 64) as i64);
                 return Found {
                     word: self.state,
                     at: (first.bit / 64) as i32 * 8,
@@ -634,9 +644,9 @@ impl<'t, 'f> Translation<'t, 'f> {
 
     fn spot_address(&mut self, base: Cell, offset: Value) -> Value {
         let size = size_of::<Spot>() as i64;
-        let offset = self.b.ins().imul_imm(offset, size);
+        let offset = self.times(offset, size);
         let first = self.setting.data.spots.as_ptr() as i64 + base as i64 * size;
-        self.b.ins().iadd_imm(offset, first)
+        self.plus(offset, first)
     }
 
     fn found(&mut self, spot: Value, shape: Shape) -> Found {

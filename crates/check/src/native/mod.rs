@@ -55,6 +55,15 @@ pub(crate) fn exact<const W: usize>(words: usize) -> usize {
     }
 }
 
+/// How much is done for good machine code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub(crate) enum Effort {
+    /// Little: it is there sooner.
+    Quick,
+    /// Much: it is faster.
+    Thorough,
+}
+
 /// What expanding a state amounts to.
 #[derive(Default)]
 pub(crate) struct Fired {
@@ -109,7 +118,7 @@ impl Drop for Native {
 impl Native {
     /// Makes a view fast; `None` where that is not possible: an instruction without machine code, or a machine
     /// that Cranelift does not know. `frame` has the values of slots that are not packed.
-    pub fn new(program: &Program, view: &View, frame: &[i32]) -> Option<Native> {
+    pub fn new(program: &Program, view: &View, frame: &[i32], effort: Effort) -> Option<Native> {
         let packing = &view.packing;
         // Multisets are sorted by the interpreter alone.
         let prepared = with_words!(packing.words, _W, ()).is_some();
@@ -122,7 +131,7 @@ impl Native {
         let entries: Vec<u32> = rules().map(|rule| rule.guard).collect::<Option<_>>()?;
         let (guards, rests) = Guards::new(&setting, &entries);
 
-        let mut compiler = Compiler::new()?;
+        let mut compiler = Compiler::new(effort)?;
         let mut rest_ids = Vec::new();
         for (&entry, rest) in entries.iter().zip(rests) {
             rest_ids.push(match rest {
@@ -175,14 +184,18 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn new() -> Option<Compiler> {
+    fn new(effort: Effort) -> Option<Compiler> {
         let mut flags = settings::builder();
         let verify = if cfg!(debug_assertions) {
             "true"
         } else {
             "false"
         };
-        flags.set("opt_level", "speed").ok()?;
+        let level = match effort {
+            Effort::Quick => "none",
+            Effort::Thorough => "speed",
+        };
+        flags.set("opt_level", level).ok()?;
         flags.set("enable_verifier", verify).ok()?;
         flags.set("use_colocated_libcalls", "false").ok()?;
         flags.set("is_pic", "false").ok()?;

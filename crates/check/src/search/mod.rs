@@ -16,7 +16,7 @@ mod walks;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
-use crate::native::{Guards, Native};
+use crate::native::{Effort, Guards, Native};
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
@@ -40,8 +40,15 @@ const STRETCH: usize = if cfg!(debug_assertions) {
 /// Stretches shorter than this are not worth starting threads for.
 const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
-/// States expanded by the interpreter before machine code is asked for.
-const WORTH_COMPILING: usize = 1 << 13;
+/// States known before machine code is asked for.
+const WORTH_COMPILING: usize = 1 << 11;
+
+/// States known before better machine code is asked for. The development profile asks early, so that tests use it.
+const WORTH_OPTIMISING: usize = if cfg!(debug_assertions) {
+    1 << 8
+} else {
+    1 << 18
+};
 
 /// How a search runs and when it gives up. The default has one thread and no limits.
 #[derive(Clone, Copy)]
@@ -452,7 +459,7 @@ pub(crate) fn search(
         told: Instant::now(),
         deadlocks: [None; 2],
         native: None,
-        tried_native: false,
+        asked: None,
         parts: Vec::new(),
     };
     let verdict = s.explore()?;
@@ -494,8 +501,8 @@ struct Search<'a> {
     told: Instant,
     deadlocks: [Option<usize>; 2],
     native: Option<Native>,
-    /// Whether machine code has been asked for.
-    tried_native: bool,
+    /// What machine code has been asked for.
+    asked: Option<Effort>,
     /// Memory that several threads have used before.
     parts: Vec<Part>,
 }
@@ -568,15 +575,23 @@ impl Search<'_> {
 
     /// Asks for machine code once it pays.
     fn compile(&mut self) {
-        let pays = match self.options.engine {
-            Engine::Adaptive => self.next >= WORTH_COMPILING,
-            Engine::Interpreter => false,
-            Engine::Native => true,
+        let from = match self.options.engine {
+            Engine::Adaptive => WORTH_COMPILING,
+            Engine::Interpreter => usize::MAX,
+            Engine::Native => 0,
         };
-        if pays && !self.tried_native {
-            self.tried_native = true;
-            let frame = Worker::new(self.program, self.view).machine.frame;
-            self.native = Native::new(self.program, self.view, &frame);
+        let effort = match self.store.len() {
+            known if known < from => return,
+            known if known < WORTH_OPTIMISING => Effort::Quick,
+            _ => Effort::Thorough,
+        };
+        if self.asked < Some(effort) {
+            // Where it cannot be had once, it cannot be had again.
+            let first = self.asked.replace(effort).is_none();
+            if first || self.native.is_some() {
+                let frame = Worker::new(self.program, self.view).machine.frame;
+                self.native = Native::new(self.program, self.view, &frame, effort);
+            }
         }
     }
 

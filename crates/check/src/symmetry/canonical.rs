@@ -36,6 +36,24 @@ pub(super) struct Layout {
     pub members: Vec<Member>,
     /// The multisets among the leaves, those inside others first.
     pub bags: Vec<Bag>,
+    /// For each leaf, if all are such; else nothing.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A leaf alone that one element indexes and whose values are elements of one set at most,
+/// with its place in signatures that have room for all such leaves: then these are no hashes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrow {
+    pub bits: Bits,
+    pub element: u32,
+    /// Leaves to the next element's.
+    pub stride: u32,
+    /// Nothing if it counts none.
+    pub member: Member,
+    /// Where the value counts in the signature of the element.
+    pub out: u32,
+    /// Where the element's rank counts, as a bit, in the signature of the element that is held; less the least rank.
+    pub into: u32,
 }
 
 /// Bits of a packed state.
@@ -106,6 +124,8 @@ pub(crate) struct Scratch {
     codes: Vec<u64>,
     /// What is packed of each leaf.
     values: Vec<u32>,
+    /// The element that each leaf holds.
+    held: Vec<u32>,
     /// For each element, where it goes.
     places: Vec<u32>,
     image: Vec<u32>,
@@ -115,6 +135,9 @@ pub(crate) struct Scratch {
     found: bool,
 }
 
+/// In place of an element where there is none.
+const NONE: u32 = u32::MAX;
+
 /// Elements in an order with ties.
 #[derive(Clone, Default)]
 struct Order {
@@ -122,8 +145,8 @@ struct Order {
     elements: Vec<u32>,
     /// Of each element: the place of the first in `elements` that it is tied with.
     ranks: Vec<u32>,
-    /// Whether any are tied.
-    tied: bool,
+    /// The elements that are tied with others, as bits; those beyond 64 share them.
+    tied: u64,
     /// One of each class of tied elements that can be exchanged.
     different: Vec<u32>,
 }
@@ -163,31 +186,45 @@ impl Member {
     }
 }
 
+#[inline(always)]
+fn bit(element: u32) -> u64 {
+    1 << (element % 64)
+}
+
+/// Sorts elements by their keys.
+#[inline(always)]
+fn arrange(elements: &mut [u32], key: impl Fn(u32) -> u64) {
+    for end in 1..elements.len() {
+        let element = elements[end];
+        let its = key(element);
+        let mut at = end;
+        while at > 0 && key(elements[at - 1]) > its {
+            elements[at] = elements[at - 1];
+            at -= 1;
+        }
+        elements[at] = element;
+    }
+}
+
 impl Order {
     /// Sorts the elements from one place to another by what `key` says, and gives them their ranks.
     /// Whether they are not all tied.
     #[inline]
     fn sort(&mut self, places: Range<usize>, key: impl Fn(u32) -> u64) -> bool {
         let elements = &mut self.elements[places.clone()];
-        for end in 1..elements.len() {
-            let element = elements[end];
-            let its = key(element);
-            let mut at = end;
-            while at > 0 && key(elements[at - 1]) > its {
-                elements[at] = elements[at - 1];
-                at -= 1;
-            }
-            elements[at] = element;
-        }
+        arrange(elements, &key);
         let mut rank = places.start;
-        for at in 0..elements.len() {
-            if at > 0 {
-                match key(elements[at - 1]) == key(elements[at]) {
-                    true => self.tied = true,
-                    false => rank = places.start + at,
-                }
+        let (mut before, mut last) = (NONE, 0);
+        for (at, &element) in (places.start..).zip(&*elements) {
+            let its = key(element);
+            if before == NONE || its != last {
+                rank = at;
+                self.tied &= !bit(element);
+            } else {
+                self.tied |= bit(before) | bit(element);
             }
-            self.ranks[elements[at] as usize] = rank as u32;
+            self.ranks[element as usize] = rank as u32;
+            (before, last) = (element, its);
         }
         rank > places.start
     }
@@ -248,6 +285,7 @@ impl Layout {
         s.order = vec![0; elements];
         s.codes = vec![0; self.leaves.len()];
         s.values = vec![0; self.leaves.len()];
+        s.held = vec![NONE; self.leaves.len()];
         s.image = vec![0; self.leaves.len()];
         s.best = vec![0; self.leaves.len()];
         s.levels.push(Order {
@@ -298,33 +336,43 @@ impl Layout {
     /// Brings the elements into their order.
     #[inline]
     fn rearrange(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
-        let order = &mut s.levels[0];
-        order.tied = false;
-        for (place, element) in order.elements.iter_mut().enumerate() {
-            *element = place as u32;
-        }
-        for set in &self.sets {
-            order.sort(set.start as usize..set.end as usize, |e| s.keys[e as usize]);
-        }
         if self.leaves.is_empty() {
-            s.order.copy_from_slice(&order.elements);
+            for (place, element) in s.order.iter_mut().enumerate() {
+                *element = place as u32;
+            }
+            for set in &self.sets {
+                let elements = &mut s.order[set.start as usize..set.end as usize];
+                arrange(elements, |e| s.keys[e as usize]);
+            }
         } else {
-            for (value, leaf) in s.values.iter_mut().zip(&self.leaves) {
-                *value = leaf.bits.get(words) as u32;
+            let order = &mut s.levels[0];
+            for (place, element) in order.elements.iter_mut().enumerate() {
+                *element = place as u32;
             }
+            for set in &self.sets {
+                order.sort(set.start as usize..set.end as usize, |e| s.keys[e as usize]);
+            }
+            self.read(words, s);
             s.found = false;
-            match s.levels[0].tied && !self.alike(s) {
-                true => self.search(s, 0),
+            match self.arrows.is_empty() && self.alike(s) {
                 // Any order of what is tied gives the same image, and the one at hand is one of them.
-                false if sorted => return,
-                false => self.take(s, 0),
+                true if sorted => return,
+                true => self.take(s, 0),
+                false => self.search(s, 0),
             }
-            for (leaf, &value) in self.leaves.iter().zip(&s.best) {
-                leaf.bits.set(words, u64::from(value));
+            if s.best != s.values {
+                for (leaf, &value) in self.leaves.iter().zip(&s.best) {
+                    leaf.bits.set(words, u64::from(value));
+                }
             }
         }
+        let mut moved = false;
         for (place, &element) in s.order.iter().enumerate() {
             s.places[element as usize] = place as u32;
+            moved |= place as u32 != element;
+        }
+        if !moved {
+            return;
         }
         for parts in self.by_word.chunk_by(|a, b| a.bits.word == b.bits.word) {
             let (mut kept, mut moved) = (u64::MAX, 0);
@@ -346,9 +394,42 @@ impl Layout {
         }
     }
 
+    /// Reads all leaves.
+    #[inline]
+    fn read(&self, words: &[u64], s: &mut Scratch) {
+        if !self.arrows.is_empty() {
+            let room = s.values.iter_mut().zip(&mut s.held);
+            for (arrow, (value, held)) in self.arrows.iter().zip(room) {
+                *value = arrow.bits.get(words) as u32;
+                *held = arrow.member.held(*value).unwrap_or(NONE);
+            }
+            return;
+        }
+        for (value, leaf) in s.values.iter_mut().zip(&self.leaves) {
+            *value = leaf.bits.get(words) as u32;
+        }
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            let absent = |present| s.values[present as usize] == 0;
+            let members = match leaf.present.is_some_and(absent) {
+                true => &[][..],
+                false => &self.members[leaf.members.clone()],
+            };
+            let held = members.iter().find_map(|member| member.held(s.values[at]));
+            s.held[at] = held.unwrap_or(NONE);
+        }
+    }
+
     /// Tries all that is left to be tried from one level's order on.
     fn search(&self, s: &mut Scratch, level: usize) {
         self.refine(s, level);
+        if !self.arrows.is_empty() {
+            // Where tied elements are held by none, their signatures say all about them.
+            let tied = s.levels[level].tied;
+            let holds = |&held: &u32| held != NONE && tied & bit(held) != 0;
+            if !s.held.iter().any(holds) {
+                return self.take(s, level);
+            }
+        }
         let mut from = 0;
         while let Some(tie) = s.levels[level].next_tie(from) {
             s.levels[level].different.clear();
@@ -396,7 +477,10 @@ impl Layout {
         for (place, &element) in order.iter().enumerate() {
             s.places[element as usize] = place as u32;
         }
-        self.apply(&s.values, &s.places, &mut s.image);
+        let mut image = std::mem::take(&mut s.image);
+        self.apply(s, &s.places, &mut image);
+        s.image = image;
+        let order = &s.levels[level].elements;
         if !s.found || s.image < s.best {
             s.found = true;
             s.order.copy_from_slice(order);
@@ -406,12 +490,14 @@ impl Layout {
 
     /// Tells tied elements apart by their relations until that gives nothing new.
     fn refine(&self, s: &mut Scratch, level: usize) {
-        while s.levels[level].tied {
-            self.signatures(s, level);
+        while s.levels[level].tied != 0 {
+            match self.arrows.is_empty() {
+                true => self.signatures(s, level),
+                false => self.exact_signatures(s, level),
+            }
             let order = &mut s.levels[level];
             let mut from = 0;
             let mut new = false;
-            order.tied = false;
             while let Some(tie) = order.next_tie(from) {
                 from = tie.end;
                 new |= order.sort(tie, |element| s.signatures[element as usize]);
@@ -422,27 +508,30 @@ impl Layout {
         }
     }
 
-    /// The element that a leaf's slot holds.
-    #[inline(always)]
-    fn held(&self, leaf: &Leaf, value: u32, values: &[u32]) -> Option<u32> {
-        if leaf
-            .present
-            .is_some_and(|present| values[present as usize] == 0)
-        {
-            return None;
+    /// What the relations of each element are, given the ranks of all, as numbers that are equal only for equal ones.
+    #[inline]
+    fn exact_signatures(&self, s: &mut Scratch, level: usize) {
+        let ranks = &s.levels[level].ranks;
+        s.signatures.fill(0);
+        for (arrow, (&value, &held)) in self.arrows.iter().zip(s.values.iter().zip(&s.held)) {
+            let mut value = value;
+            if held != NONE {
+                value = value.wrapping_add(ranks[held as usize].wrapping_sub(held));
+                let from = arrow.into.wrapping_add(ranks[arrow.element as usize]);
+                s.signatures[held as usize] |= 1 << from;
+            }
+            s.signatures[arrow.element as usize] |= u64::from(value) << arrow.out;
         }
-        let members = &self.members[leaf.members.clone()];
-        members.iter().find_map(|member| member.held(value))
     }
 
-    /// What the relations of each element are, given the ranks of all.
+    /// What the relations of each element are, given the ranks of all, as hashes.
     fn signatures(&self, s: &mut Scratch, level: usize) {
         let ranks = &s.levels[level].ranks;
         s.signatures.fill(0);
         for relation in &self.relations {
             let mut whole = 0u64;
             for at in relation.clone() {
-                let code = self.code(&self.leaves[at], s.values[at], &s.values, ranks);
+                let code = self.code(at, s.values[at], s.held[at], ranks);
                 s.codes[at] = code;
                 whole = whole.wrapping_add(stir(code));
             }
@@ -455,8 +544,8 @@ impl Layout {
                     let signature = &mut s.signatures[element as usize];
                     *signature = signature.wrapping_add(stir(code.wrapping_mul(role)));
                 }
-                if let Some(element) = self.held(leaf, s.values[at], &s.values) {
-                    let signature = &mut s.signatures[element as usize];
+                if s.held[at] != NONE {
+                    let signature = &mut s.signatures[s.held[at] as usize];
                     *signature = signature.wrapping_add(stir(code));
                 }
             }
@@ -465,10 +554,11 @@ impl Layout {
 
     /// A leaf with the ranks of its elements, as a number.
     #[inline(always)]
-    fn code(&self, leaf: &Leaf, value: u32, values: &[u32], ranks: &[u32]) -> u64 {
-        let held = match self.held(leaf, value, values) {
-            Some(element) => u64::from(ranks[element as usize]),
-            None => u64::from(value) | 1 << 32,
+    fn code(&self, at: usize, value: u32, held: u32, ranks: &[u32]) -> u64 {
+        let leaf = &self.leaves[at];
+        let held = match held {
+            NONE => u64::from(value) | 1 << 32,
+            element => u64::from(ranks[element as usize]),
         };
         let mut code = leaf.seed.wrapping_add(held.wrapping_mul(ODD));
         let mut weight = ODD;
@@ -481,24 +571,38 @@ impl Layout {
 
     /// Where a leaf and its value go if elements go to these places.
     #[inline(always)]
-    fn moved(&self, at: usize, values: &[u32], place: impl Fn(u32) -> u32) -> (usize, u32) {
-        let (leaf, value) = (&self.leaves[at], values[at]);
+    fn moved(&self, at: usize, s: &Scratch, place: impl Fn(u32) -> u32) -> (usize, u32) {
+        let (leaf, value) = (&self.leaves[at], s.values[at]);
         let mut to = at as u32;
         for &(element, stride) in &self.moves[leaf.moves.clone()] {
             to = to.wrapping_add(place(element).wrapping_sub(element).wrapping_mul(stride));
         }
         // A set's elements keep their distance from the value that stands for them.
-        let value = match self.held(leaf, value, values) {
-            Some(element) => value.wrapping_add(place(element).wrapping_sub(element)),
-            None => value,
+        let value = match s.held[at] {
+            NONE => value,
+            element => value.wrapping_add(place(element).wrapping_sub(element)),
         };
         (to as usize, value)
     }
 
     /// What a permutation of the elements makes of the leaves.
-    fn apply(&self, values: &[u32], places: &[u32], image: &mut [u32]) {
-        for at in 0..values.len() {
-            let (to, value) = self.moved(at, values, |element| places[element as usize]);
+    fn apply(&self, s: &Scratch, places: &[u32], image: &mut [u32]) {
+        let step = |element: u32| places[element as usize].wrapping_sub(element);
+        let values = s.values.iter().zip(&s.held);
+        for (at, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
+            let to = step(arrow.element)
+                .wrapping_mul(arrow.stride)
+                .wrapping_add(at);
+            image[to as usize] = match held {
+                NONE => value,
+                held => value.wrapping_add(step(held)),
+            };
+        }
+        if !self.arrows.is_empty() {
+            return;
+        }
+        for at in 0..self.leaves.len() {
+            let (to, value) = self.moved(at, s, |element| places[element as usize]);
             image[to] = value;
         }
         self.settle(image);
@@ -527,13 +631,13 @@ impl Layout {
         };
         if self.bags.is_empty() {
             return (0..s.values.len()).all(|at| {
-                let (to, value) = self.moved(at, &s.values, exchanged);
+                let (to, value) = self.moved(at, s, exchanged);
                 s.values[to] == value
             });
         }
         let mut image = vec![0; s.values.len()];
         let places: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
-        self.apply(&s.values, &places, &mut image);
+        self.apply(s, &places, &mut image);
         image == s.values
     }
 }

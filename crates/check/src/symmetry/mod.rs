@@ -15,7 +15,7 @@ use crate::interpret::Machine;
 use crate::model::{Model, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
 pub(crate) use canonical::Scratch;
-use canonical::{fold, Bag, Bits, Holder, Layout, Leaf, Member, Part};
+use canonical::{fold, Arrow, Bag, Bits, Holder, Layout, Leaf, Member, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -382,7 +382,46 @@ impl<'a> Walk<'a> {
                 });
             }
         }
+        layout.arrows = arrows(&layout).unwrap_or_default();
         layout.finish();
         layout
     }
+}
+
+/// The leaves as arrows, if all are such and signatures have room for them.
+fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
+    // Where leaves with these seeds lie in signatures.
+    let mut shifts: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
+    let mut end = 0;
+    let arrow = |leaf: &Leaf| {
+        let [(element, stride)] = layout.moves[leaf.moves.clone()] else {
+            return None;
+        };
+        let member = match layout.members[leaf.members.clone()] {
+            [] => Member {
+                low: 0,
+                count: 0,
+                element: 0,
+            },
+            [member] => member,
+            _ => return None,
+        };
+        let set = layout.sets.iter().find(|set| set.contains(&element))?;
+        let (out, into) = *shifts.entry(leaf.seed).or_insert_with(|| {
+            let (out, into) = (end, end + leaf.bits.mask.count_ones());
+            end = into + set.len() as u32;
+            (out, into)
+        });
+        (end <= u64::BITS && leaf.present.is_none()).then(|| Arrow {
+            bits: leaf.bits,
+            element,
+            stride,
+            member,
+            out,
+            into: into.wrapping_sub(set.start),
+        })
+    };
+    // Where a leaf alone may be a place of a multiset, it is sorted with others.
+    let alone = layout.bags.is_empty();
+    alone.then(|| layout.leaves.iter().map(arrow).collect())?
 }
