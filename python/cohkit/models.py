@@ -47,7 +47,9 @@ def check_model(
     """
     name = os.fspath(file)
     text = Path(file).read_text(encoding="utf-8") if text is None else text
+    chosen = looking(options)
     verdict = call(
-        name, _cohkit.check_model, text, file=name, dialect=dialect, deadlock=deadlock, looking=looking(options)
+        name,
+        lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=chosen),
     )
     return cast("types.ModelVerdict", whole_numbers(json.loads(verdict)))

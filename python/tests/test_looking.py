@@ -1,15 +1,20 @@
 """Ways to look at the states of systems and Murphi models: each does what the command does."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
-from conftest import Command
 
 import cohkit
 from cohkit import types
-from cohkit.looking import Options
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+    from cohkit.looking import Options
 
 
 def without_run(verdict: Any) -> Any:
