@@ -68,9 +68,13 @@ struct Next {
 /// Walks until there are enough steps or something is found.
 pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Options) -> Walked {
     let frame = Worker::new(program, view).machine.frame;
+    let effort = match plan.steps < WORTH_OPTIMISING as u64 {
+        true => Effort::Quick,
+        false => Effort::Thorough,
+    };
     let native = match options.engine {
         Engine::Interpreter => None,
-        Engine::Adaptive | Engine::Native => Native::new(program, view, &frame),
+        Engine::Adaptive | Engine::Native => Native::new(program, view, &frame, effort),
     };
     let threads = options.threads.max(1);
     let walkers = (0..threads).map(|_| Walker {
