@@ -81,6 +81,7 @@ pub mod simulate;
 mod store;
 mod symmetry;
 pub mod system;
+mod threads;
 pub mod trace;
 mod validate;
 mod visit;

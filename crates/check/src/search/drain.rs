@@ -396,7 +396,7 @@ impl Search<'_> {
                            parents: &mut Vec<(usize, usize)>,
                            each: &mut dyn FnMut(usize, &[u32])| {
             for &(_, hash) in children.iter() {
-                if let Some(state) = self.store.regions[region_of(hash)].guess(hash) {
+                if let Some(state) = self.store.table.guess(hash) {
                     self.store.states.prefetch(state);
                 }
             }
@@ -422,7 +422,7 @@ impl Search<'_> {
                 let stored = &mut child[..words];
                 (self.view).canonicalise(stored, &mut worker.scratch);
                 let hash = hash(stored);
-                self.store.regions[region_of(hash)].prefetch(hash);
+                self.store.table.prefetch(hash);
                 children.push((child, hash));
             };
             match kernel.expand(&parent, spontaneous, reach) {

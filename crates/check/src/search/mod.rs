@@ -8,6 +8,7 @@
 //! So counts, verdicts and counterexamples do not depend on the number of threads.
 
 mod batch;
+mod candidates;
 mod checkpoint;
 mod drain;
 mod goals;
@@ -16,25 +17,26 @@ mod walks;
 
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
-use crate::native::{Effort, Guards, Native};
+use crate::native::{Effort, Guards, Kernel, Native};
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
-use batch::Stop;
+use crate::threads::side_by_side;
+use batch::{Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use together::Part;
+use together::Together;
 pub(crate) use walks::{walk, Plan, Walked};
 
-/// Parents per stretch; threads wait for each other after each.
+/// Parents per stretch at the most; threads wait for each other after each.
 /// The development profile, in which tests run, has short ones so that small models meet every case.
 const STRETCH: usize = if cfg!(debug_assertions) {
     1 << 9
 } else {
-    1 << 14
+    1 << 15
 };
 
 /// Stretches shorter than this are not worth starting threads for.
@@ -460,7 +462,7 @@ pub(crate) fn search(
         deadlocks: [None; 2],
         native: None,
         asked: None,
-        parts: Vec::new(),
+        memory: None,
     };
     let verdict = s.explore()?;
     let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
@@ -504,7 +506,7 @@ struct Search<'a> {
     /// What machine code has been asked for.
     asked: Option<Effort>,
     /// Memory that several threads have used before.
-    parts: Vec<Part>,
+    memory: Option<Together>,
 }
 
 impl Search<'_> {
@@ -549,19 +551,32 @@ impl Search<'_> {
                     if let Some(reason) = self.limit() {
                         return Ok(Some(Verdict::Undecided(reason)));
                     }
-                    self.stretch_end = self.level_end.min(self.next + self.stretch());
+                    // A stretch may reach into the next level, unless that is not to be expanded.
+                    let last = match self.options.max_depth {
+                        None => self.store.len(),
+                        Some(_) => self.level_end,
+                    };
+                    self.stretch_end = last.min(self.next + self.stretch());
                 }
                 let end = self.stretch_end;
-                let alone = threads == 1 || end - self.next < WORTH_THREADS;
-                let verdict = if alone || !self.together(end, threads) {
-                    self.alone(end)
-                } else {
-                    None
+                let worth = threads > 1 && end - self.next >= WORTH_THREADS;
+                let together = worth.then(|| self.together(end, threads)).flatten();
+                self.next = match together {
+                    Some(next) => next,
+                    None => {
+                        let end = end.min(self.level_end);
+                        match self.alone(end) {
+                            Some(verdict) => return Ok(Some(verdict)),
+                            None => end,
+                        }
+                    }
                 };
-                if verdict.is_some() {
-                    return Ok(verdict);
+                if self.next > self.level_end {
+                    // The next level ends with the children of this one.
+                    let children = self.store.genealogy.children_before(self.level_end as u64);
+                    self.depth += 1;
+                    self.level_end = children as usize;
                 }
-                self.next = end;
                 self.keep_if_due()?;
                 self.tell(Phase::Explore);
             }
@@ -689,8 +704,14 @@ impl Search<'_> {
         while self.next < end {
             let plain = match self.swift(end) {
                 Ok(()) => return None,
-                Err(Stop::Interrupted) => return Some(Verdict::Undecided(Reason::Interrupted)),
-                Err(Stop::Plain) => self.next + 1,
+                Err(Stop::Interrupted(state)) => {
+                    self.next = state;
+                    return Some(Verdict::Undecided(Reason::Interrupted));
+                }
+                Err(Stop::Plain(state)) => {
+                    self.next = state;
+                    state + 1
+                }
                 Err(Stop::NoMachineCode) => end,
             };
             let verdict = self.plain(plain);
@@ -700,6 +721,31 @@ impl Search<'_> {
             self.next = plain;
         }
         None
+    }
+
+    /// Expands the states from `next` to `end` by machine code.
+    fn swift(&mut self, end: usize) -> Result<(), Stop> {
+        let Some(native) = &self.native else {
+            return Err(Stop::NoMachineCode);
+        };
+        let most = self.most_states();
+        let mut scratch = Scratch::default();
+        let mut alone = Alone {
+            store: &mut self.store,
+            most,
+            kernel: &native.kernel,
+            transitions: 0,
+            cancel: self.options.cancel,
+        };
+        let result = batch::swift(
+            &native.kernel,
+            self.next..end,
+            self.view,
+            &mut scratch,
+            &mut alone,
+        );
+        self.transitions += alone.transitions;
+        result
     }
 
     /// Expands the states from `next` to `end` with the interpreter.
@@ -844,22 +890,38 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
     shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
 }
 
-/// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
-fn side_by_side<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
-    let work = &work;
-    std::thread::scope(|scope| {
-        let mut shares = shares.into_iter();
-        let own = shares.next();
-        let others: Vec<_> = shares
-            .map(|share| scope.spawn(move || work(share)))
-            .collect();
-        let mut results: Vec<T> = own.map(work).into_iter().collect();
-        for handle in others {
-            let result = handle.join();
-            results.push(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        results
-    })
+/// What one thread finds by machine code.
+struct Alone<'a> {
+    store: &'a mut Store,
+    /// Most states to store.
+    most: u64,
+    kernel: &'a Kernel,
+    transitions: u64,
+    cancel: Option<&'a AtomicBool>,
+}
+
+impl Successors for Alone<'_> {
+    #[inline(always)]
+    fn store(&self) -> &Store {
+        self.store
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
+        let room = (self.store.len() as u64) < self.most;
+        let accept = || room && self.kernel.fine(state);
+        self.store.enter(hash, state, parent as u64 + 1, accept)
+    }
+
+    #[inline(always)]
+    fn done(&mut self, _: usize, transitions: u64) {
+        self.transitions += transitions;
+    }
+
+    #[inline(always)]
+    fn cancelled(&self) -> bool {
+        self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
+    }
 }
 
 #[cfg(test)]

@@ -1,449 +1,392 @@
 //! A stretch of states expanded on several threads.
 //!
-//! First the successors are computed, in parts of the stretch. Then each thread enters those that belong to
-//! its regions of the table, in order; the first of equal ones stays, as a candidate. At last all
-//! candidates get their numbers, in the order of their parents, and are stored.
-//! If anything is found that has to be reported, the stretch is taken back, and one thread goes over it again.
+//! Threads take chunks of the stretch in order, compute successors, and claim places for the new ones in the table,
+//! all side by side. A new state is a candidate at first; if two threads find it, the one with the earlier parent stays.
+//! When all are through, the candidates get their numbers in the order of their parents, and are stored.
+//! If anything is found that has to be reported, all candidates are taken back, and one thread goes over the stretch again.
 
+use super::batch::{swift, Successors};
+use super::candidates::{Candidates, Numbers};
 use super::*;
-use crate::native::{exact, with_words, Kernel};
+use crate::native::Kernel;
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
-/// Successors of some states in a row.
-#[derive(Default)]
-pub(super) struct Part {
-    transitions: u64,
-    words: Vec<u64>,
-    hashes: Vec<u64>,
-    /// The successors that belong to each thread.
-    shares: Vec<Vec<u32>>,
-    /// Where the successors of each parent end.
-    ends: Vec<u32>,
-    /// A bit for each successor that is new.
-    fresh: Vec<u64>,
+/// Parents that a thread takes at a time.
+const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 256 };
+
+/// How many candidates ahead their places are asked for.
+const AHEAD: usize = 16;
+
+/// What threads need besides, kept from stretch to stretch.
+pub(super) struct Together {
+    candidates: Candidates,
+    /// New states per parent to be expected, with a large margin.
+    growth: f64,
+}
+
+impl Together {
+    pub fn new(words: usize) -> Together {
+        Together {
+            candidates: Candidates::new(words),
+            growth: 4.0,
+        }
+    }
+}
+
+/// A candidate of a thread.
+struct Own {
+    entry: u32,
+    place: Place,
+}
+
+/// A chunk that a thread has expanded.
+struct Chunk {
+    parents: Range<usize>,
+    /// Which of the thread's candidates it led to.
+    candidates: Range<usize>,
     /// Deadlocks to be noted, and whether they are quiescent.
     stuck: Vec<(usize, bool)>,
 }
 
-/// Parts of a stretch at the most; so many numbers fit beside those of successors in an entry of the table.
-const MOST_PARTS: usize = 1 << 7;
-const SUCCESSOR_BITS: u32 = 24;
-
-/// Successors that are looked for together.
-const BATCH: usize = 32;
-
-impl Part {
-    fn clear(&mut self, threads: usize) {
-        self.transitions = 0;
-        self.words.clear();
-        self.hashes.clear();
-        self.shares.resize_with(threads, Vec::new);
-        self.shares.iter_mut().for_each(Vec::clear);
-        self.ends.clear();
-        self.stuck.clear();
-    }
-
-    /// Closes the row of the last parent's successors: finds their hashes and to whom they belong.
-    #[inline(always)]
-    fn hash(&mut self, words: usize) {
-        let threads = self.shares.len();
-        let known = self.hashes.len() * words;
-        for child in self.words[known..].chunks_exact(words.max(1)) {
-            let hash = hash(child);
-            self.shares[owner(region_of(hash), threads)].push(self.hashes.len() as u32);
-            self.hashes.push(hash);
-        }
-        self.ends.push(self.hashes.len() as u32);
-    }
+/// What a thread has found.
+struct Finds {
+    transitions: u64,
+    own: Vec<Own>,
+    chunks: Vec<Chunk>,
+    /// How many entries it has put into the table.
+    entered: usize,
 }
 
 impl Search<'_> {
-    /// Expands the states from `next` to `end`. False, with nothing done, if one thread has to do it.
-    pub(super) fn together(&mut self, end: usize, threads: usize) -> bool {
-        let count = (threads * 4).min(MOST_PARTS);
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.resize_with(count, Part::default);
-        let done =
-            self.expand_parts(end, threads, &mut parts) && self.enter_parts(threads, &mut parts);
-        if done {
-            for part in &parts {
-                self.transitions += part.transitions;
-                for &(state, quiescent) in &part.stuck {
-                    self.note_deadlock(state, quiescent);
-                }
-            }
-        }
-        self.parts = parts;
-        done
+    /// Expands states from `next` on, at most to `end`, and gives the next one to be expanded.
+    /// `None`, with nothing done, if one thread has to do it.
+    pub(super) fn together(&mut self, end: usize, threads: usize) -> Option<usize> {
+        let mut memory = (self.memory.take()).unwrap_or_else(|| Together::new(self.store.words()));
+        memory.candidates.clear();
+        let next = self.stretch_together(end, threads, &mut memory);
+        self.memory = Some(memory);
+        next
     }
 
-    /// Computes the successors; false if something has to be reported.
-    fn expand_parts(&self, end: usize, threads: usize, parts: &mut [Part]) -> bool {
-        let size = (end - self.next).div_ceil(parts.len());
-        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let places: Vec<_> = parts.iter_mut().map(std::sync::Mutex::new).collect();
-        let expander = Expander {
+    fn stretch_together(
+        &mut self,
+        end: usize,
+        threads: usize,
+        memory: &mut Together,
+    ) -> Option<usize> {
+        let first = self.next;
+        let expected = ((end - first) as f64 * memory.growth) as usize;
+        (self.store.table).reserve(expected + threads, &self.store.states, threads);
+        let candidates = &memory.candidates;
+        let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
+            .map(|_| AtomicUsize::new(0))
+            .collect();
+        let all = All {
             store: &self.store,
-            program: self.program,
-            view: self.view,
             kernel: self.native.as_ref().map(|native| &native.kernel),
+            candidates,
+            lost: &lost,
+            first,
+            end,
+            chunk: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            cancel: self.options.cancel,
         };
-        let cancelled = || {
-            self.options
-                .cancel
-                .is_some_and(|c| c.load(Ordering::Relaxed))
-        };
-        let first_state = self.next;
-        side_by_side(vec![(); threads], |()| {
-            let mut worker = Worker::new(expander.program, expander.view);
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(Ok(mut part)) = places.get(number).map(|place| place.try_lock()) else {
-                    return;
-                };
-                part.clear(threads);
-                let first = end.min(first_state + number * size);
-                let states = first..end.min(first + size);
-                let fine = expander.expand(states, &mut worker, &mut part);
-                let many = part.hashes.len() >> SUCCESSOR_BITS > 0;
-                if !fine || many || cancelled() {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-            }
-        });
-        !stop.into_inner()
-    }
-
-    /// Enters what is new; false, with nothing entered, if something has to be reported.
-    fn enter_parts(&mut self, threads: usize, parts: &mut [Part]) -> bool {
-        let words = self.view.packing.words;
         let (program, view) = (self.program, self.view);
-        let kernel = self.native.as_ref().map(|native| &native.kernel);
-        let room = self.most_states() - self.store.len() as u64;
+        let share = self.store.table.left() / threads;
+        let finds = side_by_side(vec![(); threads], |()| all.run(program, view, share));
+        let closed = all.closing.into_inner();
+        let failed = all.failed.into_inner();
+
+        // In the order of their parents, with the thread that has expanded each.
+        let mut chunks: Vec<(usize, &Chunk)> = finds
+            .iter()
+            .enumerate()
+            .flat_map(|(thread, finds)| finds.chunks.iter().map(move |chunk| (thread, chunk)))
+            .collect();
+        chunks.sort_by_key(|(_, chunk)| chunk.parents.start);
+        let count = |chunk: &Chunk| {
+            let lost = &lost[(chunk.parents.start - first) / CHUNK];
+            chunk.candidates.len() - lost.load(Ordering::Relaxed)
+        };
+        let new: usize = chunks.iter().map(|(_, chunk)| count(chunk)).sum();
+        let fits = self.store.len() as u64 + new as u64 <= self.most_states();
+        if failed || !fits {
+            for own in finds.iter().flat_map(|finds| &finds.own) {
+                self.store.table.clear(own.place);
+            }
+            return None;
+        }
+        let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
+        // Twice what there was, and twice that where it was not enough.
+        let growth = new as f64 / (next - first).max(1) as f64;
+        memory.growth = 2.0 * growth * if closed { 2.0 } else { 1.0 };
+
+        for finds in &finds {
+            self.transitions += finds.transitions;
+            self.store.table.counted(finds.entered);
+        }
+        for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.stuck) {
+            self.note_deadlock(state, quiescent);
+        }
+        let mut number = self.store.len() as u32;
         let Store {
             states,
             genealogy,
-            regions,
+            table,
         } = &mut self.store;
-
-        let all = Entering {
-            states,
-            parts,
-            words,
-            kernel,
-        };
-        let owned = side_by_side(shares(regions, threads), |share| {
-            all.enter(share, || Worker::new(program, view))
-        });
-        let new: usize = owned.iter().map(|owned| owned.fresh.len()).sum();
-        if new as u64 > room || owned.iter().any(|owned| owned.broken) {
-            side_by_side(shares(regions, threads), |share| {
-                let forget = |region: &mut Region| region.forget_candidates(&all);
-                share.regions.iter_mut().for_each(forget);
-            });
-            return false;
+        let rooms = states.append(chunks.iter().map(|(_, chunk)| count(chunk)));
+        let mut work: Vec<(&[Own], Vec<_>)> = finds.iter().map(|f| (&*f.own, vec![])).collect();
+        for (&(thread, chunk), room) in chunks.iter().zip(rooms) {
+            work[thread].1.push((chunk, room, number));
+            number += count(chunk) as u32;
         }
-
-        // Numbers are given in the order of the parts and of the successors in them.
-        for part in parts.iter_mut() {
-            part.fresh.clear();
-            part.fresh.resize(part.hashes.len().div_ceil(64), 0);
-        }
-        for &entry in owned.iter().flat_map(|owned| &owned.fresh) {
-            let (part, i) = place(entry);
-            parts[part].fresh[i / 64] |= 1 << (i % 64);
-        }
-        let mut number = states.len() as u32;
-        let mut firsts = Vec::new();
-        let mut before: Vec<Vec<u32>> = Vec::new();
-        for part in parts.iter() {
-            firsts.push(number);
-            let count = |bits: &u64| {
-                number += bits.count_ones();
-                number - bits.count_ones()
-            };
-            before.push(part.fresh.iter().map(count).collect());
-        }
-        let parent = self.next;
-        let mut parent = parent as u64;
-        for part in parts.iter() {
-            let mut first = 0;
-            for &end in &part.ends {
-                parent += 1;
-                for i in first as usize..end as usize {
-                    if part.fresh[i / 64] >> (i % 64) & 1 != 0 {
-                        genealogy.birth(parent);
-                    }
-                }
-                first = end;
-            }
-        }
-        let counts = (firsts.iter().zip(firsts.iter().skip(1).chain([&number])))
-            .map(|(first, next)| (next - first) as usize);
-        let places = states.append(counts);
-        let (parts, before) = (&*parts, &before);
-        let mut work: Vec<(Share, Vec<_>, &Owned)> = (shares(regions, threads).into_iter())
-            .zip(&owned)
-            .map(|(share, owned)| (share, Vec::new(), owned))
-            .collect();
-        for (i, storing) in parts.iter().zip(places).enumerate() {
-            work[i % threads].1.push(storing);
-        }
-        side_by_side(work, |(mut share, storing, owned)| {
-            for (part, mut place) in storing {
-                for (i, &bits) in part.fresh.iter().enumerate() {
-                    let mut bits = bits;
-                    while bits != 0 {
-                        let child = i * 64 + bits.trailing_zeros() as usize;
-                        place.push(&part.words[child * words..(child + 1) * words]);
-                        bits &= bits - 1;
-                    }
-                }
-            }
-            for &entry in &owned.fresh {
-                let (part, i) = place(entry);
-                let earlier = parts[part].fresh[i / 64] & ((1 << (i % 64)) - 1);
-                let number = before[part][i / 64] + earlier.count_ones();
-                let hash = parts[part].hashes[i];
-                share.region(hash).replace(hash, entry, number);
-            }
-        });
-        true
-    }
-}
-
-/// Part and place in it of a candidate.
-fn place(entry: u32) -> (usize, usize) {
-    let candidate = (entry & !CANDIDATE) as usize;
-    let mask = (1 << SUCCESSOR_BITS) - 1;
-    (candidate >> SUCCESSOR_BITS, candidate & mask)
-}
-
-/// The thread that fills a region.
-#[inline(always)]
-fn owner(region: usize, threads: usize) -> usize {
-    region * threads / REGIONS
-}
-
-/// The regions that one thread fills, which lie in a row.
-struct Share<'a> {
-    own: usize,
-    /// Number of the first region.
-    first: usize,
-    regions: &'a mut [Region],
-}
-
-impl Share<'_> {
-    #[inline(always)]
-    fn region(&mut self, hash: u64) -> &mut Region {
-        &mut self.regions[region_of(hash) - self.first]
-    }
-}
-
-fn shares(regions: &mut [Region], threads: usize) -> Vec<Share<'_>> {
-    let mut shares = Vec::new();
-    let mut rest = regions;
-    let mut first = 0;
-    for own in 0..threads {
-        let end = (first..REGIONS).find(|&region| owner(region, threads) > own);
-        let count = end.unwrap_or(REGIONS) - first;
-        let (regions, behind) = rest.split_at_mut(count);
-        rest = behind;
-        shares.push(Share {
-            own,
-            first,
-            regions,
-        });
-        first += count;
-    }
-    shares
-}
-
-/// What computing successors needs.
-struct Expander<'a> {
-    store: &'a Store,
-    program: &'a Program,
-    view: &'a View,
-    kernel: Option<&'a Kernel>,
-}
-
-impl Expander<'_> {
-    /// Expands states in a row; false if something has to be reported.
-    fn expand(&self, states: std::ops::Range<usize>, worker: &mut Worker, part: &mut Part) -> bool {
         let words = self.view.packing.words;
-        match self.kernel {
-            None => {
-                for state in states {
-                    if !self.plain(state, worker, part) {
-                        return false;
+        let families = side_by_side(work, |(own, chunks)| {
+            let mut state = vec![0; words];
+            let mut store = |(chunk, mut room, mut number): (&Chunk, Room, u32)| {
+                // Parents count from one in a genealogy.
+                let mut family = Genealogy::from_parent(chunk.parents.start as u64);
+                let own = &own[chunk.candidates.clone()];
+                for i in 0..own.len() {
+                    if let Some(ahead) = own.get(i + AHEAD) {
+                        table.prefetch_place(ahead.place);
                     }
-                    part.hash(words);
+                    let own = &own[i];
+                    if !candidates.stays(own.entry) {
+                        continue;
+                    }
+                    candidates.read(own.entry, &mut state);
+                    room.push(&state);
+                    table.replace(own.place, number);
+                    family.birth(first as u64 + candidates.parent(own.entry) as u64 + 1);
+                    number += 1;
                 }
-                true
-            }
-            Some(kernel) => {
-                let done = with_words!(words, W, self.swift::<W>(kernel, states, worker, part));
-                done.unwrap_or(false)
+                family
+            };
+            chunks.into_iter().map(&mut store).collect::<Vec<_>>()
+        });
+        let mut families: Vec<_> = families.into_iter().map(Vec::into_iter).collect();
+        for (thread, chunk) in chunks {
+            if let Some(family) = families[thread].next() {
+                genealogy.append(chunk.parents.start as u64, &family);
             }
         }
+        // Not even the last chunks leave the table full.
+        table.reserve(0, states, threads);
+        Some(next)
     }
+}
 
-    fn swift<const W: usize>(
-        &self,
-        kernel: &Kernel,
-        states: std::ops::Range<usize>,
+/// What the threads share.
+struct All<'a> {
+    store: &'a Store,
+    kernel: Option<&'a Kernel>,
+    candidates: &'a Candidates,
+    /// How many candidates of each chunk have given way.
+    lost: &'a [AtomicUsize],
+    /// The first state of the stretch and the one behind it.
+    first: usize,
+    end: usize,
+    /// The next chunk to be taken.
+    chunk: AtomicUsize,
+    /// Set when the table gets full: those chunks that are begun are the last.
+    closing: AtomicBool,
+    /// Set when one thread has to do it.
+    failed: AtomicBool,
+    cancel: Option<&'a AtomicBool>,
+}
+
+impl All<'_> {
+    fn run(&self, program: &Program, view: &View, share: usize) -> Finds {
+        let mut worker = Worker::new(program, view);
+        let mut thread = Thread {
+            all: self,
+            judge: Worker::new(program, view),
+            share,
+            numbers: Numbers::default(),
+            finds: Finds {
+                transitions: 0,
+                own: Vec::new(),
+                chunks: Vec::new(),
+                entered: 0,
+            },
+        };
+        while !self.closing.load(Ordering::Relaxed) {
+            if thread.cancelled() {
+                self.failed.store(true, Ordering::Relaxed);
+                break;
+            }
+            let number = self.chunk.fetch_add(1, Ordering::Relaxed);
+            let first = self.first + number * CHUNK;
+            if first >= self.end {
+                break;
+            }
+            let parents = first..self.end.min(first + CHUNK);
+            let before = thread.finds.own.len();
+            let mut stuck = Vec::new();
+            if !thread.expand(parents.clone(), &mut worker, &mut stuck) {
+                self.failed.store(true, Ordering::Relaxed);
+                break;
+            }
+            thread.finds.chunks.push(Chunk {
+                parents,
+                candidates: before..thread.finds.own.len(),
+                stuck,
+            });
+        }
+        thread.finds
+    }
+}
+
+/// One of the threads.
+struct Thread<'a> {
+    all: &'a All<'a>,
+    /// Judges the invariants where there is no machine code.
+    judge: Worker<'a>,
+    /// How many entries it may put into the table before it gets full.
+    share: usize,
+    numbers: Numbers,
+    finds: Finds,
+}
+
+impl Thread<'_> {
+    /// Expands states in a row; false if something has to be reported.
+    fn expand(
+        &mut self,
+        states: Range<usize>,
         worker: &mut Worker,
-        part: &mut Part,
+        stuck: &mut Vec<(usize, bool)>,
     ) -> bool {
-        let words = exact::<W>(self.view.packing.words);
-        // Words behind the state stay zero.
-        let mut parent = [0; W];
-        for state in states {
-            self.store.states.read(state, &mut parent[..words]);
-            let before = part.words.len();
-            let reach = |child: &[u64; W]| {
-                let mut child = *child;
-                let stored = &mut child[..words];
-                (self.view).canonicalise(stored, &mut worker.scratch);
-                part.words.extend_from_slice(stored);
+        let mut next = states.start;
+        while next < states.end {
+            let plain = match (self.all.kernel).map(|kernel| {
+                swift(
+                    kernel,
+                    next..states.end,
+                    worker.view,
+                    &mut worker.scratch,
+                    self,
+                )
+            }) {
+                Some(Ok(())) => return true,
+                Some(Err(Stop::Interrupted(_))) => return false,
+                Some(Err(Stop::Plain(state))) => state..state + 1,
+                Some(Err(Stop::NoMachineCode)) | None => next..states.end,
             };
-            match kernel.expand(&parent, true, reach) {
-                Ok(fired) if fired.moves || self.view.deadlock == Deadlock::Off => {
-                    part.transitions += fired.transitions;
-                }
-                _ => {
-                    part.words.truncate(before);
-                    if !self.plain(state, worker, part) {
-                        return false;
-                    }
+            next = plain.end;
+            for state in plain {
+                if self.cancelled() || !self.plain(state, worker, stuck) {
+                    return false;
                 }
             }
-            part.hash(words);
         }
         true
     }
 
     /// Expands one state with the interpreter.
-    fn plain(&self, state: usize, worker: &mut Worker, part: &mut Part) -> bool {
-        worker.load(self.store, state);
-        let words = &mut part.words;
+    fn plain(&mut self, state: usize, worker: &mut Worker, stuck: &mut Vec<(usize, bool)>) -> bool {
+        worker.load(self.all.store, state);
         let result = worker.expand(true, |worker, _| {
-            words.extend_from_slice(&worker.child);
-            Ok(())
+            match self.enter(hash(&worker.child), &worker.child, state) {
+                true => Ok(()),
+                // Whatever it is, it ends the expansion.
+                false => Err(Broken::Deadlock),
+            }
         });
         let Ok(expansion) = result else { return false };
-        part.transitions += expansion.transitions;
+        self.done(state, expansion.transitions);
         if expansion.moves {
             return true;
         }
         match worker.deadlock() {
             Ok(None) => true,
-            Ok(Some(quiescent)) if !self.view.stop_at_deadlock => {
-                part.stuck.push((state, quiescent));
+            Ok(Some(quiescent)) if !worker.view.stop_at_deadlock => {
+                stuck.push((state, quiescent));
                 true
             }
             _ => false,
         }
     }
-}
-
-/// All successors of a stretch, to be entered.
-struct Entering<'a> {
-    states: &'a States,
-    parts: &'a [Part],
-    words: usize,
-    kernel: Option<&'a Kernel>,
-}
-
-/// What one thread has entered.
-#[derive(Default)]
-struct Owned {
-    /// Entries of the candidates.
-    fresh: Vec<u32>,
-    /// Whether one of them breaks an invariant.
-    broken: bool,
-}
-
-impl Hashes for Entering<'_> {
-    fn prefetch(&self, entry: u32) {
-        if entry & CANDIDATE == 0 {
-            self.states.prefetch(entry);
-        }
-    }
-
-    fn hash(&self, entry: u32) -> u64 {
-        match entry & CANDIDATE {
-            0 => self.states.hash(entry),
-            _ => {
-                let (part, i) = place(entry);
-                self.parts[part].hashes[i]
-            }
-        }
-    }
-}
-
-impl Entering<'_> {
-    fn state(&self, part: usize, i: usize) -> &[u64] {
-        &self.parts[part].words[i * self.words..(i + 1) * self.words]
-    }
-
-    fn same(&self, entry: u32, state: &[u64]) -> bool {
-        match entry & CANDIDATE {
-            0 => self.states.is(entry as usize, state),
-            _ => {
-                let (part, i) = place(entry);
-                self.state(part, i) == state
-            }
-        }
-    }
-
-    /// Enters the successors that belong to a share, and judges the invariants of the new ones.
-    fn enter<'w>(&self, mut share: Share, worker: impl Fn() -> Worker<'w>) -> Owned {
-        let mut owned = Owned::default();
-        let mut worker = worker();
-        for (number, part) in self.parts.iter().enumerate() {
-            for batch in part.shares[share.own].chunks(BATCH) {
-                for &i in batch {
-                    let hash = part.hashes[i as usize];
-                    share.region(hash).prefetch(hash);
-                }
-                for &i in batch {
-                    let hash = part.hashes[i as usize];
-                    let guess = share.region(hash).guess(hash);
-                    if let Some(state) = guess.filter(|entry| entry & CANDIDATE == 0) {
-                        self.states.prefetch(state);
-                    }
-                }
-                for &i in batch {
-                    let hash = part.hashes[i as usize];
-                    let region = share.region(hash);
-                    let state = self.state(number, i as usize);
-                    region.reserve(self);
-                    if let Err(free) = region.find(hash, |entry| self.same(entry, state)) {
-                        let entry = CANDIDATE | (number as u32) << SUCCESSOR_BITS | i;
-                        region.fill(free, hash, entry);
-                        owned.fresh.push(entry);
-                        owned.broken |= !self.fine(state, &mut worker);
-                    }
-                }
-            }
-        }
-        owned
-    }
 
     /// Whether all invariants hold in a state.
-    fn fine(&self, state: &[u64], worker: &mut Worker) -> bool {
-        match self.kernel {
+    fn fine(&mut self, state: &[u64]) -> bool {
+        match self.all.kernel {
             Some(kernel) => kernel.fine(state),
-            None if worker.view.invariants.is_empty() => true,
+            None if self.judge.view.invariants.is_empty() => true,
             None => {
-                let packing = &worker.view.packing;
-                packing.unpack(state, &mut worker.machine.frame);
-                worker.broken_invariant().is_none()
+                let packing = &self.judge.view.packing;
+                packing.unpack(state, &mut self.judge.machine.frame);
+                self.judge.broken_invariant().is_none()
             }
         }
+    }
+}
+
+impl Successors for Thread<'_> {
+    #[inline(always)]
+    fn store(&self) -> &Store {
+        self.all.store
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
+        let All {
+            store, candidates, ..
+        } = *self.all;
+        let Some(new) = candidates.next(&mut self.numbers) else {
+            return false;
+        };
+        let parent = (parent - self.all.first) as u32;
+        let same = |entry: u32| match entry & CANDIDATE {
+            0 => store.states.is(entry as usize, state),
+            _ => candidates.is(entry, state),
+        };
+        let write = || candidates.write(new, state, parent);
+        let place = match store.table.claim(hash, new, write, same) {
+            Claimed::New(place) => {
+                self.finds.entered += 1;
+                if self.finds.entered > self.share {
+                    self.all.closing.store(true, Ordering::Relaxed);
+                }
+                if !self.fine(state) {
+                    self.all.failed.store(true, Ordering::Relaxed);
+                }
+                place
+            }
+            Claimed::Known(entry, place) => {
+                let mut entry = entry;
+                loop {
+                    if entry & CANDIDATE == 0 || candidates.parent(entry) <= parent {
+                        return true;
+                    }
+                    write();
+                    match store.table.exchange(place, Some(entry), new) {
+                        Ok(()) => break,
+                        Err(there) => entry = there,
+                    }
+                }
+                let chunk = candidates.lose(entry) as usize / CHUNK;
+                self.all.lost[chunk].fetch_add(1, Ordering::Relaxed);
+                place
+            }
+            Claimed::Full => return false,
+        };
+        candidates.used(&mut self.numbers);
+        self.finds.own.push(Own { entry: new, place });
+        true
+    }
+
+    #[inline(always)]
+    fn done(&mut self, _: usize, transitions: u64) {
+        self.finds.transitions += transitions;
+    }
+
+    #[inline(always)]
+    fn cancelled(&self) -> bool {
+        let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        set(&self.all.failed) || self.all.cancel.is_some_and(set)
     }
 }

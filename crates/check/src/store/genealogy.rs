@@ -73,6 +73,51 @@ impl Genealogy {
         self.push(false);
     }
 
+    /// One that begins with the children of this parent, to be put behind another.
+    pub fn from_parent(parent: u64) -> Genealogy {
+        Genealogy {
+            parent,
+            ..Genealogy::default()
+        }
+    }
+
+    /// Puts those behind these that began with the children of `first`, as if they had been told one by one.
+    pub fn append(&mut self, first: u64, other: &Genealogy) {
+        if other.len == 0 {
+            return;
+        }
+        while self.parent < first {
+            self.push(true);
+            self.parent += 1;
+        }
+        let shift = self.len % 64;
+        for &word in &other.bits {
+            if shift == 0 {
+                self.bits.push(word);
+            } else {
+                if let Some(last) = self.bits.last_mut() {
+                    *last |= word << shift;
+                }
+                self.bits.push(word >> (64 - shift));
+            }
+        }
+        self.len += other.len;
+        self.bits.truncate(self.len.div_ceil(64));
+        self.parent = other.parent;
+    }
+
+    /// How many children there are of the start and of parents before this one.
+    pub fn children_before(&self, parent: u64) -> u64 {
+        let mut ones = self.parent;
+        let mut end = self.len;
+        // From the end, which is near.
+        while end > 0 && ones > parent {
+            end -= 1;
+            ones -= self.bits[end / 64] >> (end % 64) & 1;
+        }
+        end as u64 - ones
+    }
+
     /// The parent of a state; `None` for a start state.
     pub fn parent(&self, state: usize) -> Option<usize> {
         let mut zeros = 0;
@@ -146,12 +191,39 @@ mod tests {
     }
 
     #[test]
+    fn pieces_told_apart_are_the_same_as_one() {
+        // Children per parent, with parents that have none, in pieces of so many parents.
+        let children = |parent: u64| (parent * parent / 7 + parent) % 5;
+        for piece in [1, 3, 17, 64, 200] {
+            let (mut whole, mut joined) = (Genealogy::default(), Genealogy::default());
+            whole.birth(0);
+            joined.birth(0);
+            for first in (1..=400u64).step_by(piece) {
+                let mut part = Genealogy::from_parent(first);
+                for parent in first..(first + piece as u64).min(401) {
+                    for _ in 0..children(parent) {
+                        whole.birth(parent);
+                        part.birth(parent);
+                    }
+                }
+                joined.append(first, &part);
+                let all = (&joined.bits, joined.len, joined.parent);
+                assert_eq!(all, (&whole.bits, whole.len, whole.parent));
+            }
+        }
+    }
+
+    #[test]
     fn genealogy_remembers_every_parent() {
         let mut genealogy = Genealogy::default();
         let parents: Vec<u64> = (0..1000u64)
             .map(|i| if i < 3 { 0 } else { i * i / 1500 + 1 })
             .collect();
         parents.iter().for_each(|&p| genealogy.birth(p));
+        for parent in 0..genealogy.parent + 2 {
+            let children = parents.iter().filter(|&&p| p <= parent).count();
+            assert_eq!(genealogy.children_before(parent), children as u64);
+        }
         for (child, &parent) in parents.iter().enumerate() {
             assert_eq!(genealogy.parent(child), (parent as usize).checked_sub(1));
         }

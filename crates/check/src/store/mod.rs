@@ -2,6 +2,7 @@
 //! numbers, and who found whom.
 
 mod genealogy;
+mod pages;
 mod table;
 
 use crate::program::Packing;
@@ -15,7 +16,7 @@ pub(crate) const MOST_STATES: u64 = CANDIDATE as u64;
 pub(crate) struct Store {
     pub states: States,
     pub genealogy: Genealogy,
-    pub regions: Vec<Region>,
+    pub table: Table,
 }
 
 /// The states themselves, without their table.
@@ -46,12 +47,6 @@ impl States {
             bytes: vec![0; 8],
             count: 0,
         }
-    }
-
-    /// Number of states.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.count
     }
 
     #[inline(always)]
@@ -106,8 +101,8 @@ impl States {
         &self.bytes[state * self.stride..self.count * self.stride]
     }
 
-    /// Adds as many states as the counts say together, and gives a place for each count of them.
-    pub fn append(&mut self, counts: impl Iterator<Item = usize>) -> Vec<Place<'_>> {
+    /// Adds as many states as the counts say together, and gives the room for each count of them.
+    pub fn append(&mut self, counts: impl Iterator<Item = usize>) -> Vec<Room<'_>> {
         let counts: Vec<usize> = counts.collect();
         let first = self.count * self.stride;
         self.count += counts.iter().sum::<usize>();
@@ -116,25 +111,22 @@ impl States {
             self.grow(end + STEP);
         }
         let mut rest = &mut self.bytes[first..];
-        let mut places = Vec::new();
+        let mut rooms = Vec::new();
         for count in counts {
             let (bytes, behind) = rest.split_at_mut(count * self.stride);
             rest = behind;
-            places.push(Place {
+            rooms.push(Room {
                 bytes,
                 stride: self.stride,
             });
         }
-        places
+        rooms
     }
 
-    /// Room is asked for in ever larger pieces, but only what is used is ever touched.
     #[cold]
     fn grow(&mut self, bytes: usize) {
-        if bytes > self.bytes.capacity() {
-            self.bytes
-                .reserve_exact(bytes + bytes / 2 - self.bytes.len());
-        }
+        let more = bytes - self.bytes.len();
+        pages::reserve(&mut self.bytes, more);
         self.bytes.resize(bytes, 0);
     }
 }
@@ -170,23 +162,27 @@ impl Hashes for States {
 }
 
 /// Room for some states in a row.
-pub(crate) struct Place<'a> {
+pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
     stride: usize,
 }
 
-impl Place<'_> {
+impl Room<'_> {
     /// Stores the next state.
     #[inline(always)]
     pub fn push(&mut self, words: &[u64]) {
-        let (mut state, rest) = std::mem::take(&mut self.bytes).split_at_mut(self.stride);
-        self.bytes = rest;
-        for word in words {
-            let len = state.len().min(8);
-            let (bytes, behind) = state.split_at_mut(len);
-            bytes.copy_from_slice(&word.to_le_bytes()[..len]);
-            state = behind;
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes.len() >= 8 * words.len() {
+            // What is too much is written over by the next one.
+            for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+        } else {
+            for (bytes, word) in bytes[..self.stride].chunks_mut(8).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+            }
         }
+        self.bytes = &mut bytes[self.stride..];
     }
 }
 
@@ -195,7 +191,7 @@ impl Store {
         Store {
             states: States::new(packing),
             genealogy: Genealogy::default(),
-            regions: (0..REGIONS).map(|_| Region::default()).collect(),
+            table: Table::default(),
         }
     }
 
@@ -204,10 +200,15 @@ impl Store {
         self.states.count
     }
 
+    /// Words of a packed state.
+    pub fn words(&self) -> usize {
+        self.states.words
+    }
+
     /// Bytes that the states and their table take; depends on the states alone.
     pub fn memory(&self) -> u64 {
-        let table: u64 = self.regions.iter().map(Region::memory).sum();
-        (self.states.count * self.states.stride) as u64 + table + self.genealogy.memory()
+        let states = (self.states.count * self.states.stride) as u64;
+        states + self.table.memory() + self.genealogy.memory()
     }
 
     /// Reads a state.
@@ -224,19 +225,18 @@ impl Store {
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
         let same = |state| self.states.is(state as usize, words);
-        self.regions[region_of(hash)].find(hash, same).ok()
+        self.table.find(hash, same).ok()
     }
 
     /// Adds a state whose parent [`Genealogy::restore`] knows; false if it is there already.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
-        let states = &mut self.states;
-        let region = &mut self.regions[region_of(hash)];
-        region.reserve(states);
-        let Err(free) = region.find(hash, |state| states.is(state as usize, words)) else {
+        let (states, table) = (&mut self.states, &mut self.table);
+        table.reserve(1, states, 1);
+        let Err(free) = table.find(hash, |state| states.is(state as usize, words)) else {
             return false;
         };
-        region.fill(free, hash, states.push(words));
+        table.fill(free, hash, states.push(words));
         true
     }
 
@@ -250,14 +250,13 @@ impl Store {
         parent: u64,
         accept: impl FnOnce() -> bool,
     ) -> bool {
-        let states = &mut self.states;
-        let region = &mut self.regions[region_of(hash)];
-        region.reserve(states);
-        if let Err(free) = region.find(hash, |state| states.is(state as usize, words)) {
+        let (states, table) = (&mut self.states, &mut self.table);
+        table.reserve(1, states, 1);
+        if let Err(free) = table.find(hash, |state| states.is(state as usize, words)) {
             if !accept() {
                 return false;
             }
-            region.fill(free, hash, states.push(words));
+            table.fill(free, hash, states.push(words));
             self.genealogy.birth(parent);
         }
         true
