@@ -172,7 +172,7 @@ impl Header {
             && self.next >= before.next
             && self.next <= self.level_end
             && self.level_end <= self.states
-            && self.stretch_end <= self.level_end
+            && self.stretch_end <= self.states
             && self.deadlocks.iter().all(deadlock)
     }
 }

@@ -547,18 +547,18 @@ impl Search<'_> {
             }
             while self.next < self.level_end {
                 self.compile();
+                // A stretch may reach into the next level, unless that is not to be expanded.
+                let last = match self.options.max_depth {
+                    None => self.store.len(),
+                    Some(_) => self.level_end,
+                };
                 if self.next >= self.stretch_end {
                     if let Some(reason) = self.limit() {
                         return Ok(Some(Verdict::Undecided(reason)));
                     }
-                    // A stretch may reach into the next level, unless that is not to be expanded.
-                    let last = match self.options.max_depth {
-                        None => self.store.len(),
-                        Some(_) => self.level_end,
-                    };
                     self.stretch_end = last.min(self.next + self.stretch());
                 }
-                let end = self.stretch_end;
+                let end = last.min(self.stretch_end);
                 let worth = threads > 1 && end - self.next >= WORTH_THREADS;
                 let together = worth.then(|| self.together(end, threads)).flatten();
                 self.next = match together {

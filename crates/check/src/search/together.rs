@@ -144,11 +144,12 @@ impl Search<'_> {
             number += count(chunk) as u32;
         }
         let words = self.view.packing.words;
+        let known = &*genealogy;
         let families = side_by_side(work, |(own, chunks)| {
             let mut state = vec![0; words];
             let mut store = |(chunk, mut room, mut number): (&Chunk, Room, u32)| {
                 // Parents count from one in a genealogy.
-                let mut family = Genealogy::from_parent(chunk.parents.start as u64);
+                let mut family = known.behind(chunk.parents.start as u64);
                 let own = &own[chunk.candidates.clone()];
                 for i in 0..own.len() {
                     if let Some(ahead) = own.get(i + AHEAD) {
@@ -171,7 +172,7 @@ impl Search<'_> {
         let mut families: Vec<_> = families.into_iter().map(Vec::into_iter).collect();
         for (thread, chunk) in chunks {
             if let Some(family) = families[thread].next() {
-                genealogy.append(chunk.parents.start as u64, &family);
+                genealogy.append(&family);
             }
         }
         // Not even the last chunks leave the table full.

@@ -73,20 +73,22 @@ impl Genealogy {
         self.push(false);
     }
 
-    /// One that begins with the children of this parent, to be put behind another.
-    pub fn from_parent(parent: u64) -> Genealogy {
+    /// One to be put behind this one, that begins with children of this parent or of a later one.
+    pub fn behind(&self, parent: u64) -> Genealogy {
         Genealogy {
-            parent,
+            // Some of this parent's children may be known already.
+            parent: parent.max(self.parent),
             ..Genealogy::default()
         }
     }
 
-    /// Puts those behind these that began with the children of `first`, as if they had been told one by one.
-    pub fn append(&mut self, first: u64, other: &Genealogy) {
+    /// Puts those behind these, as if they had been told one by one.
+    pub fn append(&mut self, other: &Genealogy) {
         if other.len == 0 {
             return;
         }
-        while self.parent < first {
+        let ones: u64 = other.bits.iter().map(|word| word.count_ones() as u64).sum();
+        while self.parent < other.parent - ones {
             self.push(true);
             self.parent += 1;
         }
@@ -198,15 +200,18 @@ mod tests {
             let (mut whole, mut joined) = (Genealogy::default(), Genealogy::default());
             whole.birth(0);
             joined.birth(0);
+            // A child that is known before the others of its parent.
+            whole.birth(1);
+            joined.birth(1);
             for first in (1..=400u64).step_by(piece) {
-                let mut part = Genealogy::from_parent(first);
+                let mut part = joined.behind(first - 1);
                 for parent in first..(first + piece as u64).min(401) {
                     for _ in 0..children(parent) {
                         whole.birth(parent);
                         part.birth(parent);
                     }
                 }
-                joined.append(first, &part);
+                joined.append(&part);
                 let all = (&joined.bits, joined.len, joined.parent);
                 assert_eq!(all, (&whole.bits, whole.len, whole.parent));
             }
