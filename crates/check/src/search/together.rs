@@ -170,7 +170,7 @@ impl Search<'_> {
             chunks.into_iter().map(&mut store).collect::<Vec<_>>()
         });
         let mut families: Vec<_> = families.into_iter().map(Vec::into_iter).collect();
-        for (thread, chunk) in chunks {
+        for (thread, _) in chunks {
             if let Some(family) = families[thread].next() {
                 genealogy.append(&family);
             }
