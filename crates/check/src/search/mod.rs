@@ -574,18 +574,22 @@ impl Search<'_> {
                 if self.next > self.level_end {
                     // The next level ends with the children of this one.
                     let children = self.store.genealogy.children_before(self.level_end as u64);
-                    self.depth += 1;
-                    self.level_end = children as usize;
+                    self.next_level(children as usize);
                 }
                 self.keep_if_due()?;
                 self.tell(Phase::Explore);
             }
-            self.depth += (self.store.len() > self.level_end) as u64;
-            self.levels.rotate_right(1);
-            self.levels[0] = (self.store.len() - self.level_end) as u64;
-            self.level_end = self.store.len();
+            self.next_level(self.store.len());
         }
         Ok(None)
+    }
+
+    /// A level is done; the next one ends here.
+    fn next_level(&mut self, end: usize) {
+        self.depth += (end > self.level_end) as u64;
+        self.levels.rotate_right(1);
+        self.levels[0] = (end - self.level_end) as u64;
+        self.level_end = end;
     }
 
     /// Asks for machine code once it pays.
