@@ -13,36 +13,25 @@
 
 use std::fmt;
 
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub struct $name(pub u32);
-        impl $name {
-            /// The position in the list this index belongs to.
-            pub fn index(self) -> usize { self.0 as usize }
-        }
-    };
-}
-index!(
+cohkit_protocol::index!(
     /// Index into [`Model::types`].
-    TypeId
+    TypeId(u32)
 );
-index!(
+cohkit_protocol::index!(
     /// Index into [`Model::variables`].
-    VariableId
+    VariableId(u32)
 );
-index!(
+cohkit_protocol::index!(
     /// Index into [`Model::tables`].
-    TableId
+    TableId(u32)
 );
-index!(
+cohkit_protocol::index!(
     /// Index into [`Model::functions`].
-    FunctionId
+    FunctionId(u32)
 );
-index!(
+cohkit_protocol::index!(
     /// Index into [`Model::covers`].
-    CoverId
+    CoverId(u32)
 );
 
 impl TypeId {

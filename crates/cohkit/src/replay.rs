@@ -216,13 +216,17 @@ impl Replayed<'_> {
             }
             None => "nothing is wrong in the last state".into(),
         };
-        let (way, sequences) = match is_chart {
-            true => {
-                let chart = cohkit_chart::text(&trace.sequence, &self.charts);
-                (chart, vec![&trace.sequence])
-            }
+        let (mut way, mut sequences) = match is_chart {
+            true => (String::new(), vec![&trace.sequence]),
             false => (trace.to_string(), Vec::new()),
         };
+        if !is_chart && !trace.sequence.steps.is_empty() {
+            way.push('\n');
+            sequences.push(&trace.sequence);
+        }
+        for sequence in &sequences {
+            way += &cohkit_chart::text(sequence, &self.charts);
+        }
         let explanation = match &ending {
             Ending::Violated { property, .. } => explain(model, remarks, property, &trace),
             _ => None,

@@ -3,6 +3,7 @@
 pub mod construct;
 pub mod controller;
 pub mod execute;
+mod index;
 pub mod policy;
 pub mod protocol;
 pub mod rows;

@@ -10,32 +10,21 @@ use crate::controller::Controller;
 use crate::policy::Policy;
 use crate::text::Span;
 
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub struct $name(pub u16);
-        impl $name {
-            /// The position in the list this index belongs to.
-            pub fn index(self) -> usize { self.0 as usize }
-        }
-    };
-}
-index!(
+crate::index!(
     /// Index into [`Protocol::channels`].
-    ChannelId
+    ChannelId(u16)
 );
-index!(
+crate::index!(
     /// Index into [`Protocol::messages`].
-    MessageId
+    MessageId(u16)
 );
-index!(
+crate::index!(
     /// Index into [`Controller::states`].
-    StateId
+    StateId(u16)
 );
-index!(
+crate::index!(
     /// Index into [`Controller::variables`].
-    VariableId
+    VariableId(u16)
 );
 
 /// One protocol text, resolved.

@@ -79,13 +79,17 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
     Ok(p.text)
 }
 
-/// Prints an expression of a valid model.
+/// Prints an expression of a valid model for people, with the names that its text has.
 pub(crate) fn expression(model: &Model, e: &Expr) -> String {
+    let mut names = Names::new(model);
+    for (variable, name) in model.variables.iter().zip(&mut names.variables) {
+        name.clone_from(&variable.name);
+    }
     let printer = Printer {
         model,
         text: String::new(),
         indent: 0,
-        names: Names::new(model),
+        names,
         numeric: vec![false; model.types.len()],
         meaning: vec![None; model.variables.len()],
     };

@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod files;
+mod models;
 mod reports;
 mod rtl;
 mod sim;

@@ -7,7 +7,12 @@
 //!
 //! Functions are looked at where they are called, with what they are given.
 
+mod judge;
+mod keys;
+
 use crate::model::*;
+use judge::Judgement;
+use keys::{constant, At, Key, Spot, UNDEFINE};
 use std::collections::BTreeMap;
 
 /// Nodes that are looked at before we give up and call nothing symmetric: calls of calls grow fast.
@@ -131,28 +136,6 @@ pub(crate) fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     }
 }
 
-/// A value that the rounds of a loop may agree on: how it is computed, and the names bound in there.
-#[derive(Clone, PartialEq, Debug)]
-struct Key {
-    text: String,
-    names: Vec<VariableId>,
-}
-
-/// A step of a path, as far as it is known.
-#[derive(Clone, PartialEq, Debug)]
-enum At {
-    Field(String),
-    /// An index; none if nothing is known of it.
-    Index(Option<Key>),
-}
-
-/// A place, through all aliases.
-#[derive(Clone, PartialEq, Debug)]
-struct Spot {
-    root: VariableId,
-    path: Vec<At>,
-}
-
 /// What is done to a place.
 #[derive(Clone, PartialEq, Debug)]
 enum Deed {
@@ -211,14 +194,6 @@ struct Walk<'a> {
     nodes: usize,
     found: BTreeMap<(Told, String), Finding>,
     settled: Settled,
-}
-
-/// What is said of a loop.
-enum Judgement {
-    /// Its order does not matter, as long as each of these gets the same value in all rounds.
-    Good(Vec<Vec<Place>>),
-    /// Its order may matter, and why.
-    Bad(String),
 }
 
 impl Walk<'_> {
@@ -406,148 +381,6 @@ impl Walk<'_> {
         self.hand_on(round);
     }
 
-    /// Why the result of a loop may depend on the order of its rounds.
-    fn judge(&self, round: &Loop) -> Judgement {
-        if let Some(why) = &round.why {
-            return Judgement::Bad(why.clone());
-        }
-        let shared: Vec<&Access> = (round.accesses.iter())
-            .filter(|a| !round.inside.contains(&a.spot.root))
-            .collect();
-        let changes = shared.iter().any(|a| a.deed != Deed::Read);
-        let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
-        if let Some(first) = round.returns.first() {
-            let same = match first {
-                Some(key) => {
-                    self.steady(key, round) && round.returns.iter().all(|r| r.as_ref() == Some(key))
-                }
-                None => false,
-            };
-            if !same || changes || round.can_fail {
-                let why = "it is left at the first value for which something holds";
-                return Judgement::Bad(why.into());
-            }
-        }
-        if round.assumes && round.can_fail {
-            let why = "an `assume` may end it before it fails, or after";
-            return Judgement::Bad(why.into());
-        }
-        let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
-        for (i, a) in shared.iter().enumerate() {
-            for b in &shared[i..] {
-                if a.deed == Deed::Read && b.deed == Deed::Read
-                    || self.agree(a, b, round)
-                    || !self.overlap(&a.spot, &b.spot)
-                    || self.apart(a, b, round)
-                {
-                    continue;
-                }
-                if self.settles(a, round) && self.settles(b, round) && a.spot == b.spot {
-                    let known = settled.iter().position(|s| *s.0 == a.spot);
-                    let at = known.unwrap_or(settled.len());
-                    if known.is_none() {
-                        settled.push((&a.spot, Vec::new()));
-                    }
-                    settled[at].1.extend([&a.place, &b.place]);
-                    continue;
-                }
-                let (name, set) = (self.name(&a.spot), set(round.variable));
-                return Judgement::Bad(match (&a.deed, &b.deed) {
-                    (Deed::Read, _) | (_, Deed::Read) => {
-                        format!("what it does for one `{set}` is read for another in `{name}`")
-                    }
-                    _ => format!("`{name}` keeps what was stored last"),
-                });
-            }
-        }
-        let group = |(_, places): (_, Vec<&Place>)| {
-            let mut all: Vec<Place> = Vec::new();
-            for place in places {
-                if !all.contains(place) {
-                    all.push(place.clone());
-                }
-            }
-            all
-        };
-        Judgement::Good(settled.into_iter().map(group).collect())
-    }
-
-    /// Whether it can be seen as the loop runs what it stores.
-    fn settles(&self, a: &Access, round: &Loop) -> bool {
-        let steady = |at: &At| match at {
-            At::Field(_) => true,
-            At::Index(key) => key.as_ref().is_some_and(|key| self.steady(key, round)),
-        };
-        matches!(a.deed, Deed::Same(_) | Deed::Write)
-            && a.calls == round.calls
-            && a.spot.path.iter().all(steady)
-            && self
-                .model
-                .bounds(self.model.type_of_place(&a.place))
-                .is_some()
-    }
-
-    /// Whether a value is the same in all rounds, as long as nothing it reads is written.
-    fn steady(&self, key: &Key, round: &Loop) -> bool {
-        !key.names.iter().any(|name| round.inside.contains(name))
-    }
-
-    /// Whether two deeds at one place can be exchanged.
-    fn agree(&self, a: &Access, b: &Access, round: &Loop) -> bool {
-        match (&a.deed, &b.deed) {
-            (Deed::Same(x), Deed::Same(y)) => x == y && self.steady(x, round),
-            (Deed::Count { up: x }, Deed::Count { up: y }) => x == y,
-            (Deed::Join(x), Deed::Join(y)) => x == y,
-            (Deed::Insert, Deed::Insert) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether two places may be parts of each other, whatever the round.
-    fn overlap(&self, a: &Spot, b: &Spot) -> bool {
-        if a.root != b.root {
-            // A `var` parameter of a function that calls itself may be anything.
-            let [x, y] = [a.root, b.root].map(|root| self.model.variable(root).role);
-            return matches!((x, y), (Role::Alias, Role::Alias | Role::State))
-                || matches!((x, y), (Role::State, Role::Alias));
-        }
-        let number = |key: &Key| key.names.is_empty() && key.text.starts_with('#');
-        a.path.iter().zip(&b.path).all(|pair| match pair {
-            (At::Field(x), At::Field(y)) => x == y,
-            (At::Index(Some(x)), At::Index(Some(y))) => x == y || !number(x) || !number(y),
-            _ => true,
-        })
-    }
-
-    /// Whether two places that are used in different rounds are different.
-    fn apart(&self, a: &Access, b: &Access, round: &Loop) -> bool {
-        let own = Key::of(round.variable);
-        let differ = |access: &Access, other: &Key| {
-            let pair = |p: &(Key, Key)| p.0 == own && p.1 == *other || p.1 == own && p.0 == *other;
-            self.steady(other, round) && access.apart.iter().any(pair)
-        };
-        if a.spot.root != b.spot.root {
-            return false;
-        }
-        // What each must be for the two places to be the same, if the other's index is its own round's value.
-        let (mut first, mut second) = (Vec::new(), Vec::new());
-        for pair in a.spot.path.iter().zip(&b.spot.path) {
-            let (At::Index(Some(x)), At::Index(Some(y))) = pair else {
-                continue;
-            };
-            match (*x == own, *y == own) {
-                (true, true) => return true,
-                (true, false) if differ(a, y) => return true,
-                (false, true) if differ(b, x) => return true,
-                (true, false) if self.steady(y, round) => first.push(y),
-                (false, true) if self.steady(x, round) => second.push(x),
-                _ => {}
-            }
-        }
-        // Then both would be done in the same round.
-        first.iter().any(|key| second.contains(key))
-    }
-
     fn name(&self, spot: &Spot) -> String {
         let mut name = self.model.variable(spot.root).name.clone();
         for at in &spot.path {
@@ -592,86 +425,6 @@ impl Walk<'_> {
     fn alias(&mut self, id: VariableId, place: &Place) {
         self.indices(place);
         self.places[id.index()] = Some(self.fixed(place));
-    }
-
-    /// Whether nothing can change what a value is.
-    fn lasts(&self, key: &Key) -> bool {
-        let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
-        key.names.iter().all(bound)
-    }
-
-    /// A place that is found now and used later.
-    fn fixed(&self, place: &Place) -> Spot {
-        let mut spot = self.spot(place);
-        for at in &mut spot.path {
-            if let At::Index(Some(key)) = at {
-                if !self.lasts(key) {
-                    *at = At::Index(None);
-                }
-            }
-        }
-        spot
-    }
-
-    /// What a value is, if that can be said.
-    fn key(&self, e: &Expr) -> Option<Key> {
-        match e.without_line() {
-            Expr::Int(n) => Some(constant(&format!("#{n}"))),
-            Expr::Bool(b) => Some(constant(&format!("#{}", *b as i32))),
-            Expr::Label(_, n) => Some(constant(&format!("#{n}"))),
-            Expr::Undefined(_) => Some(constant(UNDEFINE)),
-            Expr::Read(place) | Expr::Peek(place) => {
-                let known = &self.values[place.variable.index()];
-                if let (Some(known), true) = (known, place.path.is_empty()) {
-                    return Some(known.clone());
-                }
-                let spot = self.spot(place);
-                let mut key = Key::of(spot.root);
-                for at in spot.path {
-                    match at {
-                        At::Field(name) => key.text += &format!(".{name}"),
-                        At::Index(index) => {
-                            let index = index?;
-                            key.text += &format!("[{}]", index.text);
-                            key.names.extend(index.names);
-                        }
-                    }
-                }
-                Some(key)
-            }
-            // Different values of a scalarset are different ones of a union.
-            Expr::Convert(_, e) => match self.key(e)? {
-                key if key.names.is_empty() => Some(constant(&format!("as {}", key.text))),
-                key => Some(key),
-            },
-            Expr::Not(a) | Expr::Negate(a) => {
-                let key = self.key(a)?;
-                let text = format!("-({})", key.text);
-                Some(Key { text, ..key })
-            }
-            Expr::Binary(op, a, b) => {
-                let (mut a, b) = (self.key(a)?, self.key(b)?);
-                a.text = format!("{op:?}({}, {})", a.text, b.text);
-                a.names.extend(b.names);
-                Some(a)
-            }
-            _ => None,
-        }
-    }
-
-    fn spot(&self, place: &Place) -> Spot {
-        let mut spot = match &self.places[place.variable.index()] {
-            Some(spot) => spot.clone(),
-            None => Spot {
-                root: place.variable,
-                path: Vec::new(),
-            },
-        };
-        spot.path.extend(place.path.iter().map(|step| match step {
-            Step::Field(name) => At::Field(name.clone()),
-            Step::Index(e) => At::Index(self.key(e)),
-        }));
-        spot
     }
 
     fn store(&mut self, to: &Place, value: Option<Key>) {
@@ -869,26 +622,6 @@ impl Walk<'_> {
         for &parameter in &function.parameters {
             self.places[parameter.index()] = None;
             self.values[parameter.index()] = None;
-        }
-    }
-}
-
-const UNDEFINE: &str = "undefine";
-
-/// What needs no names.
-fn constant(text: &str) -> Key {
-    Key {
-        text: text.into(),
-        names: Vec::new(),
-    }
-}
-
-impl Key {
-    /// The value of a variable.
-    fn of(variable: VariableId) -> Key {
-        Key {
-            text: format!("v{}", variable.0),
-            names: vec![variable],
         }
     }
 }

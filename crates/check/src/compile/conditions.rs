@@ -1,0 +1,170 @@
+//! Conditions as jumps.
+
+use super::*;
+
+impl Compiler<'_> {
+    /// Code that goes to `to` if a condition is `when`, and falls through otherwise.
+    pub(super) fn jump(&mut self, e: &Expr, when: bool, to: Label) {
+        if let Some(value) = self.known(e) {
+            if (value != 0) == when {
+                self.emit(Op::Jump { to: to.0 });
+            }
+            return;
+        }
+        match e {
+            Expr::Not(a) => self.jump(a, !when, to),
+            Expr::Binary(Operator::And, a, b) => self.both(a, true, b, true, when, to),
+            Expr::Binary(Operator::Or, a, b) => self.both(a, false, b, false, !when, to),
+            Expr::Binary(Operator::Implies, a, b) => self.both(a, true, b, false, !when, to),
+            Expr::Line(line, e) => {
+                self.line = *line;
+                self.jump(e, when, to);
+            }
+            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.jump(e, when, to)),
+            Expr::Let(id, value, e) => {
+                let mark = self.temporary;
+                self.assign(&(*id).into(), value);
+                self.temporary = mark;
+                self.jump(e, when, to);
+            }
+            Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
+                if self.is_aggregate(a) =>
+            {
+                let mark = self.temporary;
+                self.aggregates(a, b, when == (*op == Operator::Equal), to);
+                self.temporary = mark;
+            }
+            Expr::Binary(op, a, b) => {
+                let mark = self.temporary;
+                let (a, b) = self.two_values(a, b);
+                let (op, a, b) = comparison(*op, a.cell, b.cell);
+                // The negation of `a < b` is `b <= a`.
+                let (op, a, b) = match (when, op) {
+                    (true, op) => (op, a, b),
+                    (false, Comparison::Equal) => (Comparison::NotEqual, a, b),
+                    (false, Comparison::NotEqual) => (Comparison::Equal, a, b),
+                    (false, Comparison::Less) => (Comparison::LessOrEqual, b, a),
+                    (false, Comparison::LessOrEqual) => (Comparison::Less, b, a),
+                };
+                self.temporary = mark;
+                self.emit(Op::JumpIf { op, a, b, to: to.0 });
+            }
+            Expr::Forall(id, body) => self.quantified(*id, body, true, when, to),
+            Expr::Exists(id, body) => self.quantified(*id, body, false, !when, to),
+            Expr::ForallSteps(id, steps, body) => {
+                self.quantified_steps(*id, steps, body, true, when, to)
+            }
+            Expr::ExistsSteps(id, steps, body) => {
+                self.quantified_steps(*id, steps, body, false, !when, to)
+            }
+            Expr::IsUndefined(place) => {
+                let mark = self.temporary;
+                let (location, _) = self.locate(place);
+                let a = self.load(location);
+                let b = self.constant(UNDEFINED).cell;
+                self.temporary = mark;
+                let op = match when {
+                    true => Comparison::Equal,
+                    false => Comparison::NotEqual,
+                };
+                self.emit(Op::JumpIf { op, a, b, to: to.0 });
+            }
+            Expr::IsMember(e, ty) => {
+                let mark = self.temporary;
+                let conversion = self.conversion(*ty, e);
+                let value = self.value(e);
+                let (_, lo, hi) = conversion.unwrap_or((0, 0, -1));
+                let end = self.label();
+                let outside = if when { end } else { to };
+                let (lo, hi) = (self.constant(lo).cell, self.constant(hi).cell);
+                let op = Comparison::Less;
+                self.emit(Op::JumpIf {
+                    op,
+                    a: value.cell,
+                    b: lo,
+                    to: outside.0,
+                });
+                self.emit(Op::JumpIf {
+                    op,
+                    a: hi,
+                    b: value.cell,
+                    to: outside.0,
+                });
+                if when {
+                    self.emit(Op::Jump { to: to.0 });
+                }
+                self.place(end);
+                self.temporary = mark;
+            }
+            _ => {
+                let mark = self.temporary;
+                let value = self.value(e);
+                self.temporary = mark;
+                let zero = self.constant(0);
+                let op = if when {
+                    Comparison::NotEqual
+                } else {
+                    Comparison::Equal
+                };
+                self.emit(Op::JumpIf {
+                    op,
+                    a: value.cell,
+                    b: zero.cell,
+                    to: to.0,
+                });
+            }
+        }
+    }
+
+    /// Goes to `to` if "`a` is `x` and `b` is `y`" is `when`.
+    pub(super) fn both(&mut self, a: &Expr, x: bool, b: &Expr, y: bool, when: bool, to: Label) {
+        if when {
+            let end = self.label();
+            self.jump(a, !x, end);
+            self.jump(b, y, to);
+            self.place(end);
+        } else {
+            self.jump(a, !x, to);
+            self.jump(b, !y, to);
+        }
+    }
+
+    /// Goes to `to` if "the body is `x` for all values" is `when`.
+    pub(super) fn quantified(
+        &mut self,
+        id: VariableId,
+        body: &Expr,
+        x: bool,
+        when: bool,
+        to: Label,
+    ) {
+        let end = self.label();
+        let broken = if when { end } else { to };
+        self.repeat(id, cost(self, body), |c| c.jump(body, !x, broken));
+        if when {
+            self.emit(Op::Jump { to: to.0 });
+        }
+        self.place(end);
+    }
+
+    /// The same for numbers in steps.
+    pub(super) fn quantified_steps(
+        &mut self,
+        id: VariableId,
+        steps: &Steps,
+        body: &Expr,
+        x: bool,
+        when: bool,
+        to: Label,
+    ) {
+        let mark = self.temporary;
+        let end = self.label();
+        let broken = if when { end } else { to };
+        self.repeat_steps(id, steps, cost(self, body), |c| c.jump(body, !x, broken));
+        if when {
+            self.emit(Op::Jump { to: to.0 });
+        }
+        self.place(end);
+        self.temporary = mark;
+    }
+}

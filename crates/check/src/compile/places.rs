@@ -1,0 +1,217 @@
+//! Places as cells, and the simple parts that types are made of.
+
+use super::*;
+
+impl Compiler<'_> {
+    /// Where a place lies and its type; computes what is not constant of its address.
+    pub(super) fn locate(&mut self, place: &Place) -> (Location, TypeId) {
+        let model = self.model;
+        let mut ty = model.variable(place.variable).ty;
+        let mut at = self.aliases[place.variable.index()].unwrap_or(Location {
+            base: self.cells[place.variable.index()],
+            offset: None,
+            len: self.sizes[ty.index()],
+        });
+        for (depth, step) in place.path.iter().enumerate() {
+            let part = match (model.ty(ty), step) {
+                (Type::Multiset { element, .. }, Step::Index(e)) => {
+                    let bag = Place {
+                        variable: place.variable,
+                        path: place.path[..depth].to_vec(),
+                    };
+                    let slot = self.slot_at(at, ty, e, &bag);
+                    let mark = self.temporary;
+                    let present = self.load(slot);
+                    self.temporary = mark;
+                    self.fail_unless(present, 1, |m| {
+                        format!(
+                            "there is no element in a slot of `{}` that is used",
+                            m.spell(&bag)
+                        )
+                    });
+                    at = slot.part(1);
+                    at.len = if at.offset.is_some() {
+                        at.len
+                    } else {
+                        self.sizes[element.index()]
+                    };
+                    ty = *element;
+                    continue;
+                }
+                (Type::Array { index, element }, Step::Index(e)) => {
+                    let (lo, hi) = model.bounds(*index).unwrap_or((0, 0));
+                    let stride = self.sizes[element.index()];
+                    let value = self.value(e);
+                    ty = *element;
+                    if value.lo == value.hi && value.lo >= lo as i64 && value.hi <= hi as i64 {
+                        (value.lo - lo as i64) as u32 * stride
+                    } else {
+                        let shape = self.shape(Shape {
+                            lo,
+                            count: (hi - lo + 1) as u32,
+                            stride,
+                        });
+                        let dst = self.temporary();
+                        let before = &place.path[..depth];
+                        let name = |m: &Model| {
+                            m.spell(&Place {
+                                variable: place.variable,
+                                path: before.to_vec(),
+                            })
+                        };
+                        self.emit_at(
+                            Op::Index {
+                                dst,
+                                a: value.cell,
+                                shape,
+                            },
+                            name,
+                        );
+                        at.offset = Some(match at.offset {
+                            None => dst,
+                            Some(sum) => {
+                                self.emit(Op::Arithmetic {
+                                    op: Arithmetic::Add,
+                                    dst,
+                                    a: sum,
+                                    b: dst,
+                                });
+                                dst
+                            }
+                        });
+                        continue;
+                    }
+                }
+                (Type::Record(fields), Step::Field(name)) => {
+                    let mut before = 0;
+                    for (field, part) in fields {
+                        if field == name {
+                            ty = *part;
+                            break;
+                        }
+                        before += self.sizes[part.index()];
+                    }
+                    before
+                }
+                // Excluded by validation.
+                _ => 0,
+            };
+            at.base += part;
+            // Behind a computed index, what is left of the array stays within reach.
+            at.len = if at.offset.is_some() {
+                at.len - part
+            } else {
+                self.sizes[ty.index()]
+            };
+        }
+        (at, ty)
+    }
+
+    pub(super) fn load(&mut self, at: Location) -> Cell {
+        match at.offset {
+            None => at.base,
+            Some(offset) => {
+                let dst = self.temporary();
+                self.emit(Op::Load {
+                    dst,
+                    offset,
+                    base: at.base,
+                    len: reach(at.len),
+                });
+                dst
+            }
+        }
+    }
+
+    pub(super) fn store(&mut self, at: Location, a: Cell) {
+        match at.offset {
+            Some(offset) => self.emit(Op::Store {
+                offset,
+                a,
+                base: at.base,
+                len: reach(at.len),
+            }),
+            None if (at.base as usize) < self.program.slots.len() => {
+                self.emit(Op::Set { dst: at.base, a })
+            }
+            None => self.emit(Op::Copy { dst: at.base, a }),
+        }
+    }
+}
+
+/// A reach too long to be written down counts as the whole state.
+pub(super) fn reach(len: u32) -> u16 {
+    len.min(u16::MAX as u32) as u16
+}
+
+/// A simple part of a value.
+pub(super) struct Part {
+    /// `cells[2].state`.
+    pub name: String,
+    pub ty: TypeId,
+    pub lo: i32,
+    pub hi: i32,
+    /// Whether it is part of a multiset's slot.
+    pub in_bag: bool,
+}
+
+impl Part {
+    /// Its value before anything has been assigned.
+    pub(super) fn beginning(&self, model: &Model) -> i32 {
+        match model.undefined && !self.in_bag {
+            true => UNDEFINED,
+            false => self.lo,
+        }
+    }
+}
+
+/// Appends the simple parts of a type, in the order in which they lie in a frame.
+pub(super) fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, parts: &mut Vec<Part>) {
+    match model.ty(ty) {
+        Type::Array { index, element } => {
+            let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
+            for i in lo..=hi {
+                let name = format!("{name}[{}]", model.show(*index, i));
+                leaves(model, *element, name, in_bag, parts);
+            }
+        }
+        Type::Record(fields) => {
+            for (field, part) in fields {
+                leaves(model, *part, format!("{name}.{field}"), in_bag, parts);
+            }
+        }
+        Type::Multiset { capacity, element } => {
+            for i in 0..*capacity {
+                parts.push(Part {
+                    name: format!("{name}[{i}] present"),
+                    ty: TypeId::BOOL,
+                    lo: 0,
+                    hi: 1,
+                    in_bag: true,
+                });
+                leaves(model, *element, format!("{name}[{i}]"), true, parts);
+            }
+        }
+        _ => {
+            let (lo, hi) = model.bounds(ty).unwrap_or((0, 0));
+            parts.push(Part {
+                name,
+                ty,
+                lo,
+                hi,
+                in_bag,
+            });
+        }
+    }
+}
+
+impl Location {
+    /// What lies some cells behind.
+    pub(super) fn part(self, cells: u32) -> Location {
+        Location {
+            base: self.base + cells,
+            len: self.len.saturating_sub(cells),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Simple values: those that are known, and code that computes the others.
+
+use super::*;
+
+impl Compiler<'_> {
+    /// The value of an expression that needs no state, if computing it cannot fail.
+    pub(super) fn known(&self, e: &Expr) -> Option<i32> {
+        use Operator::*;
+        match e {
+            Expr::Int(n) => Some(*n),
+            Expr::Bool(b) => Some(*b as i32),
+            Expr::Label(_, n) => Some(*n as i32),
+            Expr::Read(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
+            Expr::Peek(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
+            Expr::Line(_, e) => self.known(e),
+            Expr::Convert(to, e) => {
+                let value = self.known(e)?;
+                let (shift, lo, hi) = self.conversion(*to, e)?;
+                (lo..=hi).contains(&value).then(|| value + shift)
+            }
+            Expr::IsMember(e, ty) => {
+                let value = self.known(e)?;
+                let (_, lo, hi) = self.conversion(*ty, e)?;
+                Some((lo..=hi).contains(&value) as i32)
+            }
+            Expr::Read(_)
+            | Expr::Peek(_)
+            | Expr::Undefined(_)
+            | Expr::IsUndefined(_)
+            | Expr::Forall(..)
+            | Expr::Exists(..)
+            | Expr::ForallSteps(..)
+            | Expr::ExistsSteps(..)
+            | Expr::Call(..)
+            | Expr::Alias(..)
+            | Expr::Let(..)
+            | Expr::Present(..)
+            | Expr::Count(..) => None,
+            Expr::Table(id, index) => {
+                let table = &self.program.tables[id.index()];
+                table
+                    .values
+                    .get(self.known(index)?.checked_sub(table.lo)? as usize)
+                    .copied()
+            }
+            Expr::Not(a) => Some(1 - self.known(a)?),
+            Expr::Negate(a) => self.known(a)?.checked_neg(),
+            Expr::If(c, a, b) => self.known(if self.known(c)? != 0 { a } else { b }),
+            Expr::Binary(op, a, b) => {
+                let a = self.known(a)?;
+                match op {
+                    And if a == 0 => return Some(0),
+                    Or if a != 0 => return Some(1),
+                    Implies if a == 0 => return Some(1),
+                    _ => {}
+                }
+                let b = self.known(b)?;
+                Some(match op {
+                    Add => a.checked_add(b)?,
+                    Subtract => a.checked_sub(b)?,
+                    Multiply => a.checked_mul(b)?,
+                    Divide => a.checked_div(b)?,
+                    Remainder => a.checked_rem(b)?,
+                    Equal => (a == b) as i32,
+                    NotEqual => (a != b) as i32,
+                    Less => (a < b) as i32,
+                    LessOrEqual => (a <= b) as i32,
+                    Greater => (a > b) as i32,
+                    GreaterOrEqual => (a >= b) as i32,
+                    BitAnd => a & b,
+                    BitOr => a | b,
+                    BitXor => a ^ b,
+                    ShiftLeft => crate::interpret::shift(a, b as i64)?,
+                    ShiftRight => crate::interpret::shift(a, -(b as i64))?,
+                    And | Or | Implies => b,
+                })
+            }
+        }
+    }
+
+    /// Code that computes a simple value. It may be the cell of a variable itself.
+    pub(super) fn value(&mut self, e: &Expr) -> Value {
+        if let Some(value) = self.known(e) {
+            return self.constant(value);
+        }
+        match e {
+            Expr::Read(place) | Expr::Peek(place) => {
+                let (location, ty) = self.locate(place);
+                let cell = self.load(location);
+                let can_lack =
+                    self.model.undefined && self.model.variable(place.variable).role != Role::Bound;
+                if can_lack && matches!(e, Expr::Peek(_)) {
+                    let hi = self.model.bounds(ty).map_or(ANY.1, |b| b.1 as i64);
+                    return Value {
+                        cell,
+                        lo: UNDEFINED as i64,
+                        hi,
+                    };
+                }
+                if can_lack {
+                    self.emit_at(Op::Defined { a: cell }, |m| m.spell(place));
+                }
+                let (lo, hi) = self
+                    .model
+                    .bounds(ty)
+                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                Value { cell, lo, hi }
+            }
+            Expr::Table(id, index) => {
+                let index = self.value(index);
+                let dst = self.temporary();
+                let op = Op::Table {
+                    dst,
+                    a: index.cell,
+                    table: id.0,
+                };
+                self.emit_at(op, |m| m.tables[id.index()].name.clone());
+                let result = self.model.tables[id.index()].result;
+                let (lo, hi) = self
+                    .model
+                    .bounds(result)
+                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                Value { cell: dst, lo, hi }
+            }
+            Expr::Negate(a) => {
+                let zero = self.constant(0);
+                let a = self.value(a);
+                self.arithmetic(Arithmetic::Subtract, zero, a)
+            }
+            Expr::Line(line, e) => {
+                self.line = *line;
+                self.value(e)
+            }
+            Expr::Undefined(_) => self.constant(UNDEFINED),
+            Expr::Call(id, arguments) => {
+                let at = self.call(*id, arguments);
+                let ty = self.model.functions[id.index()].result;
+                let (lo, hi) = ty.and_then(|ty| self.model.bounds(ty)).unwrap_or((0, 0));
+                Value {
+                    cell: at.base,
+                    lo: if self.model.undefined {
+                        UNDEFINED as i64
+                    } else {
+                        lo as i64
+                    },
+                    hi: hi as i64,
+                }
+            }
+            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.value(e)),
+            Expr::Let(id, value, e) => {
+                self.assign(&(*id).into(), value);
+                self.value(e)
+            }
+            Expr::Convert(to, e) => self.convert(*to, e),
+            Expr::Present(place, index) => {
+                let at = self.slot(place, index);
+                let cell = self.load(at);
+                Value { cell, lo: 0, hi: 1 }
+            }
+            Expr::Count(id, place, claim) => self.count(*id, place, claim),
+            Expr::Binary(op, a, b) if op.arithmetic() => {
+                let (a, b) = self.two_values(a, b);
+                let op = match op {
+                    Operator::Add => Arithmetic::Add,
+                    Operator::Subtract => Arithmetic::Subtract,
+                    Operator::Multiply => Arithmetic::Multiply,
+                    Operator::Divide => Arithmetic::Divide,
+                    Operator::BitAnd => Arithmetic::BitAnd,
+                    Operator::BitOr => Arithmetic::BitOr,
+                    Operator::BitXor => Arithmetic::BitXor,
+                    Operator::ShiftLeft => Arithmetic::ShiftLeft,
+                    Operator::ShiftRight => Arithmetic::ShiftRight,
+                    _ => Arithmetic::Remainder,
+                };
+                self.arithmetic(op, a, b)
+            }
+            Expr::If(c, a, b) => {
+                if let Some(c) = self.known(c) {
+                    return self.value(if c != 0 { a } else { b });
+                }
+                let dst = self.temporary();
+                let (no, end) = (self.label(), self.label());
+                self.jump(c, false, no);
+                let a = self.value(a);
+                self.emit(Op::Copy { dst, a: a.cell });
+                self.emit(Op::Jump { to: end.0 });
+                self.place(no);
+                let b = self.value(b);
+                self.emit(Op::Copy { dst, a: b.cell });
+                self.place(end);
+                Value {
+                    cell: dst,
+                    lo: a.lo.min(b.lo),
+                    hi: a.hi.max(b.hi),
+                }
+            }
+            // What remains are truth values.
+            Expr::Binary(op, a, b)
+                if !matches!(op, Operator::And | Operator::Or | Operator::Implies)
+                    && !self.is_aggregate(a) =>
+            {
+                let (a, b) = self.two_values(a, b);
+                let dst = self.temporary();
+                let (op, a, b) = comparison(*op, a.cell, b.cell);
+                self.emit(Op::Compare { op, dst, a, b });
+                Value {
+                    cell: dst,
+                    lo: 0,
+                    hi: 1,
+                }
+            }
+            _ => {
+                let dst = self.temporary();
+                let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+                let end = self.label();
+                self.emit(Op::Copy { dst, a: zero });
+                self.jump(e, false, end);
+                self.emit(Op::Copy { dst, a: one });
+                self.place(end);
+                Value {
+                    cell: dst,
+                    lo: 0,
+                    hi: 1,
+                }
+            }
+        }
+    }
+
+    pub(super) fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
+        let dst = self.temporary();
+        self.emit_at(
+            Op::Arithmetic {
+                op,
+                dst,
+                a: a.cell,
+                b: b.cell,
+            },
+            |_| String::new(),
+        );
+        let (lo, hi) = match op {
+            Arithmetic::Add => (a.lo + b.lo, a.hi + b.hi),
+            Arithmetic::Subtract => (a.lo - b.hi, a.hi - b.lo),
+            _ => ANY,
+        };
+        Value { cell: dst, lo, hi }
+    }
+}
+
+/// The comparison of two cells in the form that instructions have.
+pub(super) fn comparison(op: Operator, a: Cell, b: Cell) -> (Comparison, Cell, Cell) {
+    match op {
+        Operator::Equal => (Comparison::Equal, a, b),
+        Operator::NotEqual => (Comparison::NotEqual, a, b),
+        Operator::Less => (Comparison::Less, a, b),
+        Operator::LessOrEqual => (Comparison::LessOrEqual, a, b),
+        Operator::Greater => (Comparison::Less, b, a),
+        _ => (Comparison::LessOrEqual, b, a),
+    }
+}

@@ -1,0 +1,127 @@
+//! Places and values, as far as it can be said which they are.
+
+use super::*;
+
+impl Walk<'_> {
+    /// Whether nothing can change what a value is.
+    pub(super) fn lasts(&self, key: &Key) -> bool {
+        let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
+        key.names.iter().all(bound)
+    }
+
+    /// A place that is found now and used later.
+    pub(super) fn fixed(&self, place: &Place) -> Spot {
+        let mut spot = self.spot(place);
+        for at in &mut spot.path {
+            if let At::Index(Some(key)) = at {
+                if !self.lasts(key) {
+                    *at = At::Index(None);
+                }
+            }
+        }
+        spot
+    }
+
+    /// What a value is, if that can be said.
+    pub(super) fn key(&self, e: &Expr) -> Option<Key> {
+        match e.without_line() {
+            Expr::Int(n) => Some(constant(&format!("#{n}"))),
+            Expr::Bool(b) => Some(constant(&format!("#{}", *b as i32))),
+            Expr::Label(_, n) => Some(constant(&format!("#{n}"))),
+            Expr::Undefined(_) => Some(constant(UNDEFINE)),
+            Expr::Read(place) | Expr::Peek(place) => {
+                let known = &self.values[place.variable.index()];
+                if let (Some(known), true) = (known, place.path.is_empty()) {
+                    return Some(known.clone());
+                }
+                let spot = self.spot(place);
+                let mut key = Key::of(spot.root);
+                for at in spot.path {
+                    match at {
+                        At::Field(name) => key.text += &format!(".{name}"),
+                        At::Index(index) => {
+                            let index = index?;
+                            key.text += &format!("[{}]", index.text);
+                            key.names.extend(index.names);
+                        }
+                    }
+                }
+                Some(key)
+            }
+            // Different values of a scalarset are different ones of a union.
+            Expr::Convert(_, e) => match self.key(e)? {
+                key if key.names.is_empty() => Some(constant(&format!("as {}", key.text))),
+                key => Some(key),
+            },
+            Expr::Not(a) | Expr::Negate(a) => {
+                let key = self.key(a)?;
+                let text = format!("-({})", key.text);
+                Some(Key { text, ..key })
+            }
+            Expr::Binary(op, a, b) => {
+                let (mut a, b) = (self.key(a)?, self.key(b)?);
+                a.text = format!("{op:?}({}, {})", a.text, b.text);
+                a.names.extend(b.names);
+                Some(a)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn spot(&self, place: &Place) -> Spot {
+        let mut spot = match &self.places[place.variable.index()] {
+            Some(spot) => spot.clone(),
+            None => Spot {
+                root: place.variable,
+                path: Vec::new(),
+            },
+        };
+        spot.path.extend(place.path.iter().map(|step| match step {
+            Step::Field(name) => At::Field(name.clone()),
+            Step::Index(e) => At::Index(self.key(e)),
+        }));
+        spot
+    }
+}
+
+/// A value that the rounds of a loop may agree on: how it is computed, and the names bound in there.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Key {
+    pub text: String,
+    pub names: Vec<VariableId>,
+}
+
+/// A step of a path, as far as it is known.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum At {
+    Field(String),
+    /// An index; none if nothing is known of it.
+    Index(Option<Key>),
+}
+
+/// A place, through all aliases.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Spot {
+    pub root: VariableId,
+    pub path: Vec<At>,
+}
+
+pub(super) const UNDEFINE: &str = "undefine";
+
+/// What needs no names.
+pub(super) fn constant(text: &str) -> Key {
+    Key {
+        text: text.into(),
+        names: Vec::new(),
+    }
+}
+
+impl Key {
+    /// The value of a variable.
+    pub(super) fn of(variable: VariableId) -> Key {
+        Key {
+            text: format!("v{}", variable.0),
+            names: vec![variable],
+        }
+    }
+}

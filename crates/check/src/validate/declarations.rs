@@ -1,0 +1,181 @@
+//! Types, variables and tables.
+
+use super::*;
+
+impl Validator<'_> {
+    pub(super) fn types(&mut self) {
+        let model = self.model;
+        self.place = "types".into();
+        if model.types.first().map(|t| &t.ty) != Some(&Type::Bool) {
+            self.error("the first type must be the booleans");
+        }
+        let mut slots: Vec<u64> = Vec::new();
+        for (i, named) in model.types.iter().enumerate() {
+            self.place = format!("type `{}`", named.name);
+            let earlier = |id: TypeId| id.index() < i;
+            let size = match &named.ty {
+                Type::Bool => 1,
+                Type::Enum(labels) => {
+                    if labels.is_empty() {
+                        self.error("an enumeration needs at least one label");
+                    }
+                    let mut seen = FxHashSet::default();
+                    for label in labels {
+                        if !seen.insert(label) {
+                            self.error(format!("the label `{label}` stands twice"));
+                        }
+                    }
+                    1
+                }
+                Type::Range { lo, hi } => {
+                    if lo > hi {
+                        self.error(format!("the range {lo}..{hi} is empty"));
+                    } else if named.ty == Type::ANY_NUMBER {
+                        // Local variables may have it.
+                    } else if hi.checked_sub(*lo).is_none_or(|width| width == i32::MAX) {
+                        self.error(format!(
+                            "the range {lo}..{hi} has more than 2^31 - 1 values"
+                        ));
+                    }
+                    1
+                }
+                Type::Array { index, element } => {
+                    if !earlier(*index) || !earlier(*element) {
+                        self.error("an array may refer only to earlier types");
+                        1
+                    } else if let Some((lo, hi)) = model.bounds(*index) {
+                        ((hi as i64 - lo as i64 + 1).max(1) as u64)
+                            .saturating_mul(slots[element.index()])
+                    } else {
+                        self.error("an array's index must be a simple type");
+                        1
+                    }
+                }
+                Type::Record(fields) => {
+                    let mut seen = FxHashSet::default();
+                    let mut size = 0;
+                    for (name, ty) in fields {
+                        if !seen.insert(name) {
+                            self.error(format!("the field `{name}` stands twice"));
+                        }
+                        if earlier(*ty) {
+                            size += slots[ty.index()];
+                        } else {
+                            self.error("a record may refer only to earlier types");
+                        }
+                    }
+                    if fields.is_empty() {
+                        self.error("a record needs at least one field");
+                    }
+                    size
+                }
+                Type::Scalarset(count) => {
+                    if !(1..=i32::MAX as u32).contains(count) {
+                        self.error("a scalarset has 1 to 2^31 - 1 values");
+                    }
+                    1
+                }
+                Type::Union(members) => {
+                    let simple = |ty: &Type| matches!(ty, Type::Enum(_) | Type::Scalarset(_));
+                    if !members.iter().all(|&m| earlier(m) && simple(model.ty(m))) {
+                        self.error("a union is of earlier enumerations and scalarsets");
+                    } else if members.is_empty() {
+                        self.error("a union needs a member");
+                    } else {
+                        let count = |&m: &TypeId| model.bounds(m).map_or(0, |b| b.1 as u64 + 1);
+                        if members.iter().map(count).sum::<u64>() > i32::MAX as u64 {
+                            self.error("a union has more than 2^31 - 1 values");
+                        }
+                        if (1..members.len()).any(|i| members[..i].contains(&members[i])) {
+                            self.error("a union has a member twice");
+                        }
+                    }
+                    1
+                }
+                Type::Multiset { capacity, element } => {
+                    if *capacity == 0 {
+                        self.error("a multiset needs room for an element");
+                    }
+                    if !earlier(*element) {
+                        self.error("a multiset may refer only to an earlier type");
+                        1
+                    } else {
+                        (*capacity as u64).saturating_mul(1 + slots[element.index()])
+                    }
+                }
+            };
+            if size > MAX_SLOTS {
+                self.error(format!(
+                    "a value would have {size} parts; the most is {MAX_SLOTS}"
+                ));
+            }
+            slots.push(size.min(MAX_SLOTS));
+        }
+        let total: u64 = (model.variables.iter())
+            .filter_map(|v| slots.get(v.ty.index()))
+            .sum();
+        if total > MAX_SLOTS {
+            self.place = "variables".into();
+            self.error(format!(
+                "they have {total} parts together; the most is {MAX_SLOTS}"
+            ));
+        }
+    }
+
+    pub(super) fn variables(&mut self) {
+        let mut seen = FxHashSet::default();
+        for variable in &self.model.variables {
+            self.place = format!("variable `{}`", variable.name);
+            if variable.ty.index() >= self.model.types.len() {
+                self.error("its type does not exist");
+            } else if variable.role == Role::Bound && self.model.bounds(variable.ty).is_none() {
+                self.error("a bound variable needs a simple type");
+            }
+            if variable.role == Role::State && self.wide(variable.ty) {
+                self.error("a state variable holds no range as wide as this");
+            }
+            if variable.role == Role::State && !seen.insert(&variable.name) {
+                self.error("another state variable has this name");
+            }
+        }
+    }
+
+    /// Whether a type holds [`Type::ANY_NUMBER`].
+    pub(super) fn wide(&self, ty: TypeId) -> bool {
+        match self.model.types.get(ty.index()).map(|named| &named.ty) {
+            Some(Type::Array { element, .. } | Type::Multiset { element, .. }) => {
+                self.wide(*element)
+            }
+            Some(Type::Record(fields)) => fields.iter().any(|f| self.wide(f.1)),
+            Some(ty) => *ty == Type::ANY_NUMBER,
+            None => false,
+        }
+    }
+
+    pub(super) fn tables(&mut self) {
+        let model = self.model;
+        for table in &model.tables {
+            self.place = format!("table `{}`", table.name);
+            let known = |id: TypeId| {
+                (id.index() < model.types.len())
+                    .then(|| model.bounds(id))
+                    .flatten()
+            };
+            let (Some((lo, hi)), Some((least, most))) = (known(table.index), known(table.result))
+            else {
+                self.error("index and result must be simple types");
+                continue;
+            };
+            let wanted = (hi as i64 - lo as i64 + 1) as usize;
+            if table.values.len() != wanted {
+                self.error(format!(
+                    "it has {} values where its index has {wanted}",
+                    table.values.len()
+                ));
+            }
+            if let Some(bad) = table.values.iter().find(|v| !(least..=most).contains(v)) {
+                self.error(format!("the value {bad} is outside {least}..{most}"));
+            }
+        }
+    }
+}

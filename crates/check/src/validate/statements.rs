@@ -1,0 +1,193 @@
+//! Statements, and the notes among them.
+
+use super::*;
+
+impl Validator<'_> {
+    pub(super) fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(place, value) => {
+                let (target, value) = (self.target(place), self.expr(value));
+                if let (Some(a), Some(b)) = (target, value) {
+                    if a != b {
+                        let text = format!("{} is assigned to {}", self.name(b), self.name(a));
+                        self.error(text);
+                    }
+                }
+            }
+            Stmt::Clear(place) => {
+                self.target(place);
+            }
+            Stmt::Undefine(place) => {
+                self.undefinable();
+                self.target(place);
+            }
+            Stmt::Line(_) => {}
+            Stmt::Alias(id, place, body) => self.scoped(|v| {
+                v.aliased(*id, place);
+                v.block(body);
+            }),
+            Stmt::ForSteps(id, steps, body) => self.scoped(|v| {
+                v.steps(*id, steps);
+                v.block(body);
+            }),
+            Stmt::While(condition, body, most) => {
+                self.expect(condition, Kind::Bool, "a condition");
+                if i32::try_from(*most).is_err() {
+                    self.error("a loop's limit is below 2^31");
+                }
+                self.block(body);
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                let kind = self.expr(subject);
+                for (values, body) in cases {
+                    for value in values {
+                        if let Some(kind) = kind {
+                            self.expect(value, kind, "a case");
+                        }
+                    }
+                    self.block(body);
+                }
+                self.block(otherwise);
+            }
+            Stmt::Return(value) => {
+                let kind = value.as_ref().map(|e| self.expr(e));
+                let wanted = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
+                match (kind, wanted) {
+                    (Some(Some(kind)), Some(wanted)) if kind != wanted => {
+                        let text =
+                            format!("{} is returned, not {}", self.name(kind), self.name(wanted));
+                        self.error(text);
+                    }
+                    (Some(_), None) => {
+                        self.error("a value is returned from where there is no result")
+                    }
+                    (None, Some(_)) => self.error("a function returns without a value"),
+                    _ => {}
+                }
+            }
+            Stmt::Call(id, arguments) => self.call(*id, arguments),
+            Stmt::Assume(claim) => self.expect(claim, Kind::Bool, "an assumption"),
+            Stmt::Cover(id) => match self.model.covers.get(id.index()) {
+                Some(Cover { holds: None, .. }) => {}
+                Some(cover) => self.error(format!("the cover `{}` is met by a state", cover.name)),
+                None => self.error(format!("there is no cover {}", id.0)),
+            },
+            Stmt::Insert(place, element) => {
+                self.target(place);
+                if let Some(ty) = self.multiset(place) {
+                    self.expect(element, self.model.kind_of_type(ty), "an element");
+                }
+            }
+            Stmt::Remove(place, index) => {
+                self.target(place);
+                self.multiset(place);
+                self.expect(index, Kind::Int, "a slot");
+            }
+            Stmt::RemoveWhere(id, place, claim) => {
+                self.target(place);
+                self.multiset(place);
+                self.scoped(|v| {
+                    v.bring(*id, Role::Bound);
+                    v.expect(claim, Kind::Bool, "a claim");
+                });
+            }
+            Stmt::Let(id, value) => {
+                // The value is judged first: it cannot speak of the variable it begins.
+                let kind = value.as_ref().and_then(|e| self.expr(e));
+                self.bring(*id, Role::Local);
+                if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
+                    let wanted = self.model.kind_of_type(v.ty);
+                    if kind != wanted {
+                        let text = format!(
+                            "`{}` is {} but begins with {}",
+                            v.name,
+                            self.name(wanted),
+                            self.name(kind)
+                        );
+                        self.error(text);
+                    }
+                }
+            }
+            Stmt::If(condition, then, otherwise) => {
+                self.expect(condition, Kind::Bool, "a condition");
+                self.block(then);
+                self.block(otherwise);
+            }
+            Stmt::For(id, body) => self.scoped(|v| {
+                v.bring(*id, Role::Bound);
+                v.block(body);
+            }),
+            Stmt::Error(_) => {}
+            Stmt::Assert(_, claim) => self.expect(claim, Kind::Bool, "an assertion"),
+            Stmt::Note(note) => self.note(note),
+        }
+    }
+
+    pub(super) fn undefinable(&mut self) {
+        if !self.model.undefined {
+            self.error("every variable of this model always has a value");
+        }
+    }
+
+    pub(super) fn note(&mut self, note: &Note) {
+        self.expect(&note.agent, Kind::Int, "an agent");
+        if let Some(line) = &note.line {
+            self.expect(line, Kind::Int, "a line");
+        }
+        let phrase = match &note.action {
+            NoteAction::Send { message, to: other }
+            | NoteAction::Receive {
+                message,
+                from: other,
+            } => {
+                self.expect(other, Kind::Int, "an agent");
+                message
+            }
+            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => phrase,
+            NoteAction::Marks { member, .. } => return self.told(member),
+        };
+        self.phrase(phrase);
+    }
+
+    /// A value that a note tells.
+    pub(super) fn told(&mut self, value: &Expr) {
+        if let Some(Kind::Aggregate(_)) = self.expr(value) {
+            self.error("a note can tell only simple values");
+        }
+    }
+
+    pub(super) fn phrase(&mut self, phrase: &[Piece]) {
+        for piece in phrase {
+            match piece {
+                Piece::Text(_) => {}
+                Piece::Value(e) => self.told(e),
+                Piece::Agent(e) => self.expect(e, Kind::Int, "an agent"),
+                Piece::Choice(c, a, b) => {
+                    self.expect(c, Kind::Bool, "a condition");
+                    self.phrase(a);
+                    self.phrase(b);
+                }
+            }
+        }
+    }
+
+    pub(super) fn target(&mut self, place: &Place) -> Option<Kind> {
+        if let Some(v) = self.model.variables.get(place.variable.index()) {
+            if v.role == Role::Bound {
+                self.error(format!("`{}` is bound and cannot be assigned", v.name));
+            }
+        }
+        self.place(place)
+    }
+
+    pub(super) fn aliased(&mut self, id: VariableId, place: &Place) {
+        let kind = self.place(place);
+        self.bring(id, Role::Alias);
+        let alias = self.model.variables.get(id.index());
+        if let (Some(kind), Some(alias)) = (kind, alias) {
+            if self.model.kind_of_type(alias.ty) != kind {
+                self.error(format!("the alias `{}` is of another type", alias.name));
+            }
+        }
+    }
+}

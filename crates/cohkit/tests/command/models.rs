@@ -1,0 +1,262 @@
+//! Options of `check` for Murphi models: what each does to the verdict, the files it writes, and the exit codes.
+
+use super::{cohkit, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// A model that violates `at most two` unless it is stopped before, with symmetry and with a deadlock.
+const STAIRS: &str = r#"
+type node: scalarset(3);
+var up: array [node] of boolean; count: 0..3;
+startstate begin for n: node do up[n] := false; end; count := 0; end;
+ruleset n: node do
+  rule "climb" !up[n] ==> begin up[n] := true; count := count + 1; end;
+end;
+"#;
+
+/// A folder with the model, and what more is said of it.
+fn stairs(more: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("stairs.m"), format!("{STAIRS}{more}")).expect("written");
+    folder
+}
+
+/// Exit code, output and errors of `check` of a file in a folder.
+fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
+    let mut command = cohkit(["check", file]);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .args(options)
+        .current_dir(folder)
+        .output()
+        .expect("it starts");
+    let code = status.code().expect("it ends by itself");
+    (code, text(&stdout), text(&stderr))
+}
+
+fn entry(json: &str) -> Value {
+    let mut all: Vec<Value> = serde_json::from_str(json).expect("a list as JSON");
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+#[test]
+fn deadlock_can_be_meant_in_three_ways() {
+    let folder = stairs("rule \"rest\" count = 3 ==> begin end;");
+    let verdict = |options: &[&str]| {
+        let (code, out, err) = check(folder.path(), "stairs.m", options);
+        assert_eq!(err, "");
+        (code, out.lines().next().unwrap_or_default().to_string())
+    };
+    let verified = (
+        0,
+        "stairs: verified: 4 orbits, 7 transitions, depth 3".into(),
+    );
+    let stuck = "stairs: violated: no deadlock: no rule leads to a different state";
+    assert_eq!(verdict(&[]), (1, stuck.into()));
+    assert_eq!(verdict(&["--deadlock", "stuttering"]), (1, stuck.into()));
+    assert_eq!(verdict(&["--deadlock", "stuck"]), verified);
+    assert_eq!(verdict(&["--deadlock", "off"]), verified);
+    let plain = stairs("");
+    let (code, out, _) = check(plain.path(), "stairs.m", &["--deadlock", "stuck"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.starts_with("stairs: violated: no deadlock: no rule may fire\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn symmetry_changes_counts_and_not_verdicts() {
+    let folder = stairs("invariant \"at most two\" count < 3;");
+    let counts = |options: &[&str]| {
+        let (code, json, err) = check(folder.path(), "stairs.m", &[&["--json"], options].concat());
+        assert_eq!((code, err.as_str()), (1, ""));
+        let entry = entry(&json);
+        let steps = entry["counterexample"]["trace"]["steps"]
+            .as_array()
+            .map(Vec::len);
+        assert_eq!(entry["counterexample"]["name"], "at most two");
+        (entry["symmetric"].clone(), entry["states"].clone(), steps)
+    };
+    assert_eq!(counts(&[]), (true.into(), 4.into(), Some(3)));
+    assert_eq!(counts(&["--symmetry", "exact"]), counts(&[]));
+    assert_eq!(
+        counts(&["--symmetry", "off"]),
+        (false.into(), 8.into(), Some(3))
+    );
+}
+
+#[test]
+fn a_dialect_refuses_what_the_other_has() {
+    let folder = stairs("invariant \"all\" count == 3 || true;");
+    let said = |options: &[&str]| check(folder.path(), "stairs.m", options);
+    let (code, _, err) = said(&["--dialect", "cmurphi"]);
+    assert_eq!(code, 2);
+    let errors: Vec<_> = err
+        .lines()
+        .filter(|line| line.starts_with("error"))
+        .collect();
+    assert_eq!(
+        errors,
+        ["error: CMurphi has no `==`", "error: CMurphi has no `||`"]
+    );
+    assert!(err.contains("stairs.m:8:23"), "{err}");
+    assert_eq!(said(&["--dialect", "rumur", "--deadlock", "off"]).0, 0);
+    assert_eq!(said(&["--deadlock", "off"]).0, 0);
+    let (code, out, err) = said(&["--dialect", "murphi"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("[possible values: cmurphi, rumur]"), "{err}");
+}
+
+#[test]
+fn limits_end_undecided() {
+    let folder = stairs("invariant \"at most two\" count < 3;");
+    for (option, value, reason) in [
+        ("--max-states", "2", "max_states"),
+        ("--max-depth", "1", "max_depth"),
+        ("--max-memory", "1", "max_memory"),
+    ] {
+        let (code, json, _) = check(folder.path(), "stairs.m", &["--json", option, value]);
+        let entry = entry(&json);
+        assert_eq!(
+            (code, &entry["outcome"]),
+            (3, &Value::from("undecided")),
+            "{option}"
+        );
+        assert_eq!(entry["reason"], reason);
+    }
+}
+
+#[test]
+fn an_order_that_matters_ends_undecided_and_can_be_stepped_again() {
+    let folder = stairs(
+        "var last: node;\n\
+         rule \"look\" begin for n: node do if up[n] then last := n; end; end; end;",
+    );
+    let (code, out, err) = check(folder.path(), "stairs.m", &[]);
+    assert_eq!((code, err.as_str()), (3, ""));
+    let said = "stairs: undecided: the order of a loop over a scalarset matters, \
+                for its rounds store different values in `last`";
+    assert!(out.starts_with(said), "{out}");
+    let (_, json, _) = check(folder.path(), "stairs.m", &["--json"]);
+    fs::write(folder.path().join("trace.json"), json).expect("written");
+    let (code, out, err) = check(folder.path(), "stairs.m", &["--replay", "trace.json"]);
+    assert_eq!((code, err.as_str()), (3, ""));
+    assert!(out.starts_with(said), "{out}");
+    let (code, out, _) = check(
+        folder.path(),
+        "stairs.m",
+        &["--symmetry", "off", "--deadlock", "off"],
+    );
+    assert_eq!(code, 0, "{out}");
+}
+
+#[test]
+fn files_are_written_and_read_again() {
+    let folder = stairs("invariant \"at most two\" count < 3;");
+    let options = [
+        "--json",
+        "--coverage",
+        "--graph",
+        "graph.dot",
+        "--export-murphi",
+        "out",
+    ];
+    let (code, json, err) = check(folder.path(), "stairs.m", &options);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let coverage = &entry(&json)["coverage"]["rules"];
+    assert_eq!(coverage[0]["rule"], "climb");
+    let graph = fs::read_to_string(folder.path().join("graph.dot")).expect("written");
+    assert!(graph.starts_with("digraph"), "{graph}");
+    // What is exported has the states of the model without symmetry.
+    let counts = |file: &str| {
+        let (code, json, err) = check(folder.path(), file, &["--json", "--symmetry", "off"]);
+        assert_eq!((code, err.as_str()), (1, ""));
+        entry(&json)["states"].clone()
+    };
+    assert_eq!(counts("out/stairs.m"), counts("stairs.m"));
+    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    let (code, again, err) = check(
+        folder.path(),
+        "stairs.m",
+        &["--replay", "trace.json", "--json"],
+    );
+    assert_eq!((code, err.as_str()), (1, ""));
+    assert_eq!(
+        entry(&again)["counterexample"],
+        entry(&json)["counterexample"]
+    );
+}
+
+#[test]
+fn messages_are_drawn_where_they_are_recognised() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
+    let folder = stairs("");
+    fs::copy(tests.join("messages.m"), folder.path().join("messages.m")).expect("copied");
+    let (code, json, err) = check(
+        folder.path(),
+        "messages.m",
+        &["--json", "--chart-svg", "charts"],
+    );
+    assert_eq!((code, err.as_str()), (1, ""));
+    let svg = fs::read_to_string(folder.path().join("charts/messages.svg")).expect("written");
+    assert!(svg.starts_with("<svg") && svg.contains("Grant"), "{svg}");
+    let sequences = &entry(&json)["counterexample"]["sequences"];
+    assert_eq!(
+        sequences[0]["agents"],
+        serde_json::json!(["client_1", "client_2", "Home"])
+    );
+    fs::write(folder.path().join("trace.json"), &json).expect("written");
+    let (_, drawn, _) = check(folder.path(), "messages.m", &[]);
+    let (code, again, _) = check(folder.path(), "messages.m", &["--replay", "trace.json"]);
+    assert_eq!(code, 1);
+    let chart = |text: &str| {
+        let chart = text
+            .lines()
+            .skip_while(|line| !line.starts_with("client_1   "));
+        chart
+            .map(|line| line.trim_end().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert!(chart(&drawn).len() > 10, "{drawn}");
+    assert_eq!(
+        chart(&drawn).join("\n").trim_end(),
+        chart(&again).join("\n").trim_end()
+    );
+    // Nothing is like a message in the other.
+    let (code, _, err) = check(folder.path(), "stairs.m", &["--chart-svg", "charts"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        err,
+        "stairs: no messages are recognised in the counterexample, so there is no chart\n"
+    );
+    assert!(!folder.path().join("charts/stairs.svg").exists());
+}
+
+#[test]
+fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
+    let folder = stairs("");
+    let (code, _, err) = check(folder.path(), "missing.m", &[]);
+    assert_eq!(code, 2);
+    assert!(err.starts_with("error: missing.m: "), "{err}");
+    let (code, _, err) = check(folder.path(), "stairs.m", &["--remotes", "2"]);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("is a Murphi model, and `--remotes` is for protocol texts"),
+        "{err}"
+    );
+    fs::write(folder.path().join("file"), "").expect("written");
+    for option in ["--export-murphi", "--chart-svg"] {
+        let (code, out, err) = check(folder.path(), "stairs.m", &[option, "file/under"]);
+        assert_eq!((code, out.as_str()), (4, ""), "{option}: {err}");
+    }
+    // The worst of a batch wins.
+    fs::write(folder.path().join("wrong.m"), "rule").expect("written");
+    assert_eq!(check(folder.path(), "stairs.m", &["wrong.m"]).0, 2);
+}
