@@ -5,6 +5,7 @@
 //! Where something goes wrong in a state (a fault, a broken invariant, no move, no room), none of its
 //! successors from there on is entered, and the interpreter takes this state over.
 
+use super::recent::Recent;
 use super::*;
 use crate::native::{exact, with_words, Kernel, Plain};
 use std::ops::Range;
@@ -33,6 +34,13 @@ pub(super) trait Successors {
     fn cancelled(&self) -> bool;
 }
 
+/// What one thread has at hand while it expands states.
+#[derive(Default)]
+pub(super) struct Near {
+    pub scratch: Scratch,
+    pub recent: Recent,
+}
+
 /// States expanded together, and their successors.
 struct Batch<const W: usize> {
     states: Vec<[u64; W]>,
@@ -46,13 +54,13 @@ pub(super) fn swift(
     kernel: &Kernel,
     states: Range<usize>,
     view: &View,
-    scratch: &mut Scratch,
+    near: &mut Near,
     successors: &mut impl Successors,
 ) -> Result<(), Stop> {
     let done = with_words!(
         view.packing.words,
         W,
-        batches::<W>(kernel, states, view, scratch, successors)
+        batches::<W>(kernel, states, view, near, successors)
     );
     done.unwrap_or(Err(Stop::NoMachineCode))
 }
@@ -61,7 +69,7 @@ fn batches<const W: usize>(
     kernel: &Kernel,
     states: Range<usize>,
     view: &View,
-    scratch: &mut Scratch,
+    near: &mut Near,
     successors: &mut impl Successors,
 ) -> Result<(), Stop> {
     let words = exact::<W>(view.packing.words);
@@ -70,8 +78,12 @@ fn batches<const W: usize>(
     let mut batch = Batch {
         states: Vec::with_capacity(4 * BATCH),
         hashes: Vec::with_capacity(4 * BATCH),
-        parents: Vec::with_capacity(BATCH),
+        parents: Vec::with_capacity(4 * BATCH),
     };
+    if near.recent.is_empty() && !states.is_empty() {
+        successors.store().read(0, &mut parent[..words]);
+        near.recent.start(&parent[..words]);
+    }
     let mut next = states.start;
     while next < states.end {
         if successors.cancelled() {
@@ -88,11 +100,17 @@ fn batches<const W: usize>(
             // The line of the table is on its way while further successors are computed.
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
-                view.canonicalise(&mut child[..words], scratch);
-                let hash = hash(&child[..words]);
-                store.table.prefetch(hash);
+                let mut place = hash(&child[..words]);
+                if near.recent.knows(place, &child, words) {
+                    return;
+                }
+                if view.symmetry.is_some() {
+                    view.canonicalise(&mut child[..words], &mut near.scratch);
+                    place = hash(&child[..words]);
+                }
+                store.table.prefetch(place);
                 batch.states.push(child);
-                batch.hashes.push(hash);
+                batch.hashes.push(place);
             };
             match kernel.expand(&parent, true, reach) {
                 Ok(fired) if fired.moves || view.deadlock == Deadlock::Off => {
@@ -105,7 +123,7 @@ fn batches<const W: usize>(
                     break;
                 }
             }
-            if batch.states.len() >= BATCH || batch.parents.len() == BATCH {
+            if batch.states.len() >= BATCH || batch.parents.len() == 4 * BATCH {
                 break;
             }
         }
@@ -119,6 +137,8 @@ fn batches<const W: usize>(
             let own = child..end;
             for (state, &hash) in batch.states[own.clone()].iter().zip(&batch.hashes[own]) {
                 if !successors.enter(hash, &state[..words], next) {
+                    // What comes behind is not entered.
+                    near.recent.forget();
                     return Err(Stop::Plain(next));
                 }
             }

@@ -12,6 +12,7 @@ mod candidates;
 mod checkpoint;
 mod drain;
 mod goals;
+mod recent;
 mod together;
 mod walks;
 
@@ -22,7 +23,7 @@ use crate::program::{Cell, Claim, Packing, Program};
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
 use crate::threads::side_by_side;
-use batch::{Stop, Successors};
+use batch::{Near, Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -463,6 +464,7 @@ pub(crate) fn search(
         native: None,
         asked: None,
         memory: None,
+        near: Near::default(),
     };
     let verdict = s.explore()?;
     let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
@@ -507,6 +509,7 @@ struct Search<'a> {
     asked: Option<Effort>,
     /// Memory that several threads have used before.
     memory: Option<Together>,
+    near: Near,
 }
 
 impl Search<'_> {
@@ -733,7 +736,6 @@ impl Search<'_> {
             return Err(Stop::NoMachineCode);
         };
         let most = self.most_states();
-        let mut scratch = Scratch::default();
         let mut alone = Alone {
             store: &mut self.store,
             most,
@@ -745,7 +747,7 @@ impl Search<'_> {
             &native.kernel,
             self.next..end,
             self.view,
-            &mut scratch,
+            &mut self.near,
             &mut alone,
         );
         self.transitions += alone.transitions;

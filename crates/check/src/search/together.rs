@@ -5,7 +5,7 @@
 //! When all are through, the candidates get their numbers in the order of their parents, and are stored.
 //! If anything is found that has to be reported, all candidates are taken back, and one thread goes over the stretch again.
 
-use super::batch::{swift, Successors};
+use super::batch::{swift, Near, Successors};
 use super::candidates::{Candidates, Numbers};
 use super::*;
 use crate::native::Kernel;
@@ -21,6 +21,8 @@ const AHEAD: usize = 16;
 /// What threads need besides, kept from stretch to stretch.
 pub(super) struct Together {
     candidates: Candidates,
+    /// For each thread.
+    near: Vec<Near>,
     /// New states per parent to be expected, with a large margin.
     growth: f64,
 }
@@ -29,6 +31,7 @@ impl Together {
     pub fn new(words: usize) -> Together {
         Together {
             candidates: Candidates::new(words),
+            near: Vec::new(),
             growth: 4.0,
         }
     }
@@ -78,6 +81,7 @@ impl Search<'_> {
         let first = self.next;
         let expected = ((end - first) as f64 * memory.growth) as usize;
         (self.store.table).reserve(expected + threads, &self.store.states, threads);
+        memory.near.resize_with(threads, Near::default);
         let candidates = &memory.candidates;
         let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
             .map(|_| AtomicUsize::new(0))
@@ -96,7 +100,9 @@ impl Search<'_> {
         };
         let (program, view) = (self.program, self.view);
         let share = self.store.table.left() / threads;
-        let finds = side_by_side(vec![(); threads], |()| all.run(program, view, share));
+        let finds = side_by_side(memory.near.iter_mut().collect(), |near| {
+            all.run(program, view, near, share)
+        });
         let closed = all.closing.into_inner();
         let failed = all.failed.into_inner();
 
@@ -117,6 +123,7 @@ impl Search<'_> {
             for own in finds.iter().flat_map(|finds| &finds.own) {
                 self.store.table.clear(own.place);
             }
+            memory.near.iter_mut().for_each(|near| near.recent.forget());
             return None;
         }
         let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
@@ -201,7 +208,7 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    fn run(&self, program: &Program, view: &View, share: usize) -> Finds {
+    fn run(&self, program: &Program, view: &View, near: &mut Near, share: usize) -> Finds {
         let mut worker = Worker::new(program, view);
         let mut thread = Thread {
             all: self,
@@ -228,7 +235,7 @@ impl All<'_> {
             let parents = first..self.end.min(first + CHUNK);
             let before = thread.finds.own.len();
             let mut stuck = Vec::new();
-            if !thread.expand(parents.clone(), &mut worker, &mut stuck) {
+            if !thread.expand(parents.clone(), near, &mut worker, &mut stuck) {
                 self.failed.store(true, Ordering::Relaxed);
                 break;
             }
@@ -258,20 +265,15 @@ impl Thread<'_> {
     fn expand(
         &mut self,
         states: Range<usize>,
+        near: &mut Near,
         worker: &mut Worker,
         stuck: &mut Vec<(usize, bool)>,
     ) -> bool {
         let mut next = states.start;
         while next < states.end {
-            let plain = match (self.all.kernel).map(|kernel| {
-                swift(
-                    kernel,
-                    next..states.end,
-                    worker.view,
-                    &mut worker.scratch,
-                    self,
-                )
-            }) {
+            let plain = match (self.all.kernel)
+                .map(|kernel| swift(kernel, next..states.end, worker.view, near, self))
+            {
                 Some(Ok(())) => return true,
                 Some(Err(Stop::Interrupted(_))) => return false,
                 Some(Err(Stop::Plain(state))) => state..state + 1,
