@@ -26,6 +26,8 @@ pub(super) enum Stop {
 /// Where the successors of states go.
 pub(super) trait Successors {
     fn store(&self) -> &Store;
+    /// Asks for the state that an entry of the table stands for.
+    fn prefetch(&self, entry: u32);
     /// Takes a successor of a state; false if the interpreter has to take the state over.
     fn enter(&mut self, hash: u64, successor: &[u64], parent: usize) -> bool;
     /// All successors of this state were entered; so many rules had fired.
@@ -128,8 +130,8 @@ fn batches<const W: usize>(
             }
         }
         for &hash in &batch.hashes {
-            if let Some(state) = store.table.guess(hash) {
-                store.states.prefetch(state);
+            if let Some(entry) = store.table.guess(hash) {
+                successors.prefetch(entry);
             }
         }
         let mut child = 0;

@@ -3,7 +3,7 @@
 //! A thread writes a state here before it claims a place for it in the table, so that others can compare theirs with it.
 //! Each candidate knows its parent: of equal states the one with the first parent stays, as in a search with one thread.
 
-use crate::store::CANDIDATE;
+use crate::store::{prefetch, CANDIDATE};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
@@ -81,6 +81,15 @@ impl Candidates {
     fn slab(&self, entry: u32) -> Option<(&Slab, usize)> {
         let number = (entry & !CANDIDATE) as usize;
         Some((self.slabs.get(number / SLAB)?.get()?, number % SLAB))
+    }
+
+    /// Asks for the state that an entry stands for.
+    #[inline(always)]
+    pub fn prefetch(&self, entry: u32) {
+        if let Some((slab, i)) = self.slab(entry) {
+            prefetch(slab.words.as_ptr().wrapping_add(i * self.words));
+            prefetch(slab.parents.as_ptr().wrapping_add(i));
+        }
     }
 
     /// Says what an entry stands for. Others see it once they see the entry in the table.

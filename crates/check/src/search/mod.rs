@@ -913,6 +913,11 @@ impl Successors for Alone<'_> {
     }
 
     #[inline(always)]
+    fn prefetch(&self, entry: u32) {
+        self.store.states.prefetch(entry);
+    }
+
+    #[inline(always)]
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
         let room = (self.store.len() as u64) < self.most;
         let accept = || room && self.kernel.fine(state);

@@ -335,6 +335,14 @@ impl Successors for Thread<'_> {
     }
 
     #[inline(always)]
+    fn prefetch(&self, entry: u32) {
+        match entry & CANDIDATE {
+            0 => self.all.store.states.prefetch(entry),
+            _ => self.all.candidates.prefetch(entry),
+        }
+    }
+
+    #[inline(always)]
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
         let All {
             store, candidates, ..
