@@ -94,6 +94,44 @@ fn rumur_agrees() {
     }
 }
 
+/// A construct that is never made is never compared.
+#[test]
+fn every_construct_is_made() {
+    let all: String = (0..1000).map(|seed| generate::model(seed, false)).collect();
+    for word in [
+        "scalarset(",
+        "union {",
+        "record ",
+        "multiset [",
+        "multisetadd(",
+        "multisetremove(",
+        "multisetremovepred(",
+        "multisetcount(",
+        "choose ",
+        "alias ",
+        "ruleset ",
+        "forall ",
+        "exists ",
+        "switch ",
+        "while ",
+        "clear ",
+        "undefine ",
+        "isundefined(",
+        "function ",
+        "procedure ",
+        "assume ",
+        "cover ",
+        "liveness ",
+        "invariant ",
+        "error ",
+        "by -1 do",
+    ] {
+        assert!(all.contains(word), "`{word}` is never made");
+    }
+    // A function calls itself with a smaller number.
+    assert!(all.contains("_0 - 1"), "no recursion is made");
+}
+
 /// What was found once, in every way there is.
 #[test]
 fn found_models_are_agreed_on() {
