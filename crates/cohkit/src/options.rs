@@ -296,6 +296,7 @@ pub(crate) struct Rtl {
 #[derive(Subcommand, Debug)]
 pub(crate) enum RtlCommand {
     Emit(Emit),
+    Test(RtlTest),
 }
 
 /// Prints the home as a SystemVerilog package and the image of its ROM.
@@ -315,6 +316,51 @@ pub(crate) struct Emit {
     /// Print JSON; what depends on the machine stands under the key `run`.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Runs the RTL of the home in lockstep with the controllers that are checked.
+///
+/// The RTL is built with Verilator, and put among a remote, a device and a memory that delay, reorder and push back
+/// by chance. Each step of a unit is compared with the home's controller, each message and every byte with what it sent;
+/// the remote's and the device's reads are compared with the last write. Home and directory are small, so that
+/// lines meet. Nothing is random but by the seed; a mismatch is drawn as a message sequence chart.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RtlTest {
+    /// The protocol text.
+    pub file: PathBuf,
+
+    /// The first seed. How many lines are used, which, how long messages and memory take, how often ports are ready
+    /// and how much the device does follow from it too.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// How many seeds, one after the other.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+
+    /// Messages of each seed's run, those to the home and those to the remote together.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub messages: u64,
+
+    /// Spoil this many rows of the ROM, one after the other, and see that each is noticed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub spoil: u64,
+
+    /// Write the waveform of the last 2000 cycles before a mismatch into this file (FST).
+    #[arg(long, value_name = "FILE")]
+    pub waveform: Option<PathBuf>,
+
+    /// Name the rows of the ROM that were not used.
+    #[arg(long)]
+    pub unused: bool,
+
+    /// The folder in which the built RTL is kept for next time; one of this user's if not given.
+    #[arg(long, value_name = "DIR")]
+    pub build: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Runs published tables and figures and prints the published numbers beside ours.

@@ -1,5 +1,7 @@
 //! `cohkit rtl`: homes as hardware.
 
+mod lockstep;
+
 use crate::console::Console;
 use crate::files;
 use crate::options::{self, RtlCommand};
@@ -19,6 +21,7 @@ use std::path::Path;
 pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outcome, Failure> {
     match &options.command {
         RtlCommand::Emit(options) => emit(options, console),
+        RtlCommand::Test(options) => lockstep::test(options, console),
     }
 }
 

@@ -39,5 +39,6 @@
 //! ```
 
 pub mod keywords;
+pub mod lockstep;
 pub mod print;
 pub mod rom;

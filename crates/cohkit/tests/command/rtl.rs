@@ -91,3 +91,59 @@ fn an_unwritable_folder_is_said_to_be_so() {
         "#]],
     );
 }
+
+/// Where the tests of the RTL keep what they build.
+fn built() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep")
+}
+
+#[test]
+fn lockstep_tells_what_was_compared() {
+    let mut command = cohkit([
+        "rtl",
+        "test",
+        "../../protocols/eci.coh",
+        "--seeds",
+        "3",
+        "--messages",
+        "500",
+    ]);
+    let output = command
+        .args(["--spoil", "2", "--json", "--build"])
+        .arg(built())
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        assert!(
+            text(&output.stderr).contains("install Verilator 5.006"),
+            "{}",
+            text(&output.stderr)
+        );
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    assert!(value["messages"].as_u64() >= Some(1500), "{value}");
+    assert_eq!(value["mismatches"], 0);
+    assert_eq!(value["rows_reachable"], 1556);
+    assert!(value["rows_covered"].as_u64() > Some(300), "{value}");
+    assert_eq!((&value["seeds"], &value["spoilt"]), (&3.into(), &2.into()));
+    assert_eq!(value["missed"], serde_json::json!([]));
+}
+
+#[test]
+fn without_verilator_it_is_said_what_to_install() {
+    let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+    let output = command
+        .arg(built())
+        .env("PATH", "")
+        .output()
+        .expect("starts");
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Verilator is not installed
+          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+    "#]]
+    .assert_eq(&crate::transcript(&output));
+}

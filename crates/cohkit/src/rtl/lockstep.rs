@@ -1,0 +1,301 @@
+//! `cohkit rtl test`: the RTL in lockstep with the controllers.
+
+use super::{compile, file_name, origin};
+use crate::console::Console;
+use crate::options::RtlTest;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::{deliver, files};
+use cohkit_chart::Text;
+use cohkit_protocol::words::counted;
+use cohkit_rtl::lockstep::bench::{Mismatch, Run};
+use cohkit_rtl::lockstep::build::{build, BuildError, Shape};
+use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
+use cohkit_rtl::print::package;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Cycles before a mismatch that a waveform shows.
+const SHOWN: u64 = 2000;
+
+/// What all runs came to.
+#[derive(Default)]
+struct Total {
+    messages: u64,
+    answers: u64,
+    evictions: u64,
+    cycles: u64,
+    /// For each state and event the first seed whose run used the row.
+    covered: Vec<Vec<Option<u64>>>,
+    /// What was found, and the seed.
+    mismatch: Option<(u64, Box<Mismatch>)>,
+    /// Rows whose being spoilt was noticed, and those of which it was not.
+    noticed: u64,
+    missed: Vec<(usize, usize)>,
+}
+
+pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
+    let source = Source::read(&options.file, console)?;
+    let (home, rom) = compile(&source, console)?;
+    let protocol = &source.protocol;
+    let file = file_name(&options.file);
+    let command = format!("cohkit rtl emit {file}");
+    let package = package(protocol, &rom, &origin(&source, &file, &command));
+    let cache = options.build.clone().unwrap_or_else(cache);
+    files::make_folder(&cache)?;
+    if let Some(file) = &options.waveform {
+        files::try_file(file)?;
+    }
+    let shape = Shape::default();
+    let make = |waveforms| {
+        build(&cache, &protocol.name, &rom, &package, shape, waveforms).map_err(not_built)
+    };
+    let library = make(false)?;
+    let folder =
+        tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+    let setup = Setup {
+        protocol,
+        home: &home,
+        rom: &rom,
+        library: &library,
+        shape,
+        folder: folder.path(),
+    };
+    let mut total = Total {
+        covered: vec![vec![None; rom.events.len()]; rom.states.len()],
+        ..Total::default()
+    };
+    for seed in options.seed..options.seed.saturating_add(options.seeds) {
+        if console.is_interrupted() {
+            return Err(Failure::new(
+                Outcome::Interrupted,
+                "interrupted; nothing was written",
+            ));
+        }
+        match setup.run(Run::new(seed, options.messages), None) {
+            Ok(report) => {
+                total.messages += report.messages;
+                total.answers += report.answers;
+                total.evictions += report.evictions;
+                total.cycles += report.cycles;
+                for (state, event) in rom
+                    .used()
+                    .filter(|&(state, event)| report.covered[state][event])
+                {
+                    total.covered[state][event].get_or_insert(seed);
+                }
+            }
+            Err(failed) => {
+                total.mismatch = Some((seed, mismatch(failed)?));
+                break;
+            }
+        }
+    }
+    if let (Some((seed, found)), Some(file)) = (&total.mismatch, &options.waveform) {
+        let with_waveforms = Setup {
+            library: &make(true)?,
+            ..setup
+        };
+        let waveform = Waveform {
+            file,
+            from: found.cycle.saturating_sub(SHOWN).max(5),
+        };
+        // It ends as it did before.
+        let _ = with_waveforms.run(Run::new(*seed, options.messages), Some(waveform));
+    }
+    if total.mismatch.is_none() && options.spoil > 0 {
+        spoil(&setup, options, &mut total, console)?;
+    }
+    let result = match options.output.json {
+        true => format!("{:#}\n", json(options, &source, &setup, &total)),
+        false => text(options, &source, &setup, &total, console),
+    };
+    deliver(&result, &options.output, console)?;
+    Ok(match total.mismatch.is_some() || !total.missed.is_empty() {
+        true => Outcome::No,
+        false => Outcome::Yes,
+    })
+}
+
+/// Spoils rows that are spread over all that were used, each in the first run that uses it.
+fn spoil(
+    setup: &Setup,
+    options: &RtlTest,
+    total: &mut Total,
+    console: &Console,
+) -> Result<(), Failure> {
+    let used: Vec<(usize, usize, u64)> = setup
+        .rom
+        .used()
+        .filter_map(|(state, event)| Some((state, event, total.covered[state][event]?)))
+        .collect();
+    let count = options.spoil.min(used.len() as u64);
+    for index in 0..count {
+        if console.is_interrupted() {
+            return Err(Failure::new(
+                Outcome::Interrupted,
+                "interrupted; nothing was written",
+            ));
+        }
+        let (state, event, seed) = used[(index * used.len() as u64 / count) as usize];
+        // A row that is used but once, and then lacks something, does nothing; a later run uses it again.
+        let mut noticed = false;
+        for seed in seed..options.seed.saturating_add(options.seeds) {
+            if let Err(failed) = setup.run_spoilt(Run::new(seed, options.messages), state, event) {
+                mismatch(failed)?;
+                noticed = true;
+                break;
+            }
+        }
+        match noticed {
+            true => total.noticed += 1,
+            false => total.missed.push((state, event)),
+        }
+    }
+    Ok(())
+}
+
+fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
+    match failed {
+        Failed::Mismatch(found) => Ok(found),
+        Failed::Tool(what) => Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}"))),
+    }
+}
+
+fn not_built(error: BuildError) -> Failure {
+    let message = match error {
+        BuildError::Missing(what) => format!("error: {what}"),
+        BuildError::Folder(folder, why) => format!(
+            "error: {}: cannot be written: {why}\n  help: `--build` names another folder",
+            folder.display()
+        ),
+        BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
+    };
+    Failure::new(Outcome::CouldNotRun, message)
+}
+
+/// The folder for what is built.
+fn cache() -> PathBuf {
+    let named = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    named("XDG_CACHE_HOME")
+        .or_else(|| named("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("cohkit/rtl")
+}
+
+fn unused(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
+    setup
+        .rom
+        .used()
+        .filter(|&(state, event)| total.covered[state][event].is_none())
+        .collect()
+}
+
+/// The command that repeats a seed's run.
+fn again(options: &RtlTest, seed: u64) -> String {
+    format!(
+        "cohkit rtl test {} --seed {seed} --seeds 1 --messages {}",
+        options.file.display(),
+        options.messages
+    )
+}
+
+fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
+    format!(
+        "{} on {}",
+        setup.rom.states[state], setup.rom.events[event].name
+    )
+}
+
+fn text(
+    options: &RtlTest,
+    source: &Source,
+    setup: &Setup,
+    total: &Total,
+    console: &Console,
+) -> String {
+    let name = &source.protocol.name;
+    let left = unused(setup, total);
+    let rows = setup.rom.used().count();
+    if let Some((seed, found)) = &total.mismatch {
+        let mut text = format!(
+            "{name}: mismatch in cycle {} of seed {seed}: {}\n",
+            found.cycle, found.what
+        );
+        if let Some(sequence) = &found.sequence {
+            let charts = Text {
+                width: console.terminal.width,
+                ascii: options.output.ascii,
+            };
+            text += &format!(
+                "\nthe line's last steps:\n\n{}\n",
+                cohkit_chart::text(sequence, &charts).trim_end()
+            );
+        }
+        if let Some(file) = &options.waveform {
+            text += &format!("\nwaveform: {}\n", file.display());
+        }
+        return text + &format!("\nagain: {}\n", again(options, *seed));
+    }
+    let mut text = format!(
+        "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}\n",
+        counted(total.messages, "message"),
+        counted(options.seeds, "seed"),
+        rows - left.len(),
+        counted(total.cycles, "cycle"),
+        counted(total.answers, "local answer"),
+        counted(total.evictions, "eviction"),
+    );
+    if options.spoil > 0 {
+        text += &format!(
+            "  {} rows spoilt, {} noticed\n",
+            total.noticed + total.missed.len() as u64,
+            total.noticed
+        );
+    }
+    for &row in &total.missed {
+        text += &format!("  not noticed: {}\n", row_name(setup, row));
+    }
+    if options.unused {
+        for row in left {
+            text += &format!("  not used: {}\n", row_name(setup, row));
+        }
+    }
+    text
+}
+
+fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> serde_json::Value {
+    let left = unused(setup, total);
+    let rows = setup.rom.used().count();
+    let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
+    json!({
+        "protocol": source.protocol.name,
+        "messages": total.messages,
+        "mismatches": u8::from(total.mismatch.is_some()),
+        "rows_covered": rows - left.len(),
+        "rows_reachable": rows,
+        "seeds": options.seeds,
+        "first_seed": options.seed,
+        "cycles": total.cycles,
+        "answers": total.answers,
+        "evictions": total.evictions,
+        "unused": left.iter().map(name).collect::<Vec<_>>(),
+        "spoilt": total.noticed + total.missed.len() as u64,
+        "missed": total.missed.iter().map(name).collect::<Vec<_>>(),
+        "mismatch": total.mismatch.as_ref().map(|(seed, found)| json!({
+            "seed": seed,
+            "cycle": found.cycle,
+            "what": found.what,
+            "sequence": found.sequence.as_ref().map(cohkit_chart::json),
+        })),
+        "run": {
+            "file": options.file.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "library": Path::new(setup.library).display().to_string(),
+        },
+    })
+}

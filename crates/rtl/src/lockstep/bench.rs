@@ -1,0 +1,503 @@
+//! What surrounds the home in a run: the remote, circuits that delay and reorder, the device, and memory.
+//!
+//! Remote and home are the controllers that are checked. The RTL says what each unit has just done; the same
+//! step is taken with the home's controller, and from then on everything that leaves the RTL has to be what the
+//! controller sent, with the right bytes. The RTL cannot lie about its steps: an event that is not there, or a message
+//! that no step announced, is a mismatch.
+
+mod agents;
+mod ports;
+mod steps;
+
+use super::build::Shape;
+use super::campaign::Waveform;
+use super::chance::Chance;
+use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
+use crate::rom::Rom;
+use cohkit_protocol::controller::{Access, Controller, Event, Local};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::protocol::{Carries, ChannelId, Class, MessageId, Protocol, Right};
+use cohkit_protocol::sequence::{Action, Sequence, Step};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Most words of 64 bits in a line.
+const WORDS: usize = 16;
+/// A line's bytes.
+type Bytes = [u64; WORDS];
+
+/// How lines are numbered, and so to which units they belong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// One after the other: all units in turn.
+    Spread,
+    /// All lines belong to one unit.
+    OneUnit,
+    /// Anywhere in the home's range.
+    Anywhere,
+}
+
+/// One run: everything random follows from the seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// What everything random follows from.
+    pub seed: u64,
+    /// Messages after which nothing new is begun.
+    pub messages: u64,
+    /// How many lines are used.
+    pub lines: usize,
+    /// Which.
+    pub pattern: Pattern,
+    /// Most cycles that memory takes.
+    pub memory: u64,
+    /// Most cycles that a message is under way.
+    pub delay: u64,
+    /// Of 16 cycles, in how many each port is ready.
+    pub ready: u64,
+    /// Of 16 cycles, in how many the device begins something.
+    pub device: u64,
+}
+
+impl Run {
+    /// A run of this many messages, whose other quantities follow from the seed too.
+    pub fn new(seed: u64, messages: u64) -> Run {
+        let mut chance = Chance::new(seed ^ 0x9e37_79b9);
+        let pattern = [
+            Pattern::Spread,
+            Pattern::Spread,
+            Pattern::OneUnit,
+            Pattern::Anywhere,
+        ];
+        Run {
+            seed,
+            messages,
+            lines: [1, 2, 3, 6, 12, 24, 32, 32, 64, 256, 4096][chance.below(11) as usize],
+            pattern: pattern[chance.below(4) as usize],
+            memory: [1, 4, 30, 100, 100, 1000][chance.below(6) as usize],
+            delay: [1, 10, 60, 60, 400][chance.below(5) as usize],
+            ready: [16, 16, 12, 4][chance.below(4) as usize],
+            device: [0, 1, 2, 4, 8][chance.below(5) as usize],
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Messages that entered and left the home.
+    pub messages: u64,
+    /// Local operations and unlocks that were answered.
+    pub answers: u64,
+    /// Lines that the directory gave up by itself.
+    pub evictions: u64,
+    /// Cycles.
+    pub cycles: u64,
+    /// For each state and event of the ROM whether the row was used.
+    pub covered: Vec<Vec<bool>>,
+}
+
+/// The RTL did something else than the controllers.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    /// What, in words.
+    pub what: String,
+    /// The cycle.
+    pub cycle: u64,
+    /// What happened before on the line, if it is about one.
+    pub sequence: Option<Sequence>,
+}
+
+const REMOTE: usize = 0;
+const HOME: usize = 1;
+const DEVICE: usize = 2;
+/// Steps of a line's history that are kept.
+const HISTORY: usize = 60;
+
+/// A message under way or expected.
+#[derive(Clone, Debug)]
+struct Message {
+    kind: MessageId,
+    bytes: Option<Bytes>,
+    mask: u16,
+    flight: u32,
+}
+
+/// What the home announced to the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Answer {
+    unlock: bool,
+    refused: bool,
+    operation: u8,
+}
+
+/// A line's memory operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Memory {
+    Idle,
+    /// The home has begun to read, and AXI has not seen it.
+    ReadWanted,
+    Reading,
+    /// Memory has answered with these bytes.
+    Read(Bytes),
+    /// The home has begun to write these bytes to these words.
+    WriteWanted(Bytes, u16),
+    Writing,
+    Written,
+}
+
+/// Everything about one line, but what the RTL knows.
+struct Line {
+    number: u64,
+    remote: Configuration,
+    copy: Bytes,
+    home: Configuration,
+    /// The local operation in hand, and whether the directory began it.
+    pending: Option<(u8, bool)>,
+    /// The most that the remote may do under the lock, while there is one.
+    locked: Option<Right>,
+    memory: Bytes,
+    latest: Bytes,
+    operation: Memory,
+    /// Messages that have entered the home and that it has not yet taken.
+    arrived: Vec<Message>,
+    /// Messages that have to leave it, by circuit.
+    expected: [VecDeque<Message>; CIRCUITS],
+    /// Local operations that have entered and were not yet taken.
+    asked: VecDeque<u8>,
+    unlocks: u32,
+    answers: Vec<Answer>,
+    /// The device was told that it holds the lock.
+    told: bool,
+    /// Order of delivery in ordered circuits, by circuit: none may arrive before these cycles.
+    order: [[u64; CIRCUITS]; 2],
+    history: VecDeque<Step>,
+}
+
+/// A stream of messages toward the home that are ready to enter it.
+#[derive(Default)]
+struct Entrance {
+    queue: VecDeque<(usize, Message)>,
+    valid: bool,
+    beat: usize,
+}
+
+/// A message that is leaving the home.
+struct Leaving {
+    line: usize,
+    number: usize,
+    bytes: Bytes,
+    beat: usize,
+}
+
+/// A read or write at a slice's memory.
+struct Burst {
+    line: usize,
+    id: u64,
+    at: u64,
+    beat: usize,
+}
+
+#[derive(Default)]
+struct Slice {
+    entrances: [Entrance; CIRCUITS],
+    leaving: [Option<Leaving>; CIRCUITS],
+    asks: VecDeque<(usize, u8)>,
+    ask_valid: bool,
+    unlocks: VecDeque<usize>,
+    unlock_valid: bool,
+    reads: Vec<Burst>,
+    reading: Option<usize>,
+    addresses: VecDeque<(usize, u64)>,
+    data: VecDeque<(Bytes, u64)>,
+    beat: (Bytes, u64, usize),
+    writes: Vec<Burst>,
+    written: Option<usize>,
+}
+
+/// A home and what surrounds it.
+pub struct Bench<'a> {
+    protocol: &'a Protocol,
+    rom: &'a Rom,
+    home: &'a Controller,
+    home_machine: Machine<'a>,
+    remote_machine: Machine<'a>,
+    run: Run,
+    chance: Chance,
+    model: Model,
+    inputs: Inputs,
+    outputs: Outputs,
+    cycle: u64,
+    lines: Vec<Line>,
+    by_number: FxHashMap<u64, usize>,
+    slices: [Slice; SLICES],
+    /// Requests of each unit that the home has not yet taken, and how many there may be.
+    requests: Vec<usize>,
+    most_requests: usize,
+    /// Messages under way, by the cycle in which they arrive: to the remote (false) or to the home (true).
+    under_way: BTreeMap<(u64, u64), (usize, bool, Message)>,
+    sequence: u64,
+    flight: u32,
+    beats: usize,
+    words: usize,
+    /// The last cycle in which anything moved.
+    progress: u64,
+    report: Report,
+}
+
+/// A failure without the line's history.
+type Checked<T = ()> = Result<T, (String, Option<usize>)>;
+
+fn wrong<T>(line: usize, what: String) -> Checked<T> {
+    Err((what, Some(line)))
+}
+
+impl<'a> Bench<'a> {
+    /// A home that has just been reset, with lines that hold chance bytes. `shape` is that of the model.
+    pub fn new(
+        protocol: &'a Protocol,
+        home: &'a Controller,
+        rom: &'a Rom,
+        model: Model,
+        run: Run,
+        shape: Shape,
+    ) -> Self {
+        let mut chance = Chance::new(run.seed);
+        let home_machine = Machine::new(home, 1);
+        let remote_machine = Machine::new(&protocol.remote, 1);
+        let mut lines = Vec::new();
+        let mut by_number = FxHashMap::default();
+        let all_units = (SLICES * shape.units) as u64;
+        let own = chance.below(all_units);
+        while lines.len() < run.lines {
+            let number = match run.pattern {
+                Pattern::Spread => lines.len() as u64,
+                Pattern::OneUnit => lines.len() as u64 * all_units + own,
+                Pattern::Anywhere => chance.below(1 << 17) * all_units + chance.below(all_units),
+            };
+            if by_number.contains_key(&number) {
+                continue;
+            }
+            by_number.insert(number, lines.len());
+            let bytes = chance.bytes();
+            lines.push(Line {
+                number,
+                remote: remote_machine.initial(),
+                copy: [0; WORDS],
+                home: home_machine.initial(),
+                pending: None,
+                locked: None,
+                memory: bytes,
+                latest: bytes,
+                operation: Memory::Idle,
+                arrived: Vec::new(),
+                expected: Default::default(),
+                asked: VecDeque::new(),
+                unlocks: 0,
+                answers: Vec::new(),
+                told: false,
+                order: [[0; CIRCUITS]; 2],
+                history: VecDeque::new(),
+            });
+        }
+        let words = protocol.line_bytes as usize / 8;
+        // A directory that has room for all lines needs no patience of the remote. In a smaller one a line can stand
+        // whose upgrade is under way, and must not be behind more requests than a unit can set aside.
+        let mut sets: FxHashMap<u64, usize> = FxHashMap::default();
+        for line in &lines {
+            *sets
+                .entry(line.number % (all_units << shape.set_bits))
+                .or_default() += 1;
+        }
+        let fits = sets.values().all(|&lines| lines <= shape.ways);
+        Bench {
+            most_requests: if fits { usize::MAX } else { shape.waiting },
+            requests: vec![0; all_units as usize],
+            protocol,
+            rom,
+            home,
+            home_machine,
+            remote_machine,
+            run,
+            chance,
+            model,
+            inputs: Inputs::default(),
+            outputs: Outputs::default(),
+            cycle: 0,
+            lines,
+            by_number,
+            slices: Default::default(),
+            under_way: BTreeMap::new(),
+            sequence: 0,
+            flight: 0,
+            beats: words / BEAT,
+            words,
+            progress: 0,
+            report: Report {
+                covered: vec![vec![false; rom.events.len()]; rom.states.len()],
+                ..Report::default()
+            },
+        }
+    }
+
+    /// Runs until all messages were exchanged and everything has come to rest.
+    ///
+    /// Keeps the waveform if asked for, and if the model was built with waveforms.
+    ///
+    /// # Errors
+    /// The first mismatch.
+    pub fn finish(mut self, waveform: Option<Waveform>) -> Result<Report, Box<Mismatch>> {
+        let result = self.all_cycles(waveform);
+        self.report.cycles = self.cycle;
+        match result {
+            Ok(()) => Ok(self.report),
+            Err((what, line)) => Err(Box::new(Mismatch {
+                what,
+                cycle: self.cycle,
+                sequence: line.map(|line| Sequence {
+                    agents: vec!["remote".into(), "home".into(), "device".into()],
+                    steps: self.lines[line].history.iter().cloned().collect(),
+                }),
+            })),
+        }
+    }
+
+    fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
+        self.inputs.reset = 1;
+        for _ in 0..4 {
+            self.step_model()?;
+        }
+        self.inputs.reset = 0;
+        let patience = 200 * (self.run.memory + self.run.delay) + 20_000;
+        loop {
+            let more = self.report.messages < self.run.messages;
+            if more {
+                self.remote_acts()?;
+            }
+            self.device_acts(more)?;
+            self.deliver()?;
+            if let Some(Waveform { file, .. }) =
+                waveform.filter(|waveform| waveform.from == self.cycle)
+            {
+                self.model.trace(file);
+            }
+            self.drive();
+            self.step_model()?;
+            self.observe()?;
+            if !more && self.at_rest() {
+                return self.at_the_end();
+            }
+            if self.cycle - self.progress > patience {
+                return self.stuck();
+            }
+        }
+    }
+
+    fn step_model(&mut self) -> Checked {
+        self.cycle += 1;
+        self.model
+            .step(&self.inputs, &mut self.outputs)
+            .map_err(|said| (said, None))
+    }
+
+    fn at_rest(&self) -> bool {
+        let slices_rest = self.slices.iter().all(|slice| {
+            slice
+                .entrances
+                .iter()
+                .all(|entrance| entrance.queue.is_empty())
+                && slice.leaving.iter().all(Option::is_none)
+                && slice.asks.is_empty()
+                && slice.unlocks.is_empty()
+                && slice.reads.is_empty()
+                && slice.writes.is_empty()
+                && slice.addresses.is_empty()
+                && slice.data.is_empty()
+        });
+        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + 300
+    }
+
+    /// Nothing may be left over.
+    fn at_the_end(&self) -> Checked {
+        if self.outputs.idle.contains(&0) {
+            return Err((
+                "at the end, the home has something in hand that nobody waits for".into(),
+                None,
+            ));
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            let left = |what: &str| {
+                wrong(
+                    at,
+                    format!("at the end, {what} of line {} is left", line.number),
+                )
+            };
+            if !line.arrived.is_empty() {
+                return left("a message to the home");
+            }
+            if line.expected.iter().any(|expected| !expected.is_empty()) {
+                return left("a message to the remote");
+            }
+            if !line.asked.is_empty() || line.pending.is_some() {
+                return left("a local operation");
+            }
+            if !line.answers.is_empty() || line.unlocks != 0 {
+                return left("an answer to the device");
+            }
+            if line.operation != Memory::Idle {
+                return left("a memory operation");
+            }
+            let remote = &self.protocol.remote.states[usize::from(line.remote.state)];
+            let holder = if remote.dirty {
+                &line.copy
+            } else {
+                &line.memory
+            };
+            if holder[..self.words] != line.latest[..self.words] {
+                return left("an old content");
+            }
+        }
+        Ok(())
+    }
+
+    fn stuck(&self) -> Checked {
+        let busy = |line: &Line| {
+            !line.arrived.is_empty()
+                || !line.asked.is_empty()
+                || line.pending.is_some()
+                || line.operation != Memory::Idle
+        };
+        let what = "nothing moves any more";
+        match self.lines.iter().position(busy) {
+            Some(at) => {
+                let line = &self.lines[at];
+                let arrived: Vec<&str> = line
+                    .arrived
+                    .iter()
+                    .map(|message| self.protocol.message(message.kind).name.as_str())
+                    .collect();
+                let state = &self.rom.states[usize::from(line.home.state)];
+                wrong(at, format!("{what}: line {} is in {state}, waiting: {arrived:?}, locals {:?}, memory {:?}",
+                    line.number, line.asked, std::mem::discriminant(&line.operation)))
+            }
+            None => Err((what.into(), None)),
+        }
+    }
+
+    fn note(&mut self, at: usize, agent: usize, action: Action) {
+        let history = &mut self.lines[at].history;
+        if history.len() == HISTORY {
+            history.pop_front();
+        }
+        history.push_back(Step {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+}
+
+/// Whether a mask of sixteenths of the line covers a word.
+fn covers(mask: u16, word: usize, words: usize) -> bool {
+    mask >> (word * 16 / words) & 1 != 0
+}

@@ -1,0 +1,373 @@
+//! The home's ports: what is put on its pins in a cycle, and what crossed them.
+
+use super::*;
+
+impl Bench<'_> {
+    pub(super) fn drive(&mut self) {
+        let ready = self.run.ready;
+        let cycle = self.cycle;
+        for s in 0..SLICES {
+            let (inputs, slice, chance) = (&mut self.inputs, &mut self.slices[s], &mut self.chance);
+            let mut often = || u64::from(chance.below(16) < ready);
+            inputs.rx_valid[s] = 0;
+            for (c, entrance) in slice.entrances.iter_mut().enumerate() {
+                let Some((at, message)) = entrance.queue.front() else {
+                    continue;
+                };
+                entrance.valid = entrance.valid || often() != 0;
+                if !entrance.valid {
+                    continue;
+                }
+                inputs.rx_valid[s] |= 1 << c;
+                let event = self
+                    .rom
+                    .events
+                    .iter()
+                    .position(|event| event.event == Event::Message(message.kind));
+                let event = event.expect("it goes to the home") as u64;
+                inputs.rx_header[s][c] =
+                    u64::from(message.mask) << 48 | event << 40 | self.lines[*at].number;
+                if let Some(bytes) = &message.bytes {
+                    inputs.rx_data[s][c].copy_from_slice(&bytes[entrance.beat * BEAT..][..BEAT]);
+                }
+            }
+            inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum();
+            slice.ask_valid = !slice.asks.is_empty() && (slice.ask_valid || often() != 0);
+            inputs.local_req_valid[s] = u64::from(slice.ask_valid);
+            if let Some(&(at, operation)) = slice.asks.front() {
+                inputs.local_req[s] = u64::from(operation) << 36 | self.lines[at].number;
+            }
+            slice.unlock_valid = !slice.unlocks.is_empty() && (slice.unlock_valid || often() != 0);
+            inputs.unlock_valid[s] = u64::from(slice.unlock_valid);
+            if let Some(&at) = slice.unlocks.front() {
+                inputs.unlock_line[s] = self.lines[at].number;
+            }
+            inputs.local_rsp_ready[s] = often();
+            inputs.aw_ready[s] = often();
+            inputs.w_ready[s] = often();
+            inputs.ar_ready[s] = often();
+            // Of the reads that memory has done, any: also one whose beats others have interrupted.
+            if slice.reading.is_none() && often() != 0 {
+                let done: Vec<usize> = (0..slice.reads.len())
+                    .filter(|&read| slice.reads[read].at <= cycle)
+                    .collect();
+                if !done.is_empty() {
+                    slice.reading = Some(done[chance.below(done.len() as u64) as usize]);
+                }
+            }
+            inputs.r_valid[s] = u64::from(slice.reading.is_some());
+            if let Some(read) = slice.reading {
+                let read = &slice.reads[read];
+                inputs.r_id[s] = read.id;
+                inputs.r_last[s] = u64::from(read.beat + 1 == self.beats);
+                let bytes = &self.lines[read.line].memory;
+                inputs.r_data[s].copy_from_slice(&bytes[read.beat * BEAT..][..BEAT]);
+            }
+            if slice.written.is_none() {
+                let done: Vec<usize> = (0..slice.writes.len())
+                    .filter(|&write| slice.writes[write].at <= cycle)
+                    .collect();
+                if !done.is_empty() {
+                    slice.written = Some(done[chance.below(done.len() as u64) as usize]);
+                }
+            }
+            inputs.b_valid[s] = u64::from(slice.written.is_some());
+            if let Some(write) = slice.written {
+                inputs.b_id[s] = slice.writes[write].id;
+            }
+        }
+    }
+
+    /// Looks at what the home did in this cycle: first its steps, then what crossed its ports.
+    pub(super) fn observe(&mut self) -> Checked {
+        let outputs = std::mem::take(&mut self.outputs);
+        for s in 0..SLICES {
+            self.enter(s, &outputs)?;
+            let mut units = outputs.step_valid[s];
+            while units != 0 {
+                let unit = units.trailing_zeros() as usize;
+                units &= units - 1;
+                self.home_steps(outputs.step[s][unit])?;
+            }
+            self.leave(s, &outputs)?;
+            self.answers(s, &outputs)?;
+            self.memory(s, &outputs)?;
+        }
+        self.outputs = outputs;
+        Ok(())
+    }
+
+    pub(super) fn line_of(&self, number: u64, what: &str) -> Checked<usize> {
+        match self.by_number.get(&number) {
+            Some(&at) => Ok(at),
+            None => Err((
+                format!("{what} is about line {number}, which nobody uses"),
+                None,
+            )),
+        }
+    }
+
+    /// What entered the home.
+    pub(super) fn enter(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        let slice = &mut self.slices[s];
+        for c in 0..CIRCUITS {
+            if self.inputs.rx_valid[s] & outputs.rx_ready[s] & 1 << c == 0 {
+                continue;
+            }
+            self.progress = self.cycle;
+            let entrance = &mut slice.entrances[c];
+            entrance.valid = false;
+            entrance.beat += 1;
+            let whole = match entrance.queue.front() {
+                Some((_, message)) => message.bytes.is_none() || entrance.beat == self.beats,
+                None => false,
+            };
+            if whole {
+                entrance.beat = 0;
+                if let Some((at, message)) = entrance.queue.pop_front() {
+                    self.lines[at].arrived.push(message);
+                    self.report.messages += 1;
+                }
+            }
+        }
+        if self.inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
+            slice.asks.pop_front();
+            slice.ask_valid = false;
+            self.progress = self.cycle;
+        }
+        if self.inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
+            slice.unlocks.pop_front();
+            slice.unlock_valid = false;
+            self.progress = self.cycle;
+        }
+        Ok(())
+    }
+
+    /// What left the home toward the remote.
+    pub(super) fn leave(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        for c in 0..CIRCUITS {
+            if outputs.tx_valid[s] & self.inputs.tx_ready[s] & 1 << c == 0 {
+                continue;
+            }
+            self.progress = self.cycle;
+            let mut leaving = match self.slices[s].leaving[c].take() {
+                Some(leaving) => leaving,
+                None => {
+                    let header = outputs.tx_header[s][c];
+                    let line = self.line_of(header & ((1 << 36) - 1), "a message to the remote")?;
+                    let number = (header >> 40 & 0xff) as usize;
+                    if number >= self.rom.sends.len() || header >> 36 & 15 != 0 {
+                        return wrong(
+                            line,
+                            format!("a message to the remote has the number {number}"),
+                        );
+                    }
+                    Leaving {
+                        line,
+                        number,
+                        bytes: [0; WORDS],
+                        beat: 0,
+                    }
+                }
+            };
+            leaving.bytes[leaving.beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
+            leaving.beat += 1;
+            let sent = &self.rom.sends[leaving.number];
+            if sent.payload && leaving.beat < self.beats {
+                self.slices[s].leaving[c] = Some(leaving);
+                continue;
+            }
+            let at = leaving.line;
+            let Some(expected) = self.lines[at].expected[c].pop_front() else {
+                return wrong(
+                    at,
+                    format!(
+                        "{} leaves the home, which the controller did not send",
+                        sent.name
+                    ),
+                );
+            };
+            if expected.kind != sent.message {
+                let name = &self.protocol.message(expected.kind).name;
+                return wrong(
+                    at,
+                    format!("{} leaves the home; the controller sent {name}", sent.name),
+                );
+            }
+            if expected
+                .bytes
+                .is_some_and(|bytes| bytes[..self.words] != leaving.bytes[..self.words])
+            {
+                return wrong(
+                    at,
+                    format!(
+                        "{} leaves the home with other bytes than were read for it",
+                        sent.name
+                    ),
+                );
+            }
+            self.report.messages += 1;
+            self.send(at, false, expected);
+        }
+        Ok(())
+    }
+
+    /// What the device was told.
+    pub(super) fn answers(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        if outputs.local_rsp_valid[s] & self.inputs.local_rsp_ready[s] == 0 {
+            return Ok(());
+        }
+        self.progress = self.cycle;
+        let answer = outputs.local_rsp[s];
+        let at = self.line_of(answer & ((1 << 36) - 1), "an answer to the device")?;
+        let unlock = answer >> 40 & 1 != 0;
+        let answer = Answer {
+            unlock,
+            refused: answer >> 39 & 1 != 0,
+            operation: if unlock { 0 } else { (answer >> 36 & 7) as u8 },
+        };
+        let line = &mut self.lines[at];
+        let Some(place) = line.answers.iter().position(|&expected| expected == answer) else {
+            return wrong(
+                at,
+                format!(
+                    "the device is told {answer:?} of line {}; the controller said {:?}",
+                    line.number, line.answers
+                ),
+            );
+        };
+        line.answers.remove(place);
+        self.report.answers += 1;
+        if answer.unlock {
+            line.unlocks -= 1;
+        } else if !answer.refused && self.home.locals[usize::from(answer.operation)].locks {
+            line.told = line.locked.is_some();
+        }
+        let what = match (answer.unlock, answer.refused) {
+            (true, false) => "is unlocked".to_string(),
+            (true, true) => "is refused its unlock".to_string(),
+            (false, refused) => {
+                let name = &self.home.locals[usize::from(answer.operation)].name;
+                format!(
+                    "{} {name}",
+                    if refused { "is refused" } else { "is told of" }
+                )
+            }
+        };
+        self.note(at, DEVICE, Action::Does { what });
+        Ok(())
+    }
+
+    /// What memory was asked and what it answered.
+    pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        let line_bytes = u64::from(self.protocol.line_bytes);
+        if outputs.ar_valid[s] & self.inputs.ar_ready[s] != 0 {
+            self.progress = self.cycle;
+            let line = self.line_of(outputs.ar_addr[s] / line_bytes, "a read of memory")?;
+            if self.lines[line].operation != Memory::ReadWanted
+                || !outputs.ar_addr[s].is_multiple_of(line_bytes)
+            {
+                return wrong(
+                    line,
+                    "memory is read although the controller did not ask".into(),
+                );
+            }
+            self.lines[line].operation = Memory::Reading;
+            let at = self.cycle + 1 + self.chance.below(self.run.memory);
+            self.slices[s].reads.push(Burst {
+                line,
+                id: outputs.ar_id[s],
+                at,
+                beat: 0,
+            });
+        }
+        if self.inputs.r_valid[s] & outputs.r_ready[s] != 0 {
+            self.progress = self.cycle;
+            if let Some(index) = self.slices[s].reading.take() {
+                let read = &mut self.slices[s].reads[index];
+                read.beat += 1;
+                if read.beat == self.beats {
+                    let line = &mut self.lines[read.line];
+                    line.operation = Memory::Read(line.memory);
+                    self.slices[s].reads.remove(index);
+                }
+            }
+        }
+        if outputs.aw_valid[s] & self.inputs.aw_ready[s] != 0 {
+            self.progress = self.cycle;
+            let line = self.line_of(outputs.aw_addr[s] / line_bytes, "a write of memory")?;
+            self.slices[s].addresses.push_back((line, outputs.aw_id[s]));
+        }
+        if outputs.w_valid[s] & self.inputs.w_ready[s] != 0 {
+            self.progress = self.cycle;
+            let slice = &mut self.slices[s];
+            let (bytes, strobes, beat) = &mut slice.beat;
+            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.w_data[s]);
+            for word in 0..BEAT {
+                let strobe = outputs.w_strb[s] >> (8 * word) & 0xff;
+                if strobe != 0 && strobe != 0xff {
+                    return Err((
+                        format!("a write has the strobes {:x}", outputs.w_strb[s]),
+                        None,
+                    ));
+                }
+                *strobes |= u64::from(strobe != 0) << (*beat * BEAT + word);
+            }
+            *beat += 1;
+            if (*beat == self.beats) != (outputs.w_last[s] != 0) {
+                return Err((format!("a write has its last beat after {beat}"), None));
+            }
+            if *beat == self.beats {
+                slice.data.push_back((*bytes, *strobes));
+                slice.beat = ([0; WORDS], 0, 0);
+            }
+        }
+        while !self.slices[s].addresses.is_empty() && !self.slices[s].data.is_empty() {
+            let slice = &mut self.slices[s];
+            let (Some((at, id)), Some((bytes, strobes))) =
+                (slice.addresses.pop_front(), slice.data.pop_front())
+            else {
+                break;
+            };
+            let line = &mut self.lines[at];
+            let Memory::WriteWanted(expected, mask) = &line.operation else {
+                return wrong(
+                    at,
+                    "memory is written although the controller did not ask".into(),
+                );
+            };
+            for word in 0..self.words {
+                let covered = covers(*mask, word, self.words);
+                if covered != (strobes >> word & 1 != 0) || covered && expected[word] != bytes[word]
+                {
+                    return wrong(
+                        at,
+                        format!(
+                            "word {word} of line {} is written otherwise than its sender said",
+                            line.number
+                        ),
+                    );
+                }
+                if covered {
+                    line.memory[word] = bytes[word];
+                }
+            }
+            line.operation = Memory::Writing;
+            let time = self.cycle + 1 + self.chance.below(self.run.memory);
+            self.slices[s].writes.push(Burst {
+                line: at,
+                id,
+                at: time,
+                beat: 0,
+            });
+        }
+        if self.inputs.b_valid[s] & outputs.b_ready[s] != 0 {
+            self.progress = self.cycle;
+            if let Some(index) = self.slices[s].written.take() {
+                let write = self.slices[s].writes.remove(index);
+                self.lines[write.line].operation = Memory::Written;
+            }
+        }
+        Ok(())
+    }
+}

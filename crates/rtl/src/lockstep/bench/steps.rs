@@ -1,0 +1,313 @@
+//! The steps of the home's units: each is taken with the controller too, and announces what has to leave the RTL.
+
+use super::*;
+
+impl Bench<'_> {
+    /// A unit has done a step: the controller does the same.
+    pub(super) fn home_steps(&mut self, step: u64) -> Checked {
+        let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
+        let at = self.line_of(step & ((1 << 36) - 1), "a step")?;
+        let (next, effect, state, number) =
+            (field(36, 8), field(44, 2), field(46, 8), field(54, 6));
+        let (evict, held) = (field(60, 1) != 0, field(61, 1) != 0);
+        let Some(about) = self.rom.events.get(number) else {
+            return wrong(
+                at,
+                format!("the home takes an event with number {number}, which there is not"),
+            );
+        };
+        let line = &mut self.lines[at];
+        let states = &self.rom.states;
+        let place = format!(
+            "on {} of line {} in {}",
+            about.name,
+            line.number,
+            states[usize::from(line.home.state)]
+        );
+        if state != usize::from(line.home.state) {
+            return wrong(
+                at,
+                format!(
+                    "{place}, the home looks up the state {}",
+                    states.get(state).map_or("?", |name| name)
+                ),
+            );
+        }
+        let occasion = Occasion {
+            event: about.event,
+            sender: Some(0),
+            own: None,
+            fields: &[],
+        };
+        let mut home = line.home.clone();
+        let stepped = self
+            .home_machine
+            .step(&mut home, occasion, &mut { self.home });
+        let outcome = stepped.map_err(|stopped| (format!("{:?}", stopped.fault), Some(at)))?;
+        let (expected, acts) = match outcome {
+            Outcome::Unexpected => (0, Vec::new()),
+            Outcome::Leave => (1, Vec::new()),
+            Outcome::Refuse => (2, Vec::new()),
+            Outcome::Taken { acts, .. } => (3, acts),
+        };
+        let names = ["cannot happen", "leaves it", "refuses it", "takes it"];
+        if effect != expected {
+            return wrong(
+                at,
+                format!(
+                    "{place}, the home {}; by the controller it {}",
+                    names[effect], names[expected]
+                ),
+            );
+        }
+        if expected == 3 && next != usize::from(home.state) {
+            let after = &states[usize::from(home.state)];
+            return wrong(
+                at,
+                format!(
+                    "{place}, the home goes to {}; by the controller to {after}",
+                    states.get(next).map_or("?", |name| name)
+                ),
+            );
+        }
+        // Something is lacking, and the event will be tried again; a refusal of the directory's own is no step either.
+        if held {
+            return Ok(());
+        }
+        line.home = home;
+        self.report.covered[state][number] = true;
+        if expected >= 2 {
+            self.progress = self.cycle;
+        }
+        let event = about.event;
+        let after = states[usize::from(line.home.state)].clone();
+        let message = self.consume(at, event, expected, evict, &place)?;
+        if expected == 3 {
+            for act in acts {
+                self.home_acts(at, event, act, message.as_ref(), &place)?;
+            }
+            self.note(at, HOME, Action::Becomes { state: after });
+        }
+        Ok(())
+    }
+
+    /// Takes the event that a step is about from where it waits.
+    pub(super) fn consume(
+        &mut self,
+        at: usize,
+        event: Event,
+        effect: usize,
+        evict: bool,
+        place: &str,
+    ) -> Checked<Option<Message>> {
+        let taken = effect >= 2;
+        let line = &mut self.lines[at];
+        let missing = || {
+            wrong(
+                at,
+                format!("{place}, nothing of the kind has reached the home"),
+            )
+        };
+        let what = match event {
+            Event::Message(kind) => {
+                let Some(index) = line.arrived.iter().position(|message| message.kind == kind)
+                else {
+                    return missing();
+                };
+                if !taken {
+                    return Ok(None);
+                }
+                let message = line.arrived.remove(index);
+                if self.protocol.class(kind) == Some(Class::Request) {
+                    let unit = self.unit(at);
+                    self.requests[unit] -= 1;
+                }
+                let name = self.protocol.message(kind).name.clone();
+                self.note(
+                    at,
+                    HOME,
+                    Action::Receive {
+                        message: name,
+                        from: REMOTE,
+                        flight: message.flight,
+                    },
+                );
+                return Ok(Some(message));
+            }
+            Event::Local(operation) if evict => {
+                if effect == 3 {
+                    line.pending = Some((operation, true));
+                    self.report.evictions += 1;
+                }
+                "makes room".to_string()
+            }
+            Event::Local(operation) => {
+                if line.asked.front() != Some(&operation) {
+                    return missing();
+                }
+                if taken {
+                    line.asked.pop_front();
+                }
+                if effect == 3 {
+                    line.pending = Some((operation, false));
+                } else if effect == 2 {
+                    line.answers.push(Answer {
+                        unlock: false,
+                        refused: true,
+                        operation,
+                    });
+                }
+                format!("takes {}", self.home.locals[usize::from(operation)].name)
+            }
+            Event::Unlock => {
+                if line.unlocks == 0 {
+                    return missing();
+                }
+                if effect == 2 {
+                    line.answers.push(Answer {
+                        unlock: true,
+                        refused: true,
+                        operation: 0,
+                    });
+                }
+                "takes the unlock".into()
+            }
+            Event::MemoryData(_) => {
+                if !matches!(line.operation, Memory::Read(_)) {
+                    return missing();
+                }
+                "takes the memory's data".into()
+            }
+            Event::MemoryDone => {
+                if line.operation != Memory::Written {
+                    return missing();
+                }
+                line.operation = Memory::Idle;
+                "hears that memory is done".into()
+            }
+            Event::Access(_) => return missing(),
+        };
+        if taken {
+            self.note(at, HOME, Action::Does { what });
+        }
+        Ok(None)
+    }
+
+    /// One act of the home's controller: what the RTL has to do now.
+    pub(super) fn home_acts(
+        &mut self,
+        at: usize,
+        event: Event,
+        act: Act,
+        message: Option<&Message>,
+        place: &str,
+    ) -> Checked {
+        let words = self.words;
+        let line = &mut self.lines[at];
+        match act {
+            Act::Send { message: kind, .. } => {
+                let about = self.protocol.message(kind);
+                let bytes = match (&line.operation, event) {
+                    (Memory::Read(bytes), Event::MemoryData(_)) if about.carries.line() => {
+                        Some(*bytes)
+                    }
+                    _ => None,
+                };
+                if let Some(bytes) = bytes {
+                    if bytes[..words] != line.latest[..words] {
+                        return wrong(
+                            at,
+                            format!(
+                                "{place}, memory was old when it was read for {}",
+                                about.name
+                            ),
+                        );
+                    }
+                    line.operation = Memory::Idle;
+                }
+                let sent = self.rom.sends.iter().find(|sent| sent.message == kind);
+                let circuit = sent.map_or(0, |sent| sent.circuit);
+                let flight = self.flight;
+                self.flight += 1;
+                line.expected[circuit].push_back(Message {
+                    kind,
+                    bytes,
+                    mask: u16::MAX,
+                    flight,
+                });
+                self.note(
+                    at,
+                    HOME,
+                    Action::Send {
+                        message: about.name.clone(),
+                        to: REMOTE,
+                        flight,
+                    },
+                );
+            }
+            Act::StartRead => line.operation = Memory::ReadWanted,
+            Act::StartWrite | Act::StartStore { .. } => {
+                let Some(Message {
+                    bytes: Some(bytes),
+                    mask,
+                    ..
+                }) = message
+                else {
+                    return wrong(at, format!("{place}, memory is written without bytes"));
+                };
+                if act == Act::StartWrite {
+                    if bytes[..words] != line.latest[..words] {
+                        return wrong(at, format!("{place}, the remote gave old bytes back"));
+                    }
+                } else {
+                    // The moment at which a write without caching is performed.
+                    for (word, &bytes) in bytes.iter().enumerate().take(words) {
+                        if covers(*mask, word, words) {
+                            line.latest[word] = bytes;
+                        }
+                    }
+                }
+                line.operation = Memory::WriteWanted(*bytes, *mask);
+            }
+            Act::Acknowledge(operation) => {
+                let Some((pending, of_directory)) = line.pending.take() else {
+                    return wrong(
+                        at,
+                        format!("{place}, nothing is in hand to be acknowledged"),
+                    );
+                };
+                let Local { ensures, locks, .. } = self.home.locals[usize::from(operation)];
+                let right = self.protocol.remote.states[usize::from(line.remote.state)].right;
+                if pending != operation || right > ensures {
+                    return wrong(at, format!("{place}, the remote has the right {right:?} when operation {operation} is acknowledged"));
+                }
+                if locks {
+                    line.locked = Some(ensures);
+                }
+                if !of_directory {
+                    line.answers.push(Answer {
+                        unlock: false,
+                        refused: false,
+                        operation,
+                    });
+                }
+            }
+            Act::Unlocked => {
+                line.locked = None;
+                line.told = false;
+                line.answers.push(Answer {
+                    unlock: true,
+                    refused: false,
+                    operation: 0,
+                });
+            }
+            Act::WriteMemory | Act::Done => {
+                return wrong(
+                    at,
+                    format!("{place}, a constructed home does no such thing"),
+                )
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! Builds the Verilated home of a protocol as a library.
+
+use crate::rom::Rom;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The RTL and what drives it, by file name, in the order in which tools have to read them.
+pub const SOURCES: &[(&str, &str)] = &[
+    (
+        "home_pkg.sv",
+        include_str!("../../../../hardware/rtl/home_pkg.sv"),
+    ),
+    ("fifo.sv", include_str!("../../../../hardware/rtl/fifo.sv")),
+    (
+        "spill_register.sv",
+        include_str!("../../../../hardware/rtl/spill_register.sv"),
+    ),
+    (
+        "rr_pick.sv",
+        include_str!("../../../../hardware/rtl/rr_pick.sv"),
+    ),
+    (
+        "stream_arbiter.sv",
+        include_str!("../../../../hardware/rtl/stream_arbiter.sv"),
+    ),
+    (
+        "ram_block.sv",
+        include_str!("../../../../hardware/rtl/ram_block.sv"),
+    ),
+    (
+        "ram_distributed.sv",
+        include_str!("../../../../hardware/rtl/ram_distributed.sv"),
+    ),
+    (
+        "rom_block.sv",
+        include_str!("../../../../hardware/rtl/rom_block.sv"),
+    ),
+    (
+        "protocol_rom.sv",
+        include_str!("../../../../hardware/rtl/protocol_rom.sv"),
+    ),
+    ("dcu.sv", include_str!("../../../../hardware/rtl/dcu.sv")),
+    (
+        "dcs_ingress.sv",
+        include_str!("../../../../hardware/rtl/dcs_ingress.sv"),
+    ),
+    (
+        "dcs_writer.sv",
+        include_str!("../../../../hardware/rtl/dcs_writer.sv"),
+    ),
+    (
+        "dcs_reader.sv",
+        include_str!("../../../../hardware/rtl/dcs_reader.sv"),
+    ),
+    (
+        "dcs_egress.sv",
+        include_str!("../../../../hardware/rtl/dcs_egress.sv"),
+    ),
+    ("dcs.sv", include_str!("../../../../hardware/rtl/dcs.sv")),
+    ("home.sv", include_str!("../../../../hardware/rtl/home.sv")),
+    (
+        "lockstep.sv",
+        include_str!("../../../../hardware/lockstep/lockstep.sv"),
+    ),
+];
+
+const DRIVER: &[(&str, &str)] = &[
+    (
+        "lockstep.cpp",
+        include_str!("../../../../hardware/lockstep/lockstep.cpp"),
+    ),
+    (
+        "lockstep.h",
+        include_str!("../../../../hardware/lockstep/lockstep.h"),
+    ),
+];
+
+/// The size of the home that is built. Small directories are meant to overflow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub struct Shape {
+    /// Units of each slice, a power of two up to 32.
+    pub units: usize,
+    /// Sets of each unit's directory, as a power of two.
+    pub set_bits: u32,
+    /// Ways of a set, a power of two, at least 4.
+    pub ways: usize,
+    pub reads: usize,
+    pub writes: usize,
+    pub locals: usize,
+    /// Requests that a unit sets aside.
+    pub waiting: usize,
+    pub store_slots: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape {
+            units: 2,
+            set_bits: 1,
+            ways: 4,
+            reads: 2,
+            writes: 1,
+            locals: 2,
+            waiting: 2,
+            store_slots: 2,
+        }
+    }
+}
+
+/// Why there is no library.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BuildError {
+    /// A tool is not installed, or too old; what to install.
+    Missing(String),
+    /// The folder cannot be written.
+    Folder(PathBuf, String),
+    /// Verilator or the compiler refused; what they said.
+    Failed(String),
+}
+
+/// The version of Verilator that is installed, in its own words.
+///
+/// # Errors
+/// If there is none, or it is older than 5.006.
+pub fn verilator() -> Result<String, BuildError> {
+    let help = "install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)";
+    let output = Command::new("verilator").arg("--version").output();
+    let Ok(output) = output else {
+        return Err(BuildError::Missing(format!(
+            "Verilator is not installed\n  help: {help}"
+        )));
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    let number = version.split_whitespace().nth(1).and_then(|number| {
+        let (major, minor) = number.split_once('.')?;
+        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+    });
+    match number {
+        Some(number) if number >= (5, 6) => Ok(version),
+        _ => Err(BuildError::Missing(format!(
+            "Verilator is too old: {version}\n  help: {help}"
+        ))),
+    }
+}
+
+/// Builds the home of this shape in a folder of its own below `cache`, unless it is there; gives the library's path.
+/// `package` is the SystemVerilog package of [`crate::print::package`].
+///
+/// # Errors
+/// [`BuildError`].
+pub fn build(
+    cache: &Path,
+    protocol: &str,
+    rom: &Rom,
+    package: &str,
+    shape: Shape,
+    waveforms: bool,
+) -> Result<PathBuf, BuildError> {
+    let version = verilator()?;
+    let mut hasher = rustc_hash::FxHasher::default();
+    (SOURCES, DRIVER, package, shape, waveforms, version).hash(&mut hasher);
+    let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
+    let library = folder.join("lockstep.so");
+    if library.exists() {
+        return Ok(library);
+    }
+    // Built beside its place and then moved there, so that a build that was interrupted is no library.
+    let half = cache.join(format!(
+        "{protocol}-{:016x}.{}",
+        hasher.finish(),
+        std::process::id()
+    ));
+    let cannot = |error: std::io::Error| BuildError::Folder(half.clone(), error.to_string());
+    fs::create_dir_all(&half).map_err(cannot)?;
+    let package_file = format!("{protocol}_pkg.sv");
+    for (name, text) in SOURCES
+        .iter()
+        .chain(DRIVER)
+        .chain(&[(package_file.as_str(), package)])
+    {
+        fs::write(half.join(name), text).map_err(cannot)?;
+    }
+    let mut command = Command::new("verilator");
+    command.current_dir(&half);
+    command.args([
+        "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wall",
+    ]);
+    command.args([
+        "--top-module",
+        "lockstep",
+        "--Mdir",
+        "made",
+        "-o",
+        "../lockstep.so",
+        "-LDFLAGS",
+        "-shared",
+    ]);
+    command.arg(format!("-DPROTOCOL_PKG={protocol}_pkg"));
+    if waveforms {
+        command.args(["--trace-fst", "--trace-structs"]);
+    }
+    for (parameter, value) in [
+        ("Units", shape.units),
+        ("SetWidth", shape.set_bits as usize),
+        ("Ways", shape.ways),
+        ("Reads", shape.reads),
+        ("Writes", shape.writes),
+        ("Locals", shape.locals),
+        ("Waiting", shape.waiting),
+        ("StoreSlots", shape.store_slots),
+    ] {
+        command.arg(format!("-G{parameter}={value}"));
+    }
+    command.arg("-CFLAGS").arg(format!(
+        "-fPIC -O1 -DVL_USER_STOP -DNUM_RX={} -DNUM_TX={} -DNUM_UNITS={} -include ../lockstep.h",
+        rom.rx.len(),
+        rom.tx.len(),
+        shape.units,
+    ));
+    command.args(["home_pkg.sv", &package_file]);
+    command.args(
+        SOURCES
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| *name != "home_pkg.sv"),
+    );
+    command.arg("lockstep.cpp");
+    let output = command.output().map_err(cannot)?;
+    if !output.status.success() {
+        let said = [output.stdout, output.stderr].concat();
+        let said: Vec<String> = String::from_utf8_lossy(&said)
+            .lines()
+            .filter(|line| line.contains("rror") || line.contains("arning"))
+            .take(12)
+            .map(str::to_string)
+            .collect();
+        // What is left helps nobody.
+        let _ = fs::remove_dir_all(&half);
+        return Err(BuildError::Failed(said.join("\n")));
+    }
+    match fs::rename(&half, &folder) {
+        // Somebody else has built the same meanwhile.
+        Err(_) if library.exists() => {
+            let _ = fs::remove_dir_all(&half);
+        }
+        moved => moved.map_err(cannot)?,
+    }
+    Ok(library)
+}

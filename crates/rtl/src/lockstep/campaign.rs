@@ -1,0 +1,142 @@
+//! Many runs with different seeds, and runs with a spoilt ROM, which have to be noticed.
+
+use super::bench::{Bench, Mismatch, Report, Run};
+use super::build::Shape;
+use super::chance::Chance;
+use super::model::Model;
+use crate::rom::{Effect, Memory, Rom, Row};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// A home that was built, and what it is compared with.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// The protocol.
+    pub protocol: &'a Protocol,
+    /// Its home.
+    pub home: &'a Controller,
+    /// The same as a ROM.
+    pub rom: &'a Rom,
+    /// The library of [`super::build::build`].
+    pub library: &'a Path,
+    /// The size it was built in.
+    pub shape: Shape,
+    /// A folder for images of ROMs.
+    pub folder: &'a Path,
+}
+
+/// Why a run has no report.
+#[derive(Debug)]
+pub enum Failed {
+    /// The RTL did something else than the controllers.
+    Mismatch(Box<Mismatch>),
+    /// The library or a file could not be used; why.
+    Tool(String),
+}
+
+/// Where the waveform of a run goes, and the cycle from which on it is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Waveform<'a> {
+    /// The file, of the kind that GTKWave reads (FST).
+    pub file: &'a Path,
+    /// The first cycle.
+    pub from: u64,
+}
+
+impl Setup<'_> {
+    /// Does one run with the ROM as it is.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub fn run(&self, run: Run, waveform: Option<Waveform>) -> Result<Report, Failed> {
+        let image = self.image(None)?;
+        self.run_with(&image, run, waveform)
+    }
+
+    /// Does one run with one row of the ROM spoilt; which way follows from the seed.
+    ///
+    /// # Errors
+    /// [`Failed`]; this is what is hoped for.
+    pub fn run_spoilt(&self, run: Run, state: usize, event: usize) -> Result<Report, Failed> {
+        let row = spoil(
+            self.rom,
+            self.rom.row(state, event),
+            &mut Chance::new(run.seed ^ (state << 8 | event) as u64),
+        );
+        let image = self.image(Some((self.rom.address(state, event), self.rom.word(row))))?;
+        self.run_with(&image, run, None)
+    }
+
+    fn run_with(
+        &self,
+        image: &Path,
+        run: Run,
+        waveform: Option<Waveform>,
+    ) -> Result<Report, Failed> {
+        let model = Model::open(self.library, image).map_err(Failed::Tool)?;
+        let bench = Bench::new(self.protocol, self.home, self.rom, model, run, self.shape);
+        bench.finish(waveform).map_err(Failed::Mismatch)
+    }
+
+    /// The image of the ROM, with another word at an address if asked for.
+    fn image(&self, other: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
+        let mut text = String::new();
+        for (state, event) in self.rom.used() {
+            let address = self.rom.address(state, event);
+            let mut word = self.rom.word(self.rom.row(state, event));
+            if let Some((_, spoilt)) = other.filter(|other| other.0 == address) {
+                word = spoilt;
+            }
+            let _ = writeln!(text, "@{address:x} {word:x}");
+        }
+        let name = format!(
+            "{}-{}.mem",
+            self.protocol.name,
+            if other.is_some() { "spoilt" } else { "whole" }
+        );
+        let file = self.folder.join(name);
+        std::fs::write(&file, text)
+            .map_err(|error| Failed::Tool(format!("{}: {error}", file.display())))?;
+        Ok(file)
+    }
+}
+
+/// A row that differs in something that matters when it is used.
+fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
+    let mut other = |count: usize, not: u16| {
+        let value = chance.below(count as u64 - 1) as u16;
+        value + u16::from(value >= not)
+    };
+    let mut spoilt = row;
+    if row.effect != Effect::Take {
+        spoilt.effect = match (row.effect, other(3, 2)) {
+            (_, 0) => Effect::Take,
+            (Effect::Leave, _) => Effect::Refuse,
+            _ => Effect::Leave,
+        };
+        return spoilt;
+    }
+    match other(6, 5) {
+        0 => {
+            spoilt.effect = [Effect::Never, Effect::Leave, Effect::Refuse][usize::from(other(4, 3))]
+        }
+        1 => {
+            spoilt.memory = if row.memory == Memory::Read {
+                Memory::None
+            } else {
+                Memory::Read
+            }
+        }
+        2 => spoilt.acknowledge = !row.acknowledge,
+        3 if rom.sends.len() > 1 => {
+            spoilt.grant = row
+                .grant
+                .map_or(Some(0), |grant| Some(other(rom.sends.len(), grant)))
+        }
+        4 => spoilt.forward = row.forward.map_or(Some(0), |_| None),
+        _ => spoilt.next = other(rom.states.len(), row.next),
+    }
+    spoilt
+}

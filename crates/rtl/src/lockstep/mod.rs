@@ -1,0 +1,11 @@
+//! Lockstep: the Verilated home among the agents that are checked.
+//!
+//! [`build`] makes the RTL a library, [`model`] loads it, [`bench`] puts it among a remote, a device and a memory that
+//! delay, reorder and push back by chance, and compares every step and message with the controllers.
+//! [`campaign`] does so for many seeds, and with spoilt ROMs to see that it is noticed.
+
+pub mod bench;
+pub mod build;
+pub mod campaign;
+mod chance;
+pub mod model;

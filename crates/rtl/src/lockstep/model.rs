@@ -1,0 +1,158 @@
+//! The Verilated home, loaded as a library: pins in, a clock's edge, pins out.
+//!
+//! `hardware/lockstep/lockstep.cpp` has the other half of this interface, with the same structs.
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::path::Path;
+
+/// Slices of a home.
+pub const SLICES: usize = 2;
+/// Most circuits of a slice in each direction.
+pub const CIRCUITS: usize = 4;
+/// Words of 64 bits in a beat of payload.
+pub const BEAT: usize = 8;
+/// Most units of a slice.
+pub const UNITS: usize = 32;
+
+/// One value for each slice.
+type Pins<T = u64> = [T; SLICES];
+
+/// What is put on the home's input pins in a cycle. Bit masks have a bit for each circuit.
+#[repr(C)]
+#[derive(Clone, Default)]
+#[allow(missing_docs)]
+pub struct Inputs {
+    pub reset: u64,
+    pub rx_valid: Pins,
+    pub rx_header: Pins<[u64; CIRCUITS]>,
+    pub rx_data: Pins<[[u64; BEAT]; CIRCUITS]>,
+    pub tx_ready: Pins,
+    pub local_req_valid: Pins,
+    pub local_req: Pins,
+    pub unlock_valid: Pins,
+    pub unlock_line: Pins,
+    pub local_rsp_ready: Pins,
+    pub aw_ready: Pins,
+    pub w_ready: Pins,
+    pub b_valid: Pins,
+    pub b_id: Pins,
+    pub ar_ready: Pins,
+    pub r_valid: Pins,
+    pub r_id: Pins,
+    pub r_data: Pins<[u64; BEAT]>,
+    pub r_last: Pins,
+}
+
+/// What stands on the home's output pins in a cycle.
+#[repr(C)]
+#[derive(Clone, Default)]
+#[allow(missing_docs)]
+pub struct Outputs {
+    pub rx_ready: Pins,
+    pub tx_valid: Pins,
+    pub tx_header: Pins<[u64; CIRCUITS]>,
+    pub tx_data: Pins<[[u64; BEAT]; CIRCUITS]>,
+    pub local_req_ready: Pins,
+    pub unlock_ready: Pins,
+    pub local_rsp_valid: Pins,
+    pub local_rsp: Pins,
+    pub aw_valid: Pins,
+    pub aw_id: Pins,
+    pub aw_addr: Pins,
+    pub aw_user: Pins,
+    pub w_valid: Pins,
+    pub w_data: Pins<[u64; BEAT]>,
+    pub w_strb: Pins,
+    pub w_last: Pins,
+    pub b_ready: Pins,
+    pub ar_valid: Pins,
+    pub ar_id: Pins,
+    pub ar_addr: Pins,
+    pub ar_user: Pins,
+    pub r_ready: Pins,
+    pub step_valid: Pins,
+    pub step: Pins<[u64; UNITS]>,
+    pub idle: Pins,
+}
+
+type New = unsafe extern "C" fn(*const c_char) -> *mut c_void;
+type Delete = unsafe extern "C" fn(*mut c_void);
+type Trace = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+type Step = unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs) -> *const c_char;
+
+/// A Verilated home in a library that was built by [`super::build`].
+pub struct Model {
+    pointer: *mut c_void,
+    step: Step,
+    trace: Trace,
+    delete: Delete,
+    /// Dropped last: the functions above are in it.
+    _library: libloading::Library,
+}
+
+impl Model {
+    /// Loads a library and makes a home in it, with the ROM's image of a file.
+    ///
+    /// # Errors
+    /// If the library is not one of [`super::build`], in words.
+    #[allow(unsafe_code)]
+    pub fn open(library: &Path, image: &Path) -> Result<Model, String> {
+        let what = |error: libloading::Error| format!("{}: {error}", library.display());
+        let image = CString::new(image.to_string_lossy().as_bytes())
+            .map_err(|_| "the image's path has a zero in it".to_string())?;
+        // SAFETY: the library is the one that `build` made from sources of this version, whose initialisers do nothing
+        // else than those of the C++ library, and whose functions have the types above.
+        unsafe {
+            let loaded = libloading::Library::new(library).map_err(what)?;
+            let new = *loaded.get::<New>(b"lockstep_new\0").map_err(what)?;
+            let (step, trace, delete) = (
+                *loaded.get::<Step>(b"lockstep_step\0").map_err(what)?,
+                *loaded.get::<Trace>(b"lockstep_trace\0").map_err(what)?,
+                *loaded.get::<Delete>(b"lockstep_delete\0").map_err(what)?,
+            );
+            let pointer = new(image.as_ptr());
+            Ok(Model {
+                pointer,
+                step,
+                trace,
+                delete,
+                _library: loaded,
+            })
+        }
+    }
+
+    /// Writes the waveform of what follows into a file; false if this library was built without waveforms.
+    #[allow(unsafe_code)]
+    pub fn trace(&mut self, file: &Path) -> bool {
+        let Ok(file) = CString::new(file.to_string_lossy().as_bytes()) else {
+            return false;
+        };
+        // SAFETY: the pointer is what `lockstep_new` gave, and the text lives through the call.
+        unsafe { (self.trace)(self.pointer, file.as_ptr()) != 0 }
+    }
+
+    /// One cycle: the outputs are those of the moment before the clock's edge.
+    ///
+    /// # Errors
+    /// What assertions of the RTL had to say.
+    #[allow(unsafe_code)]
+    pub fn step(&mut self, inputs: &Inputs, outputs: &mut Outputs) -> Result<(), String> {
+        // SAFETY: the pointer is what `lockstep_new` gave; the structs are those of the C++ side; what it returns is null
+        // or a text that stays until the next call.
+        unsafe {
+            let said = (self.step)(self.pointer, inputs, outputs);
+            match said.is_null() {
+                true => Ok(()),
+                false => Err(CStr::from_ptr(said).to_string_lossy().trim().to_string()),
+            }
+        }
+    }
+}
+
+impl Drop for Model {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: the pointer is what `lockstep_new` gave, and nobody uses it any more.
+        unsafe { (self.delete)(self.pointer) }
+    }
+}

@@ -1,0 +1,224 @@
+// The Verilated home behind a small C interface, for crates/rtl/src/lockstep/model.rs, which has the same structs.
+
+#include "Vlockstep.h"
+#include "verilated.h"
+#if VM_TRACE
+#include "verilated_fst_c.h"
+#endif
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace {
+
+constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32;
+
+struct Inputs {
+  uint64_t reset;
+  uint64_t rx_valid[kSlices], rx_header[kSlices][kCircuits], rx_data[kSlices][kCircuits][kBeatWords];
+  uint64_t tx_ready[kSlices];
+  uint64_t local_req_valid[kSlices], local_req[kSlices], unlock_valid[kSlices], unlock_line[kSlices], local_rsp_ready[kSlices];
+  uint64_t aw_ready[kSlices], w_ready[kSlices], b_valid[kSlices], b_id[kSlices];
+  uint64_t ar_ready[kSlices], r_valid[kSlices], r_id[kSlices], r_data[kSlices][kBeatWords], r_last[kSlices];
+};
+
+struct Outputs {
+  uint64_t rx_ready[kSlices];
+  uint64_t tx_valid[kSlices], tx_header[kSlices][kCircuits], tx_data[kSlices][kCircuits][kBeatWords];
+  uint64_t local_req_ready[kSlices], unlock_ready[kSlices], local_rsp_valid[kSlices], local_rsp[kSlices];
+  uint64_t aw_valid[kSlices], aw_id[kSlices], aw_addr[kSlices], aw_user[kSlices];
+  uint64_t w_valid[kSlices], w_data[kSlices][kBeatWords], w_strb[kSlices], w_last[kSlices], b_ready[kSlices];
+  uint64_t ar_valid[kSlices], ar_id[kSlices], ar_addr[kSlices], ar_user[kSlices], r_ready[kSlices];
+  uint64_t step_valid[kSlices], step[kSlices][kUnits], idle[kSlices];
+};
+
+// What assertions had to say since the last step; the first failure stops the run.
+std::string& messages() {
+  static std::string text;
+  return text;
+}
+
+// Signals are integers up to 64 bits and arrays of words beyond; both are read and written by bits.
+template <typename Signal>
+void put(Signal& signal, unsigned place, unsigned bits, uint64_t value) {
+  const uint64_t mask = (bits == 64 ? ~uint64_t{0} : ((uint64_t{1} << bits) - 1)) << place;
+  signal = static_cast<Signal>((signal & ~mask) | ((value << place) & mask));
+}
+
+template <typename Signal>
+uint64_t get(const Signal& signal, unsigned place, unsigned bits) {
+  const uint64_t value = static_cast<uint64_t>(signal) >> place;
+  return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1);
+}
+
+template <std::size_t Words>
+void put(VlWide<Words>& signal, unsigned place, unsigned bits, uint64_t value) {
+  for (unsigned bit = 0; bit < bits;) {
+    const unsigned word = (place + bit) / 32, at = (place + bit) % 32;
+    const unsigned count = bits - bit < 32 - at ? bits - bit : 32 - at;
+    const uint32_t mask = (count == 32 ? ~uint32_t{0} : ((uint32_t{1} << count) - 1)) << at;
+    signal[word] = (signal[word] & ~mask) | ((static_cast<uint32_t>(value >> bit) << at) & mask);
+    bit += count;
+  }
+}
+
+template <std::size_t Words>
+uint64_t get(const VlWide<Words>& signal, unsigned place, unsigned bits) {
+  uint64_t value = 0;
+  for (unsigned bit = 0; bit < bits;) {
+    const unsigned word = (place + bit) / 32, at = (place + bit) % 32;
+    const unsigned count = bits - bit < 32 - at ? bits - bit : 32 - at;
+    const uint32_t mask = count == 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1;
+    value |= static_cast<uint64_t>((signal[word] >> at) & mask) << bit;
+    bit += count;
+  }
+  return value;
+}
+
+template <typename Signal>
+void put_beat(Signal& signal, unsigned index, const uint64_t* words) {
+  for (unsigned word = 0; word < kBeatWords; word++) put(signal, index * 512 + word * 64, 64, words[word]);
+}
+
+template <typename Signal>
+void get_beat(const Signal& signal, unsigned index, uint64_t* words) {
+  for (unsigned word = 0; word < kBeatWords; word++) words[word] = get(signal, index * 512 + word * 64, 64);
+}
+
+struct Model {
+  VerilatedContext context;
+  std::unique_ptr<Vlockstep> top;
+#if VM_TRACE
+  std::unique_ptr<VerilatedFstC> trace;
+#endif
+};
+
+}  // namespace
+
+// Verilator's own way of ending is to end the process.
+void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE {
+  if (messages().empty()) messages() = std::string("assertion at ") + file + ":" + std::to_string(line);
+}
+
+int lockstep_printf(const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  messages() += text;
+  return length;
+}
+
+extern "C" {
+
+void* lockstep_new(const char* rom) {
+  auto model = std::make_unique<Model>();
+  const std::string argument = std::string("+rom=") + rom;
+  const char* arguments[] = {"lockstep", argument.c_str()};
+  messages().clear();
+  model->context.commandArgs(2, arguments);
+#if VM_TRACE
+  model->context.traceEverOn(true);
+#endif
+  model->top = std::make_unique<Vlockstep>(&model->context);
+  return model.release();
+}
+
+void lockstep_delete(void* model) { delete static_cast<Model*>(model); }
+
+// Opens a file for the waveform of what follows; returns 0 if this build has no waveforms.
+int lockstep_trace(void* pointer, const char* file) {
+#if VM_TRACE
+  auto* model = static_cast<Model*>(pointer);
+  model->trace = std::make_unique<VerilatedFstC>();
+  model->top->trace(model->trace.get(), 99);
+  model->trace->open(file);
+  return 1;
+#else
+  (void)pointer, (void)file;
+  return 0;
+#endif
+}
+
+// One cycle: the outputs are those that the inputs meet; then comes the clock's edge.
+// Returns what assertions had to say, or null.
+const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
+  auto* model = static_cast<Model*>(pointer);
+  Vlockstep& top = *model->top;
+  constexpr unsigned rx = NUM_RX, tx = NUM_TX, units = NUM_UNITS;
+  top.rst_ni = !in->reset;
+  for (unsigned s = 0; s < kSlices; s++) {
+    put(top.rx_valid_i, s * rx, rx, in->rx_valid[s]);
+    put(top.tx_ready_i, s * tx, tx, in->tx_ready[s]);
+    for (unsigned c = 0; c < rx; c++) {
+      if (!(in->rx_valid[s] >> c & 1)) continue;
+      put(top.rx_header_i, (s * rx + c) * 64, 64, in->rx_header[s][c]);
+      put_beat(top.rx_data_i, s * rx + c, in->rx_data[s][c]);
+    }
+    put(top.local_req_valid_i, s, 1, in->local_req_valid[s]);
+    put(top.local_req_i, s * 64, 64, in->local_req[s]);
+    put(top.unlock_valid_i, s, 1, in->unlock_valid[s]);
+    put(top.unlock_line_i, s * 64, 64, in->unlock_line[s]);
+    put(top.local_rsp_ready_i, s, 1, in->local_rsp_ready[s]);
+    put(top.axi_aw_ready_i, s, 1, in->aw_ready[s]);
+    put(top.axi_w_ready_i, s, 1, in->w_ready[s]);
+    put(top.axi_b_valid_i, s, 1, in->b_valid[s]);
+    put(top.axi_b_id_i, s * 8, 8, in->b_id[s]);
+    put(top.axi_ar_ready_i, s, 1, in->ar_ready[s]);
+    put(top.axi_r_valid_i, s, 1, in->r_valid[s]);
+    put(top.axi_r_id_i, s * 8, 8, in->r_id[s]);
+    put(top.axi_r_last_i, s, 1, in->r_last[s]);
+    if (in->r_valid[s]) put_beat(top.axi_r_data_i, s, in->r_data[s]);
+  }
+  top.clk_i = 0;
+  top.eval();
+#if VM_TRACE
+  if (model->trace) model->trace->dump(model->context.time());
+#endif
+  model->context.timeInc(1);
+  for (unsigned s = 0; s < kSlices; s++) {
+    out->rx_ready[s] = get(top.rx_ready_o, s * rx, rx);
+    out->tx_valid[s] = get(top.tx_valid_o, s * tx, tx);
+    for (unsigned c = 0; c < tx; c++) {
+      if (!(out->tx_valid[s] >> c & 1)) continue;
+      out->tx_header[s][c] = get(top.tx_header_o, (s * tx + c) * 64, 64);
+      get_beat(top.tx_data_o, s * tx + c, out->tx_data[s][c]);
+    }
+    out->local_req_ready[s] = get(top.local_req_ready_o, s, 1);
+    out->unlock_ready[s] = get(top.unlock_ready_o, s, 1);
+    out->local_rsp_valid[s] = get(top.local_rsp_valid_o, s, 1);
+    out->local_rsp[s] = get(top.local_rsp_o, s * 64, 64);
+    out->aw_valid[s] = get(top.axi_aw_valid_o, s, 1);
+    out->aw_id[s] = get(top.axi_aw_id_o, s * 8, 8);
+    out->aw_addr[s] = get(top.axi_aw_addr_o, s * 64, 64);
+    out->aw_user[s] = get(top.axi_aw_user_o, s * 8, 8);
+    out->w_valid[s] = get(top.axi_w_valid_o, s, 1);
+    out->w_strb[s] = get(top.axi_w_strb_o, s * 64, 64);
+    out->w_last[s] = get(top.axi_w_last_o, s, 1);
+    if (out->w_valid[s]) get_beat(top.axi_w_data_o, s, out->w_data[s]);
+    out->b_ready[s] = get(top.axi_b_ready_o, s, 1);
+    out->ar_valid[s] = get(top.axi_ar_valid_o, s, 1);
+    out->ar_id[s] = get(top.axi_ar_id_o, s * 8, 8);
+    out->ar_addr[s] = get(top.axi_ar_addr_o, s * 64, 64);
+    out->ar_user[s] = get(top.axi_ar_user_o, s * 8, 8);
+    out->r_ready[s] = get(top.axi_r_ready_o, s, 1);
+    out->idle[s] = get(top.idle_o, s, 1);
+    out->step_valid[s] = get(top.step_valid_o, s * units, units);
+    for (unsigned u = 0; u < units; u++) {
+      if (out->step_valid[s] >> u & 1) out->step[s][u] = get(top.step_o, (s * units + u) * 64, 64);
+    }
+  }
+  top.clk_i = 1;
+  top.eval();
+#if VM_TRACE
+  if (model->trace) model->trace->dump(model->context.time());
+#endif
+  model->context.timeInc(1);
+  return messages().empty() ? nullptr : messages().c_str();
+}
+
+}  // extern "C"

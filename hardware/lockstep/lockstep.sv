@@ -1,0 +1,147 @@
+// The home as the lockstep drives it: of the protocol whose package is called PROTOCOL_PKG.
+
+module lockstep #(
+  parameter int unsigned Units      = 2,
+  parameter int unsigned SetWidth   = 2,
+  parameter int unsigned TagWidth   = 16,
+  parameter int unsigned Ways       = 4,
+  parameter int unsigned Reads      = 2,
+  parameter int unsigned Writes     = 1,
+  parameter int unsigned Locals     = 2,
+  parameter int unsigned Waiting    = 2,
+  parameter int unsigned StoreSlots = 2,
+
+  localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
+  localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
+) (
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  input  logic [1:0][NumRx-1:0]            rx_valid_i,
+  output logic [1:0][NumRx-1:0]            rx_ready_o,
+  input  logic [1:0][NumRx-1:0][63:0]      rx_header_i,
+  input  logic [1:0][NumRx-1:0][511:0]     rx_data_i,
+  output logic [1:0][NumTx-1:0]            tx_valid_o,
+  input  logic [1:0][NumTx-1:0]            tx_ready_i,
+  output logic [1:0][NumTx-1:0][63:0]      tx_header_o,
+  output logic [1:0][NumTx-1:0][511:0]     tx_data_o,
+  input  logic [1:0]                       local_req_valid_i,
+  output logic [1:0]                       local_req_ready_o,
+  input  logic [1:0][63:0]                 local_req_i,
+  input  logic [1:0]                       unlock_valid_i,
+  output logic [1:0]                       unlock_ready_o,
+  input  logic [1:0][63:0]                 unlock_line_i,
+  output logic [1:0]                       local_rsp_valid_o,
+  input  logic [1:0]                       local_rsp_ready_i,
+  output logic [1:0][63:0]                 local_rsp_o,
+  output logic [1:0]                       axi_aw_valid_o,
+  input  logic [1:0]                       axi_aw_ready_i,
+  output logic [1:0][7:0]                  axi_aw_id_o,
+  output logic [1:0][63:0]                 axi_aw_addr_o,
+  output logic [1:0][7:0]                  axi_aw_user_o,
+  output logic [1:0]                       axi_w_valid_o,
+  input  logic [1:0]                       axi_w_ready_i,
+  output logic [1:0][511:0]                axi_w_data_o,
+  output logic [1:0][63:0]                 axi_w_strb_o,
+  output logic [1:0]                       axi_w_last_o,
+  input  logic [1:0]                       axi_b_valid_i,
+  output logic [1:0]                       axi_b_ready_o,
+  input  logic [1:0][7:0]                  axi_b_id_i,
+  output logic [1:0]                       axi_ar_valid_o,
+  input  logic [1:0]                       axi_ar_ready_i,
+  output logic [1:0][7:0]                  axi_ar_id_o,
+  output logic [1:0][63:0]                 axi_ar_addr_o,
+  output logic [1:0][7:0]                  axi_ar_user_o,
+  input  logic [1:0]                       axi_r_valid_i,
+  output logic [1:0]                       axi_r_ready_o,
+  input  logic [1:0][7:0]                  axi_r_id_i,
+  input  logic [1:0][511:0]                axi_r_data_i,
+  input  logic [1:0]                       axi_r_last_i,
+  output logic [1:0][Units-1:0]            step_valid_o,
+  output logic [1:0][Units-1:0][63:0]      step_o,
+  output logic [1:0]                       idle_o
+);
+  localparam int unsigned AxiAddrWidth = 36;
+
+  home_pkg::local_req_t [1:0]                          local_req;
+  home_pkg::local_rsp_t [1:0]                          local_rsp;
+  logic                 [1:0][home_pkg::LineWidth-1:0] unlock_line;
+  home_pkg::step_t      [1:0][Units-1:0]               step;
+  logic                 [1:0][AxiAddrWidth-1:0]        aw_addr, ar_addr;
+
+  for (genvar s = 0; s < 2; s++) begin : gen_slice
+    logic unused;
+    assign local_req[s]     = $bits(home_pkg::local_req_t)'(local_req_i[s]);
+    assign unlock_line[s]   = home_pkg::LineWidth'(unlock_line_i[s]);
+    assign local_rsp_o[s]   = 64'(local_rsp[s]);
+    assign axi_aw_addr_o[s] = 64'(aw_addr[s]);
+    assign axi_ar_addr_o[s] = 64'(ar_addr[s]);
+    assign unused           = ^{local_req_i[s], unlock_line_i[s]};
+    for (genvar u = 0; u < Units; u++) begin : gen_step
+      assign step_o[s][u] = 64'(step[s][u]);
+    end
+  end
+
+  home #(
+    .Protocol    (`PROTOCOL_PKG::Protocol),
+    .state_e     (`PROTOCOL_PKG::state_e),
+    .event_e     (`PROTOCOL_PKG::event_e),
+    .send_e      (`PROTOCOL_PKG::send_e),
+    .row_t       (`PROTOCOL_PKG::row_t),
+    .Units       (Units),
+    .SetWidth    (SetWidth),
+    .TagWidth    (TagWidth),
+    .Ways        (Ways),
+    .Reads       (Reads),
+    .Writes      (Writes),
+    .Locals      (Locals),
+    .Waiting     (Waiting),
+    .StoreSlots  (StoreSlots),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_home (
+    .clk_i,
+    .rst_ni,
+    .rx_valid_i,
+    .rx_ready_o,
+    .rx_header_i,
+    .rx_data_i,
+    .tx_valid_o,
+    .tx_ready_i,
+    .tx_header_o,
+    .tx_data_o,
+    .local_req_valid_i,
+    .local_req_ready_o,
+    .local_req_i   (local_req),
+    .unlock_valid_i,
+    .unlock_ready_o,
+    .unlock_line_i (unlock_line),
+    .local_rsp_valid_o,
+    .local_rsp_ready_i,
+    .local_rsp_o   (local_rsp),
+    .axi_aw_valid_o,
+    .axi_aw_ready_i,
+    .axi_aw_id_o,
+    .axi_aw_addr_o (aw_addr),
+    .axi_aw_user_o,
+    .axi_w_valid_o,
+    .axi_w_ready_i,
+    .axi_w_data_o,
+    .axi_w_strb_o,
+    .axi_w_last_o,
+    .axi_b_valid_i,
+    .axi_b_ready_o,
+    .axi_b_id_i,
+    .axi_ar_valid_o,
+    .axi_ar_ready_i,
+    .axi_ar_id_o,
+    .axi_ar_addr_o (ar_addr),
+    .axi_ar_user_o,
+    .axi_r_valid_i,
+    .axi_r_ready_o,
+    .axi_r_id_i,
+    .axi_r_data_i,
+    .axi_r_last_i,
+    .step_valid_o,
+    .step_o        (step),
+    .idle_o
+  );
+endmodule : lockstep

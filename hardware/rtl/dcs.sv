@@ -1,0 +1,545 @@
+// A slice: the units of the even or of the odd lines, and what they share.
+//
+// Headers and bytes part at ingress: headers go to the units, bytes wait beside them until they are needed.
+// Streams to and from the units are joined in turn. See hardware/README.md for the ports.
+
+module dcs #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 state_e  = logic,
+  parameter type                 event_e  = logic,
+  parameter type                 send_e   = logic,
+  parameter type                 row_t    = logic,
+  parameter                      RomFile  = "",
+  parameter int unsigned         Slice        = 0,
+  parameter int unsigned         Units        = 1,
+  parameter int unsigned         SetWidth     = 7,
+  parameter int unsigned         TagWidth     = 16,
+  parameter int unsigned         Ways         = 16,
+  parameter int unsigned         WaysPerStep  = 4,
+  parameter int unsigned         Reads        = 2,
+  parameter int unsigned         Writes       = 1,
+  parameter int unsigned         Locals       = 2,
+  parameter int unsigned         Waiting      = 2,
+  parameter int unsigned         StoreSlots   = 2,
+  parameter int unsigned         UnitsPerPort = 8,
+  parameter int unsigned         PayloadWidth = 512,
+  parameter int unsigned         AxiIdWidth   = 8,
+  parameter int unsigned         AxiAddrWidth = 36,
+
+  localparam int unsigned NumRx = int'(Protocol.rx_circuits),
+  localparam int unsigned NumTx = int'(Protocol.tx_circuits)
+) (
+  input  logic                                   clk_i,
+  input  logic                                   rst_ni,
+
+  // The link, one stream for each circuit.
+  input  logic              [NumRx-1:0]                   rx_valid_i,
+  output logic              [NumRx-1:0]                   rx_ready_o,
+  input  home_pkg::header_t [NumRx-1:0]                   rx_header_i,
+  input  logic              [NumRx-1:0][PayloadWidth-1:0] rx_data_i,
+  output logic              [NumTx-1:0]                   tx_valid_o,
+  input  logic              [NumTx-1:0]                   tx_ready_i,
+  output home_pkg::header_t [NumTx-1:0]                   tx_header_o,
+  output logic              [NumTx-1:0][PayloadWidth-1:0] tx_data_o,
+
+  // The device.
+  input  logic                                   local_req_valid_i,
+  output logic                                   local_req_ready_o,
+  input  home_pkg::local_req_t                   local_req_i,
+  input  logic                                   unlock_valid_i,
+  output logic                                   unlock_ready_o,
+  input  logic [home_pkg::LineWidth-1:0]         unlock_line_i,
+  output logic                                   local_rsp_valid_o,
+  input  logic                                   local_rsp_ready_i,
+  output home_pkg::local_rsp_t                   local_rsp_o,
+
+  // Memory: an AXI4 manager whose bursts are whole lines.
+  output logic                                   axi_aw_valid_o,
+  input  logic                                   axi_aw_ready_i,
+  output logic [AxiIdWidth-1:0]                  axi_aw_id_o,
+  output logic [AxiAddrWidth-1:0]                axi_aw_addr_o,
+  output logic [7:0]                             axi_aw_user_o,
+  output logic                                   axi_w_valid_o,
+  input  logic                                   axi_w_ready_i,
+  output logic [PayloadWidth-1:0]                axi_w_data_o,
+  output logic [PayloadWidth/8-1:0]              axi_w_strb_o,
+  output logic                                   axi_w_last_o,
+  input  logic                                   axi_b_valid_i,
+  output logic                                   axi_b_ready_o,
+  input  logic [AxiIdWidth-1:0]                  axi_b_id_i,
+  output logic                                   axi_ar_valid_o,
+  input  logic                                   axi_ar_ready_i,
+  output logic [AxiIdWidth-1:0]                  axi_ar_id_o,
+  output logic [AxiAddrWidth-1:0]                axi_ar_addr_o,
+  output logic [7:0]                             axi_ar_user_o,
+  input  logic                                   axi_r_valid_i,
+  output logic                                   axi_r_ready_o,
+  input  logic [AxiIdWidth-1:0]                  axi_r_id_i,
+  input  logic [PayloadWidth-1:0]                axi_r_data_i,
+  input  logic                                   axi_r_last_i,
+
+  // What each unit did in this cycle.
+  output logic            [Units-1:0]            step_valid_o,
+  output home_pkg::step_t [Units-1:0]            step_o,
+
+  // No unit has anything in hand, and no bytes are kept.
+  output logic                                   idle_o
+);
+  import home_pkg::*;
+
+  localparam int unsigned EventWidth  = $bits(event_e);
+  localparam int unsigned StateWidth  = $bits(state_e);
+  localparam int unsigned SendWidth   = $bits(send_e);
+  localparam int unsigned UnitBits    = $clog2(Units);
+  localparam int unsigned UnitWidth   = bits(Units);
+  localparam int unsigned UnitLine    = TagWidth + SetWidth;   // bits of a line's number within its unit
+  localparam int unsigned Shift       = 1 + UnitBits;
+  localparam int unsigned SlotWidth   = bits(StoreSlots);
+  localparam int unsigned ReadWidth   = bits(Reads);
+  localparam int unsigned WriteWidth  = bits(Writes);
+  localparam int unsigned LineBits    = 32'(Protocol.line_bytes) * 8;
+  localparam int unsigned Beats       = LineBits / PayloadWidth;
+  localparam int unsigned BeatWidth   = bits(Beats);
+  localparam int unsigned MaskWidth   = 16 / Beats;
+
+  if (2 ** UnitBits != Units) begin : gen_wrong_units
+    $error("dcs: Units must be a power of two");
+  end
+  if (Beats * PayloadWidth != LineBits || Beats > 16 || 2 ** $clog2(Beats) != Beats) begin : gen_wrong_payload
+    $error("dcs: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
+  end
+  if (AxiIdWidth < UnitWidth + ReadWidth || AxiIdWidth < UnitWidth + WriteWidth) begin : gen_wrong_id
+    $error("dcs: AxiIdWidth must have room for the number of a unit and that of its read or write");
+  end
+  if (Shift + UnitLine > LineWidth || Shift + UnitLine + $clog2(LineBits / 8) > AxiAddrWidth) begin : gen_wrong_range
+    $error("dcs: TagWidth and SetWidth make a range of lines beyond the header's or AxiAddrWidth's");
+  end
+
+  // ------------------------------------------------------------------ units
+
+  logic [Units-1:0][NumRx-1:0]                  rx_unit_valid, rx_unit_ready;
+  logic [NumRx-1:0][EventWidth-1:0]             rx_event;
+  logic [NumRx-1:0][UnitLine-1:0]               rx_line;
+  logic [NumRx-1:0][SlotWidth-1:0]              rx_slot;
+  logic [Units-1:0]                             local_valid, local_ready, unlock_valid, unlock_ready;
+  local_req_t                                   local_req;
+  logic [home_pkg::LineWidth-1:0]               unlock_line;
+  logic [Units-1:0]                             answer_valid, answer_ready, answer_unlock, answer_refused;
+  logic [Units-1:0][2:0]                        answer_operation;
+  logic [Units-1:0][UnitLine-1:0]               answer_line;
+  logic [Units-1:0]                             ask_valid, ask_ready, row_valid;
+  logic [Units-1:0][StateWidth+EventWidth-1:0]  ask_addr;
+  logic [Units-1:0][$bits(row_t)-1:0]           row;
+  logic [Units-1:0]                             read_valid, read_ready, write_valid, write_ready;
+  logic [Units-1:0][UnitLine-1:0]               read_line, write_line;
+  logic [Units-1:0][ReadWidth-1:0]              read_slot;
+  logic [Units-1:0][WriteWidth-1:0]             write_slot;
+  event_e [Units-1:0]                           read_event, write_event;
+  logic [Units-1:0][1:0]                        write_circuit, drop_circuit;
+  logic [Units-1:0][SlotWidth-1:0]              write_bytes, drop_slot;
+  logic [Units-1:0]                             drop_valid;
+  logic [Units-1:0][Reads-1:0]                  read_done;
+  logic [Units-1:0][Writes-1:0]                 write_done;
+  logic [Units-1:0]                             tx_valid, tx_ready;
+  send_e [Units-1:0]                            tx_send;
+  logic [Units-1:0][UnitLine-1:0]               tx_line;
+  logic [Units-1:0][ReadWidth-1:0]              tx_slot;
+  logic [Units-1:0][Reads-1:0]                  tx_done;
+
+  logic [Units-1:0] unit_idle;
+  logic [NumRx-1:0] rx_idle;
+  assign idle_o = unit_idle == '1 && rx_idle == '1;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_unit
+    event_e              step_event;
+    state_e              step_state, step_next;
+    logic [UnitLine-1:0] step_line;
+    logic                step_held, step_evict;
+    effect_e             step_effect;
+
+    dcu #(
+      .Protocol   (Protocol),
+      .state_e    (state_e),
+      .event_e    (event_e),
+      .send_e     (send_e),
+      .row_t      (row_t),
+      .TagWidth   (TagWidth),
+      .SetWidth   (SetWidth),
+      .Ways       (Ways),
+      .WaysPerStep(WaysPerStep),
+      .Reads      (Reads),
+      .Writes     (Writes),
+      .Locals     (Locals),
+      .Waiting    (Waiting),
+      .StoreSlots (StoreSlots)
+    ) u_dcu (
+      .clk_i,
+      .rst_ni,
+      .rx_valid_i        (rx_unit_valid[u]),
+      .rx_ready_o        (rx_unit_ready[u]),
+      .rx_event_i        (rx_event),
+      .rx_line_i         (rx_line),
+      .rx_slot_i         (rx_slot),
+      .local_valid_i     (local_valid[u]),
+      .local_ready_o     (local_ready[u]),
+      .local_operation_i (local_req.operation),
+      .local_line_i      (UnitLine'(local_req.line >> Shift)),
+      .unlock_valid_i    (unlock_valid[u]),
+      .unlock_ready_o    (unlock_ready[u]),
+      .unlock_line_i     (UnitLine'(unlock_line >> Shift)),
+      .answer_valid_o    (answer_valid[u]),
+      .answer_ready_i    (answer_ready[u]),
+      .answer_unlock_o   (answer_unlock[u]),
+      .answer_refused_o  (answer_refused[u]),
+      .answer_operation_o(answer_operation[u]),
+      .answer_line_o     (answer_line[u]),
+      .rom_valid_o       (ask_valid[u]),
+      .rom_ready_i       (ask_ready[u]),
+      .rom_addr_o        (ask_addr[u]),
+      .row_valid_i       (row_valid[u]),
+      .row_i             (row_t'(row[u])),
+      .read_valid_o      (read_valid[u]),
+      .read_ready_i      (read_ready[u]),
+      .read_line_o       (read_line[u]),
+      .read_slot_o       (read_slot[u]),
+      .read_event_o      (read_event[u]),
+      .read_done_i       (read_done[u]),
+      .write_valid_o     (write_valid[u]),
+      .write_ready_i     (write_ready[u]),
+      .write_line_o      (write_line[u]),
+      .write_slot_o      (write_slot[u]),
+      .write_event_o     (write_event[u]),
+      .write_circuit_o   (write_circuit[u]),
+      .write_bytes_o     (write_bytes[u]),
+      .write_done_i      (write_done[u]),
+      .drop_valid_o      (drop_valid[u]),
+      .drop_circuit_o    (drop_circuit[u]),
+      .drop_slot_o       (drop_slot[u]),
+      .tx_valid_o        (tx_valid[u]),
+      .tx_ready_i        (tx_ready[u]),
+      .tx_send_o         (tx_send[u]),
+      .tx_line_o         (tx_line[u]),
+      .tx_slot_o         (tx_slot[u]),
+      .tx_done_i         (tx_done[u]),
+      .step_valid_o      (step_valid_o[u]),
+      .step_held_o       (step_held),
+      .step_evict_o      (step_evict),
+      .step_event_o      (step_event),
+      .step_state_o      (step_state),
+      .step_effect_o     (step_effect),
+      .step_next_o       (step_next),
+      .step_line_o       (step_line),
+      .idle_o            (unit_idle[u])
+    );
+
+    assign step_o[u] = '{
+      held:     step_held,
+      evict:    step_evict,
+      happened: 6'(step_event),
+      state:    8'(step_state),
+      effect:   step_effect,
+      next:     8'(step_next),
+      line:     line_number(home_pkg::LineWidth'(step_line), home_pkg::LineWidth'(u), Units, Slice)
+    };
+  end
+
+  protocol_rom #(
+    .Units       (Units),
+    .UnitsPerPort(UnitsPerPort),
+    .AddrWidth   (StateWidth + EventWidth),
+    .RowWidth    ($bits(row_t)),
+    .RomFile     (RomFile)
+  ) u_rom (
+    .clk_i,
+    .rst_ni,
+    .ask_valid_i(ask_valid),
+    .ask_ready_o(ask_ready),
+    .ask_addr_i (ask_addr),
+    .row_valid_o(row_valid),
+    .row_o      (row)
+  );
+
+  // ------------------------------------------------------------------ circuits toward the home
+
+  logic [UnitWidth-1:0]               bytes_unit;
+  logic [SlotWidth-1:0]               bytes_slot;
+  logic [BeatWidth-1:0]               bytes_beat;
+  logic [NumRx-1:0][PayloadWidth-1:0] bytes;
+  logic [NumRx-1:0][MaskWidth-1:0]    mask;
+  logic [NumRx-1:0]                   bytes_free;
+
+  for (genvar c = 0; c < NumRx; c++) begin : gen_ingress
+    logic [Units-1:0] valid, ready, dropped;
+
+    for (genvar u = 0; u < Units; u++) begin : gen_to_unit
+      assign rx_unit_valid[u][c] = valid[u];
+      assign ready[u]            = rx_unit_ready[u][c];
+      assign dropped[u]          = drop_valid[u] && drop_circuit[u] == 2'(c);
+    end
+
+    dcs_ingress #(
+      .Protocol    (Protocol),
+      .Circuit     (c),
+      .Units       (Units),
+      .Slots       (Protocol.rx_waits[c] ? StoreSlots : 1),
+      .SlotWidth   (SlotWidth),
+      .PayloadWidth(PayloadWidth),
+      .Beats       (Beats),
+      .EventWidth  (EventWidth),
+      .LineWidth   (UnitLine)
+    ) u_ingress (
+      .clk_i,
+      .rst_ni,
+      .rx_valid_i  (rx_valid_i[c]),
+      .rx_ready_o  (rx_ready_o[c]),
+      .rx_header_i (rx_header_i[c]),
+      .rx_data_i   (rx_data_i[c]),
+      .unit_valid_o(valid),
+      .unit_ready_i(ready),
+      .unit_event_o(rx_event[c]),
+      .unit_line_o (rx_line[c]),
+      .unit_slot_o (rx_slot[c]),
+      .rd_unit_i   (bytes_unit),
+      .rd_slot_i   (bytes_slot),
+      .rd_beat_i   (bytes_beat),
+      .rd_data_o   (bytes[c]),
+      .rd_mask_o   (mask[c]),
+      .free_valid_i(bytes_free[c]),
+      .free_unit_i (bytes_unit),
+      .free_slot_i (bytes_slot),
+      .drop_valid_i(dropped),
+      .drop_slot_i (drop_slot),
+      .idle_o      (rx_idle[c])
+    );
+  end
+
+  // ------------------------------------------------------------------ memory
+
+  dcs_writer #(
+    .Protocol    (Protocol),
+    .event_e     (event_e),
+    .Units       (Units),
+    .Slice       (Slice),
+    .Writes      (Writes),
+    .SlotWidth   (SlotWidth),
+    .LineWidth   (UnitLine),
+    .PayloadWidth(PayloadWidth),
+    .Beats       (Beats),
+    .AxiIdWidth  (AxiIdWidth),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_writer (
+    .clk_i,
+    .rst_ni,
+    .unit_valid_i  (write_valid),
+    .unit_ready_o  (write_ready),
+    .unit_line_i   (write_line),
+    .unit_slot_i   (write_slot),
+    .unit_event_i  (write_event),
+    .unit_circuit_i(write_circuit),
+    .unit_bytes_i  (write_bytes),
+    .unit_done_o   (write_done),
+    .rd_unit_o     (bytes_unit),
+    .rd_slot_o     (bytes_slot),
+    .rd_beat_o     (bytes_beat),
+    .rd_data_i     (bytes),
+    .rd_mask_i     (mask),
+    .free_valid_o  (bytes_free),
+    .aw_valid_o    (axi_aw_valid_o),
+    .aw_ready_i    (axi_aw_ready_i),
+    .aw_id_o       (axi_aw_id_o),
+    .aw_addr_o     (axi_aw_addr_o),
+    .aw_user_o     (axi_aw_user_o),
+    .w_valid_o     (axi_w_valid_o),
+    .w_ready_i     (axi_w_ready_i),
+    .w_data_o      (axi_w_data_o),
+    .w_strb_o      (axi_w_strb_o),
+    .w_last_o      (axi_w_last_o),
+    .b_valid_i     (axi_b_valid_i),
+    .b_ready_o     (axi_b_ready_o),
+    .b_id_i        (axi_b_id_i)
+  );
+
+  logic [UnitWidth-1:0]    line_unit;
+  logic [ReadWidth-1:0]    line_slot;
+  logic [BeatWidth-1:0]    line_beat;
+  logic [PayloadWidth-1:0] line_bytes;
+
+  dcs_reader #(
+    .Protocol    (Protocol),
+    .event_e     (event_e),
+    .Units       (Units),
+    .Slice       (Slice),
+    .Reads       (Reads),
+    .LineWidth   (UnitLine),
+    .PayloadWidth(PayloadWidth),
+    .Beats       (Beats),
+    .AxiIdWidth  (AxiIdWidth),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_reader (
+    .clk_i,
+    .rst_ni,
+    .unit_valid_i(read_valid),
+    .unit_ready_o(read_ready),
+    .unit_line_i (read_line),
+    .unit_slot_i (read_slot),
+    .unit_event_i(read_event),
+    .unit_done_o (read_done),
+    .rd_unit_i   (line_unit),
+    .rd_slot_i   (line_slot),
+    .rd_beat_i   (line_beat),
+    .rd_data_o   (line_bytes),
+    .ar_valid_o  (axi_ar_valid_o),
+    .ar_ready_i  (axi_ar_ready_i),
+    .ar_id_o     (axi_ar_id_o),
+    .ar_addr_o   (axi_ar_addr_o),
+    .ar_user_o   (axi_ar_user_o),
+    .r_valid_i   (axi_r_valid_i),
+    .r_ready_o   (axi_r_ready_o),
+    .r_id_i      (axi_r_id_i),
+    .r_data_i    (axi_r_data_i),
+    .r_last_i    (axi_r_last_i)
+  );
+
+  // ------------------------------------------------------------------ circuits toward the remote
+
+  logic [NumTx-1:0][Units-1:0]            tx_unit_ready;
+  logic [NumTx-1:0][Units-1:0][Reads-1:0] tx_unit_done;
+  logic [NumTx-1:0][UnitWidth-1:0]        tx_unit;
+  logic [NumTx-1:0][ReadWidth-1:0]        tx_read;
+  logic [NumTx-1:0][BeatWidth-1:0]        tx_beat;
+
+  for (genvar c = 0; c < NumTx; c++) begin : gen_egress
+    logic [Units-1:0] valid;
+
+    for (genvar u = 0; u < Units; u++) begin : gen_from_unit
+      assign valid[u] = tx_valid[u] && Protocol.send_circuit[c][4'(tx_send[u])];
+    end
+
+    dcs_egress #(
+      .Protocol    (Protocol),
+      .Circuit     (c),
+      .Units       (Units),
+      .Slice       (Slice),
+      .Reads       (Reads),
+      .SendWidth   (SendWidth),
+      .LineWidth   (UnitLine),
+      .PayloadWidth(PayloadWidth),
+      .Beats       (Beats)
+    ) u_egress (
+      .clk_i,
+      .rst_ni,
+      .unit_valid_i(valid),
+      .unit_ready_o(tx_unit_ready[c]),
+      .unit_send_i (tx_send),
+      .unit_line_i (tx_line),
+      .unit_slot_i (tx_slot),
+      .unit_done_o (tx_unit_done[c]),
+      .rd_unit_o   (tx_unit[c]),
+      .rd_slot_o   (tx_read[c]),
+      .rd_beat_o   (tx_beat[c]),
+      .rd_data_i   (line_bytes),
+      .tx_valid_o  (tx_valid_o[c]),
+      .tx_ready_i  (tx_ready_i[c]),
+      .tx_header_o (tx_header_o[c]),
+      .tx_data_o   (tx_data_o[c])
+    );
+  end
+
+  // The circuit that carries lines has the port of the memory they wait in; the ROM's compiler allows but one.
+  always_comb begin
+    tx_ready  = '0;
+    tx_done   = '0;
+    line_unit = '0;
+    line_slot = '0;
+    line_beat = '0;
+    for (int unsigned c = 0; c < NumTx; c++) begin
+      tx_ready |= tx_unit_ready[c];
+      tx_done  |= tx_unit_done[c];
+      if (Protocol.tx_payload[c]) begin
+        line_unit = tx_unit[c];
+        line_slot = tx_read[c];
+        line_beat = tx_beat[c];
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------ the device
+
+  logic                 local_req_valid, unlock_req_valid;
+  logic [UnitWidth-1:0] local_unit, unlock_unit;
+  logic                 answer_joined_valid;
+
+  spill_register #(
+    .data_t(local_req_t)
+  ) u_local (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(local_req_valid_i),
+    .wr_ready_o(local_req_ready_o),
+    .wr_data_i (local_req_i),
+    .rd_valid_o(local_req_valid),
+    .rd_ready_i(local_ready[local_unit]),
+    .rd_data_o (local_req)
+  );
+
+  spill_register #(
+    .data_t(logic [home_pkg::LineWidth-1:0])
+  ) u_unlock (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(unlock_valid_i),
+    .wr_ready_o(unlock_ready_o),
+    .wr_data_i (unlock_line_i),
+    .rd_valid_o(unlock_req_valid),
+    .rd_ready_i(unlock_ready[unlock_unit]),
+    .rd_data_o (unlock_line)
+  );
+
+  assign local_unit  = UnitBits == 0 ? '0 : UnitWidth'(local_req.line >> 1);
+  assign unlock_unit = UnitBits == 0 ? '0 : UnitWidth'(unlock_line >> 1);
+
+  always_comb begin
+    local_valid               = '0;
+    local_valid[local_unit]   = local_req_valid;
+    unlock_valid              = '0;
+    unlock_valid[unlock_unit] = unlock_req_valid;
+  end
+
+  typedef struct packed {
+    logic                unlock;
+    logic                refused;
+    logic [2:0]          operation;
+    logic [UnitLine-1:0] line;
+  } answer_t;
+
+  answer_t [Units-1:0]  answers;
+  answer_t              answer;
+  logic [UnitWidth-1:0] answer_unit;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_answer
+    assign answers[u] = '{answer_unlock[u], answer_refused[u], answer_operation[u], answer_line[u]};
+  end
+
+  stream_arbiter #(
+    .Size  (Units),
+    .data_t(answer_t)
+  ) u_answers (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(answer_valid),
+    .wr_ready_o(answer_ready),
+    .wr_data_i (answers),
+    .rd_valid_o(answer_joined_valid),
+    .rd_ready_i(local_rsp_ready_i),
+    .rd_data_o (answer),
+    .rd_index_o(answer_unit)
+  );
+
+  assign local_rsp_valid_o = answer_joined_valid;
+  assign local_rsp_o       = '{
+    unlock:    answer.unlock,
+    refused:   answer.refused,
+    operation: answer.operation,
+    line:      line_number(home_pkg::LineWidth'(answer.line), home_pkg::LineWidth'(answer_unit), Units, Slice)
+  };
+endmodule : dcs

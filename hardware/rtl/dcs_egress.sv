@@ -1,0 +1,118 @@
+// A circuit toward the remote, at its slice: the messages of all units in turn, with the bytes of the line if they carry it.
+
+module dcs_egress #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter int unsigned Circuit      = 0,
+  parameter int unsigned Units        = 1,
+  parameter int unsigned Slice        = 0,
+  parameter int unsigned Reads        = 2,
+  parameter int unsigned SendWidth    = 3,
+  parameter int unsigned LineWidth    = 23,
+  parameter int unsigned PayloadWidth = 512,
+  parameter int unsigned Beats        = 2,
+
+  localparam int unsigned UnitWidth   = home_pkg::bits(Units),
+  localparam int unsigned ReadWidth   = home_pkg::bits(Reads)
+) (
+  input  logic                              clk_i,
+  input  logic                              rst_ni,
+
+  input  logic [Units-1:0]                  unit_valid_i,
+  output logic [Units-1:0]                  unit_ready_o,
+  input  logic [Units-1:0][SendWidth-1:0]   unit_send_i,
+  input  logic [Units-1:0][LineWidth-1:0]   unit_line_i,
+  input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
+  output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the bytes have left
+
+  output logic [UnitWidth-1:0]              rd_unit_o,
+  output logic [ReadWidth-1:0]              rd_slot_o,
+  output logic [home_pkg::bits(Beats)-1:0]  rd_beat_o,
+  input  logic [PayloadWidth-1:0]           rd_data_i,
+
+  output logic                              tx_valid_o,
+  input  logic                              tx_ready_i,
+  output home_pkg::header_t                 tx_header_o,
+  output logic [PayloadWidth-1:0]           tx_data_o
+);
+  import home_pkg::*;
+
+  localparam int unsigned BeatWidth = bits(Beats);
+  localparam bit          HasBytes  = Protocol.tx_payload[Circuit];
+
+  typedef struct packed {
+    logic [SendWidth-1:0] send;
+    logic [LineWidth-1:0] line;
+    logic [ReadWidth-1:0] slot;
+  } job_t;
+
+  job_t [Units-1:0]     asked;
+  job_t                 job;
+  logic                 job_valid, load, last, carries;
+  logic [UnitWidth-1:0] unit;
+  logic [BeatWidth-1:0] beat_q;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_asked
+    assign asked[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
+  end
+
+  stream_arbiter #(
+    .Size  (Units),
+    .data_t(job_t)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(unit_valid_i),
+    .wr_ready_o(unit_ready_o),
+    .wr_data_i (asked),
+    .rd_valid_o(job_valid),
+    .rd_ready_i(load && last),
+    .rd_data_o (job),
+    .rd_index_o(unit)
+  );
+
+  assign carries   = HasBytes && Protocol.send_payload[4'(job.send)];
+  assign last      = !carries || beat_q == BeatWidth'(Beats - 1);
+  assign load      = job_valid && (!tx_valid_o || tx_ready_i);
+  assign rd_unit_o = unit;
+  assign rd_slot_o = job.slot;
+  assign rd_beat_o = beat_q;
+
+  always_comb begin
+    unit_done_o = '0;
+    unit_done_o[unit][job.slot] = load && carries && last;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_q     <= '0;
+      tx_valid_o <= 1'b0;
+    end else begin
+      if (load) beat_q <= last ? '0 : beat_q + 1'b1;
+      if (!tx_valid_o || tx_ready_i) tx_valid_o <= load;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      tx_header_o <= '{
+        mask:    '1,
+        message: 8'(job.send),
+        remote:  4'd0,
+        line:    line_number(home_pkg::LineWidth'(job.line), home_pkg::LineWidth'(unit), Units, Slice)
+      };
+    end
+  end
+
+  if (HasBytes) begin : gen_bytes
+    always_ff @(posedge clk_i) begin
+      if (load) tx_data_o <= rd_data_i;
+    end
+  end else begin : gen_no_bytes
+    logic unused;
+    assign tx_data_o = '0;
+    assign unused    = ^rd_data_i;
+  end
+
+  stable_tx: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    tx_valid_o && !tx_ready_i |=> tx_valid_o && $stable({tx_header_o, tx_data_o}));
+endmodule : dcs_egress

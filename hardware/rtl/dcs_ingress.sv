@@ -1,0 +1,182 @@
+// A circuit toward the home, at its slice: headers go to the units, bytes stay here until memory takes them.
+//
+// The first beat of a message has its header and, if it carries the line, the line's first bytes; more beats of bytes
+// follow. The header is handed on with the last beat. A message with bytes is taken when its unit has a slot for them,
+// and until then the circuit waits.
+
+module dcs_ingress #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter int unsigned Circuit      = 0,
+  parameter int unsigned Units        = 1,
+  parameter int unsigned Slots        = 1,    // for bytes, of each unit
+  parameter int unsigned SlotWidth    = 1,
+  parameter int unsigned PayloadWidth = 512,
+  parameter int unsigned Beats        = 2,    // of payload, to a line
+  parameter int unsigned EventWidth   = 5,
+  parameter int unsigned LineWidth    = 23,   // of a line's number within its unit
+
+  localparam int unsigned MaskWidth   = 16 / Beats,
+  localparam int unsigned UnitWidth   = home_pkg::bits(Units),
+  localparam int unsigned UnitBits    = $clog2(Units)
+) (
+  input  logic                                clk_i,
+  input  logic                                rst_ni,
+
+  input  logic                                rx_valid_i,
+  output logic                                rx_ready_o,
+  input  home_pkg::header_t                   rx_header_i,
+  input  logic [PayloadWidth-1:0]             rx_data_i,
+
+  output logic [Units-1:0]                    unit_valid_o,
+  input  logic [Units-1:0]                    unit_ready_i,
+  output logic [EventWidth-1:0]               unit_event_o,
+  output logic [LineWidth-1:0]                unit_line_o,
+  output logic [SlotWidth-1:0]                unit_slot_o,
+
+  // Bytes of a slot, in the same cycle.
+  input  logic [UnitWidth-1:0]                rd_unit_i,
+  input  logic [SlotWidth-1:0]                rd_slot_i,
+  input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
+  output logic [PayloadWidth-1:0]             rd_data_o,
+  output logic [MaskWidth-1:0]                rd_mask_o,
+
+  // Slots whose bytes were taken, or that nobody needs.
+  input  logic                                free_valid_i,
+  input  logic [UnitWidth-1:0]                free_unit_i,
+  input  logic [SlotWidth-1:0]                free_slot_i,
+  input  logic [Units-1:0]                    drop_valid_i,
+  input  logic [Units-1:0][SlotWidth-1:0]     drop_slot_i,
+
+  output logic                                idle_o   // nothing is here
+);
+  import home_pkg::*;
+
+  localparam int unsigned BeatWidth = bits(Beats);
+  localparam bit          HasBytes  = Protocol.rx_payload[Circuit];
+  // The number of the slice, then that of the unit, then the line within it.
+  localparam int unsigned Shift     = 1 + UnitBits;
+
+  logic                 valid_q, take, carries, first, last;
+  header_t              header_q;
+  logic [BeatWidth-1:0] beat_q, beat_next;
+  logic [UnitWidth-1:0] unit;
+  logic                 unit_ready, slot_free;
+  logic [SlotWidth-1:0] slot, slot_q, slot_now;
+
+  assign unit      = UnitBits == 0 ? '0 : UnitWidth'(header_q.line >> 1);
+  assign carries   = HasBytes && Protocol.payload[header_q.message[5:0]];
+  assign first     = beat_q == '0;
+  assign last      = !carries || beat_q == BeatWidth'(Beats - 1);
+  assign beat_next = last ? '0 : beat_q + 1'b1;
+  assign slot_now  = first ? slot : slot_q;
+
+  assign unit_ready = unit_ready_i[unit];
+  assign take       = valid_q && (!last || unit_ready) && (!carries || !first || slot_free);
+  assign rx_ready_o = !valid_q || take;
+
+  always_comb begin
+    unit_valid_o       = '0;
+    unit_valid_o[unit] = valid_q && last && (!carries || !first || slot_free);
+  end
+  assign unit_event_o = EventWidth'(header_q.message);
+  assign unit_line_o  = LineWidth'(header_q.line >> Shift);
+  assign unit_slot_o  = slot_now;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      valid_q <= 1'b0;
+      beat_q  <= '0;
+    end else begin
+      if (rx_ready_o) valid_q <= rx_valid_i;
+      if (take) beat_q <= beat_next;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rx_ready_o && rx_valid_i && (valid_q ? last : first)) header_q <= rx_header_i;
+    if (take && first) slot_q <= slot;
+  end
+
+  if (HasBytes) begin : gen_bytes
+    localparam int unsigned Depth     = Units * Slots * Beats;
+    localparam int unsigned AddrWidth = bits(Depth);
+
+    logic [Units-1:0][Slots-1:0]         busy_d, busy_q;
+    logic [PayloadWidth-1:0]             data_q;
+    logic [PayloadWidth+MaskWidth-1:0]   wr_data, rd_data;
+
+    function automatic logic [AddrWidth-1:0] address(
+      input logic [UnitWidth-1:0] of_unit, input logic [SlotWidth-1:0] of_slot, input logic [BeatWidth-1:0] beat);
+      return (AddrWidth'(of_unit) * AddrWidth'(Slots) + AddrWidth'(of_slot)) * AddrWidth'(Beats) + AddrWidth'(beat);
+    endfunction
+
+    always_comb begin
+      slot_free = 1'b0;
+      slot      = '0;
+      for (int unsigned i = 0; i < Slots; i++) begin
+        if (!busy_q[unit][i]) begin
+          slot_free = 1'b1;
+          slot      = SlotWidth'(i);
+        end
+      end
+      busy_d = busy_q;
+      for (int unsigned u = 0; u < Units; u++) begin
+        for (int unsigned i = 0; i < Slots; i++) begin
+          if ((free_valid_i && free_unit_i == UnitWidth'(u) && free_slot_i == SlotWidth'(i))
+            || (drop_valid_i[u] && drop_slot_i[u] == SlotWidth'(i))) busy_d[u][i] = 1'b0;
+          if (take && carries && first && unit == UnitWidth'(u) && slot == SlotWidth'(i)) busy_d[u][i] = 1'b1;
+        end
+      end
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) busy_q <= '0;
+      else         busy_q <= busy_d;
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (rx_ready_o) data_q <= rx_data_i;
+    end
+
+    assign idle_o  = !valid_q && busy_q == '0;
+    assign wr_data = {MaskWidth'(header_q.mask >> (MaskWidth * 32'(beat_q))), data_q};
+
+    ram_distributed #(
+      .Depth(Depth),
+      .Width(PayloadWidth + MaskWidth)
+    ) u_bytes (
+      .clk_i,
+      .wr_en_i  (take && carries),
+      .wr_addr_i(address(unit, slot_now, beat_q)),
+      .wr_data_i(wr_data),
+      .rd_addr_i(address(rd_unit_i, rd_slot_i, rd_beat_i)),
+      .rd_data_o(rd_data)
+    );
+    assign {rd_mask_o, rd_data_o} = rd_data;
+
+    slots_conserved: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      free_valid_i |-> busy_q[free_unit_i][bits(Slots)'(free_slot_i)]);
+  end else begin : gen_no_bytes
+    logic unused;
+    assign idle_o    = !valid_q;
+    assign slot_free = 1'b1;
+    assign slot      = '0;
+    assign rd_data_o = '0;
+    assign rd_mask_o = '0;
+    assign unused    = ^{rx_data_i, rd_unit_i, rd_slot_i, rd_beat_i, free_valid_i, free_unit_i, free_slot_i,
+                         drop_valid_i, drop_slot_i};
+  end
+
+  stable_rx: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    rx_valid_i && !rx_ready_o |=> rx_valid_i && $stable(rx_data_i))
+    else $error("dcs: circuit %0d was not stable until it was taken", Circuit);
+  message_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    valid_q |-> header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]])
+    else $error("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit);
+  remote_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    valid_q |-> header_q.remote == '0)
+    else $error("dcs: there is no remote %0d", header_q.remote);
+  line_in_range: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    valid_q |-> header_q.line >> (Shift + LineWidth) == '0)
+    else $error("dcs: line %0d lies outside the home's range", header_q.line);
+endmodule : dcs_ingress

@@ -1,0 +1,131 @@
+// Reads of memory, of all units of a slice in turn, and the lines that were read until they leave for the remote.
+//
+// There is a place for each read that a unit may have in flight, so what memory answers is always taken,
+// in any order and interleaved.
+
+module dcs_reader #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 event_e  = logic,
+  parameter int unsigned Units        = 1,
+  parameter int unsigned Slice        = 0,
+  parameter int unsigned Reads        = 2,
+  parameter int unsigned LineWidth    = 23,
+  parameter int unsigned PayloadWidth = 512,
+  parameter int unsigned Beats        = 2,
+  parameter int unsigned AxiIdWidth   = 8,
+  parameter int unsigned AxiAddrWidth = 36,
+
+  localparam int unsigned UnitWidth   = home_pkg::bits(Units),
+  localparam int unsigned ReadWidth   = home_pkg::bits(Reads)
+) (
+  input  logic                                clk_i,
+  input  logic                                rst_ni,
+
+  input  logic   [Units-1:0]                  unit_valid_i,
+  output logic   [Units-1:0]                  unit_ready_o,
+  input  logic   [Units-1:0][LineWidth-1:0]   unit_line_i,
+  input  logic   [Units-1:0][ReadWidth-1:0]   unit_slot_i,
+  input  event_e [Units-1:0]                  unit_event_i,
+  output logic   [Units-1:0][Reads-1:0]       unit_done_o,
+
+  // Bytes of a line that was read, in the same cycle.
+  input  logic [UnitWidth-1:0]                rd_unit_i,
+  input  logic [ReadWidth-1:0]                rd_slot_i,
+  input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
+  output logic [PayloadWidth-1:0]             rd_data_o,
+
+  output logic                                ar_valid_o,
+  input  logic                                ar_ready_i,
+  output logic [AxiIdWidth-1:0]               ar_id_o,
+  output logic [AxiAddrWidth-1:0]             ar_addr_o,
+  output logic [7:0]                          ar_user_o,   // the right that is asked for, and the request
+  input  logic                                r_valid_i,
+  output logic                                r_ready_o,
+  input  logic [AxiIdWidth-1:0]               r_id_i,
+  input  logic [PayloadWidth-1:0]             r_data_i,
+  input  logic                                r_last_i
+);
+  import home_pkg::*;
+
+  localparam int unsigned BeatWidth = bits(Beats);
+  localparam int unsigned Places    = Units * Reads;
+  localparam int unsigned PlaceBits = bits(Places);
+  localparam int unsigned LineBits  = $clog2(32'(Protocol.line_bytes));
+
+  typedef struct packed {
+    logic [LineWidth-1:0] line;
+    logic [ReadWidth-1:0] slot;
+    event_e               happened;
+  } job_t;
+
+  job_t [Units-1:0]     asked;
+  job_t                 job;
+  logic [UnitWidth-1:0] unit;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_asked
+    assign asked[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u]};
+  end
+
+  stream_arbiter #(
+    .Size  (Units),
+    .data_t(job_t)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(unit_valid_i),
+    .wr_ready_o(unit_ready_o),
+    .wr_data_i (asked),
+    .rd_valid_o(ar_valid_o),
+    .rd_ready_i(ar_ready_i),
+    .rd_data_o (job),
+    .rd_index_o(unit)
+  );
+
+  assign ar_id_o   = AxiIdWidth'({unit, job.slot});
+  assign ar_addr_o = AxiAddrWidth'(line_number(home_pkg::LineWidth'(job.line), home_pkg::LineWidth'(unit), Units, Slice)) << LineBits;
+  assign ar_user_o = {Protocol.writes[6'(job.happened)], Protocol.reads[6'(job.happened)] && !Protocol.writes[6'(job.happened)],
+                      6'(job.happened)};
+
+  // Answers of different reads may come interleaved, so each place counts its own beats.
+  logic [Places-1:0][BeatWidth-1:0] beats_q;
+  logic [UnitWidth-1:0]             r_unit;
+  logic [ReadWidth-1:0]             r_slot;
+  logic [PlaceBits-1:0]             r_place;
+
+  assign r_ready_o        = 1'b1;
+  assign {r_unit, r_slot} = (UnitWidth + ReadWidth)'(r_id_i);
+  assign r_place          = PlaceBits'(r_unit) * PlaceBits'(Reads) + PlaceBits'(r_slot);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)        beats_q <= '0;
+    else if (r_valid_i) beats_q[r_place] <= r_last_i ? '0 : beats_q[r_place] + 1'b1;
+  end
+
+  ram_distributed #(
+    .Depth(Places * Beats),
+    .Width(PayloadWidth)
+  ) u_lines (
+    .clk_i,
+    .wr_en_i  (r_valid_i),
+    .wr_addr_i(bits(Places * Beats)'(32'(r_place) * Beats + 32'(beats_q[r_place]))),
+    .wr_data_i(r_data_i),
+    .rd_addr_i(bits(Places * Beats)'((32'(rd_unit_i) * Reads + 32'(rd_slot_i)) * Beats + 32'(rd_beat_i))),
+    .rd_data_o
+  );
+
+  always_comb begin
+    unit_done_o = '0;
+    for (int unsigned u = 0; u < Units; u++) begin
+      for (int unsigned i = 0; i < Reads; i++) begin
+        unit_done_o[u][i] = r_valid_i && r_last_i && r_unit == UnitWidth'(u) && r_slot == ReadWidth'(i);
+      end
+    end
+  end
+
+  id_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    r_valid_i |-> r_id_i >> (UnitWidth + ReadWidth) == '0)
+    else $error("dcs: memory answered a read that nobody asked for");
+  last_is_last: assume property (@(posedge clk_i) disable iff (!rst_ni)
+    r_valid_i |-> r_last_i == (beats_q[r_place] == BeatWidth'(Beats - 1)))
+    else $error("dcs: memory answered a read with another number of beats than %0d", Beats);
+endmodule : dcs_reader

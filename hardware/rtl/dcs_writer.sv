@@ -1,0 +1,168 @@
+// Writes of memory, of all units of a slice in turn: an address and the bytes of a slot on AXI.
+
+module dcs_writer #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 event_e  = logic,
+  parameter int unsigned Units        = 1,
+  parameter int unsigned Slice        = 0,
+  parameter int unsigned Writes       = 1,
+  parameter int unsigned SlotWidth    = 1,
+  parameter int unsigned LineWidth    = 23,
+  parameter int unsigned PayloadWidth = 512,
+  parameter int unsigned Beats        = 2,
+  parameter int unsigned AxiIdWidth   = 8,
+  parameter int unsigned AxiAddrWidth = 36,
+
+  localparam int unsigned NumRx       = int'(Protocol.rx_circuits),
+  localparam int unsigned MaskWidth   = 16 / Beats,
+  localparam int unsigned UnitWidth   = home_pkg::bits(Units),
+  localparam int unsigned WriteWidth  = home_pkg::bits(Writes)
+) (
+  input  logic                                clk_i,
+  input  logic                                rst_ni,
+
+  input  logic   [Units-1:0]                  unit_valid_i,
+  output logic   [Units-1:0]                  unit_ready_o,
+  input  logic   [Units-1:0][LineWidth-1:0]   unit_line_i,
+  input  logic   [Units-1:0][WriteWidth-1:0]  unit_slot_i,
+  input  event_e [Units-1:0]                  unit_event_i,
+  input  logic   [Units-1:0][1:0]             unit_circuit_i,
+  input  logic   [Units-1:0][SlotWidth-1:0]   unit_bytes_i,
+  output logic   [Units-1:0][Writes-1:0]      unit_done_o,
+
+  // The bytes of every circuit's slot; the slot is free once its last bytes were taken.
+  output logic [UnitWidth-1:0]                rd_unit_o,
+  output logic [SlotWidth-1:0]                rd_slot_o,
+  output logic [home_pkg::bits(Beats)-1:0]    rd_beat_o,
+  input  logic [NumRx-1:0][PayloadWidth-1:0]  rd_data_i,
+  input  logic [NumRx-1:0][MaskWidth-1:0]     rd_mask_i,
+  output logic [NumRx-1:0]                    free_valid_o,
+
+  output logic                                aw_valid_o,
+  input  logic                                aw_ready_i,
+  output logic [AxiIdWidth-1:0]               aw_id_o,
+  output logic [AxiAddrWidth-1:0]             aw_addr_o,
+  output logic [7:0]                          aw_user_o,   // the message that brought the bytes
+  output logic                                w_valid_o,
+  input  logic                                w_ready_i,
+  output logic [PayloadWidth-1:0]             w_data_o,
+  output logic [PayloadWidth/8-1:0]           w_strb_o,
+  output logic                                w_last_o,
+  input  logic                                b_valid_i,
+  output logic                                b_ready_o,
+  input  logic [AxiIdWidth-1:0]               b_id_i
+);
+  import home_pkg::*;
+
+  localparam int unsigned BeatWidth  = bits(Beats);
+  localparam int unsigned LineBits   = $clog2(32'(Protocol.line_bytes));
+  localparam int unsigned MaskBytes  = PayloadWidth / 8 / MaskWidth;
+
+  typedef struct packed {
+    logic [LineWidth-1:0]  line;
+    logic [WriteWidth-1:0] slot;
+    event_e                happened;
+    logic [1:0]            circuit;
+    logic [SlotWidth-1:0]  bytes;
+  } job_t;
+
+  job_t [Units-1:0]     asked;
+  job_t                 job;
+  logic                 job_valid, job_done;
+  logic [UnitWidth-1:0] unit;
+  logic [BeatWidth-1:0] beat_q;
+  logic                 bytes_done_q, address_done_q;
+  logic                 load_address, load_bytes, last;
+  logic [NumRx-1:0]     chosen;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_asked
+    assign asked[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u], unit_circuit_i[u], unit_bytes_i[u]};
+  end
+
+  stream_arbiter #(
+    .Size  (Units),
+    .data_t(job_t)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(unit_valid_i),
+    .wr_ready_o(unit_ready_o),
+    .wr_data_i (asked),
+    .rd_valid_o(job_valid),
+    .rd_ready_i(job_done),
+    .rd_data_o (job),
+    .rd_index_o(unit)
+  );
+
+  // The address and the bytes go their own ways; the next write begins when both have gone.
+  assign last         = beat_q == BeatWidth'(Beats - 1);
+  assign load_address = job_valid && !address_done_q && (!aw_valid_o || aw_ready_i);
+  assign load_bytes   = job_valid && !bytes_done_q && (!w_valid_o || w_ready_i);
+  assign job_done     = (address_done_q || load_address) && (bytes_done_q || load_bytes && last);
+
+  assign rd_unit_o = unit;
+  assign rd_slot_o = job.bytes;
+  assign rd_beat_o = beat_q;
+
+  for (genvar c = 0; c < NumRx; c++) begin : gen_chosen
+    assign chosen[c] = job.circuit == 2'(c);
+  end
+  assign free_valid_o = load_bytes && last ? chosen : '0;
+
+  logic [PayloadWidth-1:0] data;
+  logic [MaskWidth-1:0]    mask;
+  always_comb begin
+    data = '0;
+    mask = '0;
+    for (int unsigned c = 0; c < NumRx; c++) begin
+      if (chosen[c]) begin
+        data |= rd_data_i[c];
+        mask |= rd_mask_i[c];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_q         <= '0;
+      bytes_done_q   <= 1'b0;
+      address_done_q <= 1'b0;
+      aw_valid_o     <= 1'b0;
+      w_valid_o      <= 1'b0;
+    end else begin
+      if (load_bytes) beat_q <= last ? '0 : beat_q + 1'b1;
+      bytes_done_q   <= !job_done && (bytes_done_q || load_bytes && last);
+      address_done_q <= !job_done && (address_done_q || load_address);
+      if (!aw_valid_o || aw_ready_i) aw_valid_o <= load_address;
+      if (!w_valid_o || w_ready_i) w_valid_o <= load_bytes;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load_address) begin
+      aw_id_o   <= AxiIdWidth'({unit, job.slot});
+      aw_addr_o <= AxiAddrWidth'(line_number(home_pkg::LineWidth'(job.line), home_pkg::LineWidth'(unit), Units, Slice)) << LineBits;
+      aw_user_o <= 8'(job.happened);
+    end
+    if (load_bytes) begin
+      w_data_o <= data;
+      w_last_o <= last;
+      for (int unsigned i = 0; i < MaskWidth; i++) w_strb_o[i*MaskBytes+:MaskBytes] <= {MaskBytes{mask[i]}};
+    end
+  end
+
+  assign b_ready_o = 1'b1;
+  always_comb begin
+    unit_done_o = '0;
+    for (int unsigned u = 0; u < Units; u++) begin
+      for (int unsigned i = 0; i < Writes; i++) begin
+        unit_done_o[u][i] = b_valid_i && b_id_i == AxiIdWidth'({UnitWidth'(u), WriteWidth'(i)});
+      end
+    end
+  end
+
+  stable_aw: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    aw_valid_o && !aw_ready_i |=> aw_valid_o && $stable({aw_id_o, aw_addr_o, aw_user_o}));
+  stable_w: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    w_valid_o && !w_ready_i |=> w_valid_o && $stable({w_data_o, w_strb_o, w_last_o}));
+endmodule : dcs_writer

@@ -1,0 +1,944 @@
+// A directory controller unit: executes the protocol for the lines that belong to it, one event at a time.
+//
+// An event is picked, its line is looked up in the directory, the protocol ROM says what follows, and that is done.
+// What takes longer is kept in places while the unit goes on: reads and writes of memory, local operations in hand,
+// and requests that have to wait for their line. Responses come before requests.
+//
+// What never has to wait always finds a place, so the unit blocks no response for ever:
+// each place holds one message to the remote and one answer to the device at most, and has room for them in
+// the queues here; and the ROM asks for a forward only for a local operation in hand (see crates/rtl/src/rom.rs).
+// An event that lacks a place is tried again when something has changed.
+
+module dcu #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 state_e  = logic,
+  parameter type                 event_e  = logic,
+  parameter type                 send_e   = logic,
+  parameter type                 row_t    = logic,
+  parameter int unsigned         TagWidth    = 16,
+  parameter int unsigned         SetWidth    = 7,
+  parameter int unsigned         Ways        = 16,
+  parameter int unsigned         WaysPerStep = 4,  // compared in one cycle of a look-up
+  parameter int unsigned         Reads       = 2,  // reads of memory in flight
+  parameter int unsigned         Writes      = 1,  // writes of memory in flight
+  parameter int unsigned         Locals      = 2,  // local operations in hand
+  parameter int unsigned         Waiting     = 2,  // requests set aside, and the most lines locked at a time
+  parameter int unsigned         StoreSlots  = 2,  // places for bytes in each circuit whose messages may wait
+
+  localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
+  localparam int unsigned EventWidth = $bits(event_e),
+  localparam int unsigned StateWidth = $bits(state_e),
+  localparam int unsigned LineWidth  = TagWidth + SetWidth,
+  localparam int unsigned SlotWidth  = home_pkg::bits(StoreSlots),
+  localparam int unsigned ReadWidth  = home_pkg::bits(Reads),
+  localparam int unsigned WriteWidth = home_pkg::bits(Writes)
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Messages to the home, one stream for each circuit. Their bytes stay outside, in the slot that is named.
+  input  logic [NumRx-1:0]                 rx_valid_i,
+  output logic [NumRx-1:0]                 rx_ready_o,
+  input  logic [NumRx-1:0][EventWidth-1:0] rx_event_i,
+  input  logic [NumRx-1:0][LineWidth-1:0]  rx_line_i,
+  input  logic [NumRx-1:0][SlotWidth-1:0]  rx_slot_i,
+
+  // Local operations of the device, its unlocks, and the answers to both.
+  input  logic                             local_valid_i,
+  output logic                             local_ready_o,
+  input  logic [2:0]                       local_operation_i,
+  input  logic [LineWidth-1:0]             local_line_i,
+  input  logic                             unlock_valid_i,
+  output logic                             unlock_ready_o,
+  input  logic [LineWidth-1:0]             unlock_line_i,
+  output logic                             answer_valid_o,
+  input  logic                             answer_ready_i,
+  output logic                             answer_unlock_o,
+  output logic                             answer_refused_o,
+  output logic [2:0]                       answer_operation_o,
+  output logic [LineWidth-1:0]             answer_line_o,
+
+  // The protocol ROM.
+  output logic                             rom_valid_o,
+  input  logic                             rom_ready_i,
+  output logic [StateWidth+EventWidth-1:0] rom_addr_o,
+  input  logic                             row_valid_i,
+  input  row_t                             row_i,
+
+  // Reads of memory: asked for, and later done. The bytes stay outside, in the slot of the read.
+  output logic                             read_valid_o,
+  input  logic                             read_ready_i,
+  output logic [LineWidth-1:0]             read_line_o,
+  output logic [ReadWidth-1:0]             read_slot_o,
+  output event_e                           read_event_o,
+  input  logic [Reads-1:0]                 read_done_i,
+
+  // Writes of memory: asked for, and later done. The bytes are those of a slot of a circuit.
+  output logic                             write_valid_o,
+  input  logic                             write_ready_i,
+  output logic [LineWidth-1:0]             write_line_o,
+  output logic [WriteWidth-1:0]            write_slot_o,
+  output event_e                           write_event_o,
+  output logic [1:0]                       write_circuit_o,
+  output logic [SlotWidth-1:0]             write_bytes_o,
+  input  logic [Writes-1:0]                write_done_i,
+
+  // A slot of a circuit whose bytes nobody needs.
+  output logic                             drop_valid_o,
+  output logic [1:0]                       drop_circuit_o,
+  output logic [SlotWidth-1:0]             drop_slot_o,
+
+  // Messages to the remote, in order. If they carry the line, it is in the slot of the read,
+  // which is free again once its bytes have left.
+  output logic                             tx_valid_o,
+  input  logic                             tx_ready_i,
+  output send_e                            tx_send_o,
+  output logic [LineWidth-1:0]             tx_line_o,
+  output logic [ReadWidth-1:0]             tx_slot_o,
+  input  logic [Reads-1:0]                 tx_done_i,
+
+  // What was done in this cycle.
+  output logic                             step_valid_o,
+  output logic                             step_held_o,
+  output logic                             step_evict_o,
+  output event_e                           step_event_o,
+  output state_e                           step_state_o,
+  output home_pkg::effect_e                step_effect_o,
+  output state_e                           step_next_o,
+  output logic [LineWidth-1:0]             step_line_o,
+
+  // Nothing is in hand and nothing waits.
+  output logic                             idle_o
+);
+  import home_pkg::*;
+
+  localparam int unsigned Groups       = Ways / WaysPerStep;
+  localparam int unsigned WayWidth     = bits(Ways);
+  localparam int unsigned PlaceWidth   = bits(WaysPerStep);
+  localparam int unsigned GroupWidth   = bits(Groups);
+  localparam int unsigned AddrWidth    = $clog2(2 ** SetWidth * Groups);
+  localparam int unsigned LocalWidth   = bits(Locals);
+  localparam int unsigned WaitingWidth = bits(Waiting);
+  localparam int unsigned LockWidth    = bits(Waiting + 1);
+  // A message for each read, write and local operation, and one that leaves as soon as its request is taken.
+  localparam int unsigned TxDepth      = 2 ** $clog2(Reads + Writes + Locals + 1);
+  localparam int unsigned AnswerDepth  = 2 ** $clog2(Locals + 1);
+  localparam int unsigned ReadDepth    = Reads > 1 ? 2 ** $clog2(Reads) : 2;
+  localparam int unsigned WriteDepth   = Writes > 1 ? 2 ** $clog2(Writes) : 2;
+
+  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep) begin : gen_wrong_ways
+    $error("dcu: Ways and WaysPerStep must be powers of two, and Ways a multiple of WaysPerStep");
+  end
+  if (Waiting >= Ways || Waiting < 1) begin : gen_wrong_waiting
+    $error("dcu: Waiting must be at least 1 and less than Ways: a locked line cannot make room for another");
+  end
+  if (StoreSlots < Waiting) begin : gen_wrong_slots
+    $error("dcu: StoreSlots must be at least Waiting: each request that is set aside may have bytes");
+  end
+  if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places
+    $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");
+  end
+
+  // ------------------------------------------------------------------ what is kept
+
+  typedef struct packed {
+    state_e              state;
+    logic [TagWidth-1:0] tag;
+  } entry_t;
+
+  // An event with what belongs to it.
+  typedef struct packed {
+    event_e               happened;
+    logic [LineWidth-1:0] line;
+    logic [1:0]           circuit;  // and slot: where its bytes are, if it is a message
+    logic [SlotWidth-1:0] slot;
+    state_e               state;    // and way: known beforehand for what comes from memory
+    logic [WayWidth-1:0]  way;
+  } occasion_t;
+
+  // A line that memory is working on. Its state is that of the directory.
+  typedef struct packed {
+    logic                 done;     // memory is, and the unit has not yet handled it
+    logic [LineWidth-1:0] line;
+    logic [WayWidth-1:0]  way;
+    state_e               state;
+  } operation_t;
+
+  typedef struct packed {
+    logic                 answered;
+    logic                 evict;    // it was the directory's own
+    logic [2:0]           operation;
+    logic [LineWidth-1:0] line;
+  } local_t;
+
+  typedef struct packed {
+    logic                 ready;    // its line has moved on
+    logic                 room;     // it waits for a way of the directory
+    event_e               happened;
+    logic [LineWidth-1:0] line;
+    logic [1:0]           circuit;
+    logic [SlotWidth-1:0] slot;
+  } waiting_t;
+
+  // Who is told once a message to the remote has left.
+  typedef enum logic [1:0] {
+    TxForward,    // nobody: its answer will tell
+    TxRead,       // the read whose bytes it carries
+    TxWrite,      // the write whose end it reports
+    TxImmediate
+  } tx_of_e;
+
+  typedef struct packed {
+    send_e                send;
+    logic [LineWidth-1:0] line;
+    tx_of_e               of;
+    logic [ReadWidth-1:0] read;
+    logic [WriteWidth-1:0] write;
+  } tx_t;
+
+  typedef struct packed {
+    logic                  unlock;
+    logic                  refused;
+    logic [2:0]            operation;
+    logic [LineWidth-1:0]  line;
+    logic [LocalWidth-1:0] place;
+  } answer_t;
+
+  operation_t [Reads-1:0]   read_d, read_q;
+  logic       [Reads-1:0]   read_used_d, read_used_q;
+  operation_t [Writes-1:0]  write_d, write_q;
+  logic       [Writes-1:0]  write_used_d, write_used_q;
+  local_t     [Locals-1:0]  local_d, local_q;
+  logic       [Locals-1:0]  local_used_d, local_used_q;
+  waiting_t   [Waiting-1:0] waiting_d, waiting_q;
+  logic       [Waiting-1:0] waiting_used_d, waiting_used_q;
+  logic                     immediate_d, immediate_q;          // a message that left at once is still here
+  logic                     unlocking_d, unlocking_q;          // the answer to an unlock is still here
+  logic [LockWidth-1:0]     locks_d, locks_q;                  // lines locked or about to be
+
+  // What has arrived and was not yet picked.
+  occasion_t [NumRx-1:0]    rx_q;
+  logic      [NumRx-1:0]    rx_used_d, rx_used_q;
+  logic                     request_used_d, request_used_q;
+  logic [2:0]               request_operation_q;
+  logic [LineWidth-1:0]     request_line_q;
+  logic                     unlock_used_d, unlock_used_q;
+  logic [LineWidth-1:0]     unlock_line_q;
+
+  // A way that the directory wants free.
+  logic                     evict_d, evict_q;
+  logic [SetWidth-1:0]      evict_set_d, evict_set_q;
+  logic [WayWidth-1:0]      evict_way_d, evict_way_q;
+  logic [WayWidth-1:0]      evict_tries_d, evict_tries_q;
+
+  // ------------------------------------------------------------------ what is picked next
+
+  localparam int unsigned FromWrite   = 0;
+  localparam int unsigned FromRead    = FromWrite + Writes;
+  localparam int unsigned FromRx      = FromRead + Reads;
+  localparam int unsigned FromWaiting = FromRx + NumRx;
+  localparam int unsigned FromUnlock  = FromWaiting + Waiting;
+  localparam int unsigned FromLocal   = FromUnlock + 1;
+  localparam int unsigned FromEvict   = FromLocal + 1;
+  localparam int unsigned Sources     = FromEvict + 1;
+
+  typedef enum logic [2:0] {
+    Sweep,  // the directory is emptied after reset
+    Idle,   // the next event is picked
+    Look,   // a group of ways is compared
+    Ask,    // the ROM is asked
+    Answer, // its row comes
+    Exec,   // what it says is done
+    Second  // a second message is put into its queue
+  } step_e;
+
+  step_e                   step_d, step_q;
+  logic [Sources-1:0]      ask, early, pick_early, pick_late, pick;
+  logic [Sources-1:0]      blocked_d, blocked_q;  // tried, and lacked something
+  logic [Sources-1:0]      source_d, source_q;    // where the event in hand came from
+  occasion_t               picked, now_d, now_q;
+  occasion_t [Sources-1:0] offered;
+
+  always_comb begin
+    for (int unsigned i = 0; i < Writes; i++) begin
+      ask[FromWrite+i]     = write_used_q[i] && write_q[i].done;
+      early[FromWrite+i]   = 1'b1;
+      offered[FromWrite+i] = '{event_e'(Protocol.memory_done), write_q[i].line, 2'd0, '0, write_q[i].state, write_q[i].way};
+    end
+    for (int unsigned i = 0; i < Reads; i++) begin
+      ask[FromRead+i]     = read_used_q[i] && read_q[i].done;
+      early[FromRead+i]   = 1'b1;
+      offered[FromRead+i] = '{event_e'(Protocol.memory_data), read_q[i].line, 2'd0, '0, read_q[i].state, read_q[i].way};
+    end
+    for (int unsigned i = 0; i < NumRx; i++) begin
+      ask[FromRx+i]     = rx_used_q[i];
+      early[FromRx+i]   = !Protocol.rx_waits[i];
+      offered[FromRx+i] = rx_q[i];
+    end
+    for (int unsigned i = 0; i < Waiting; i++) begin
+      ask[FromWaiting+i]     = waiting_used_q[i] && waiting_q[i].ready;
+      early[FromWaiting+i]   = 1'b0;
+      offered[FromWaiting+i] = '{waiting_q[i].happened, waiting_q[i].line, waiting_q[i].circuit, waiting_q[i].slot, state_e'(0), '0};
+    end
+    ask[FromUnlock]     = unlock_used_q && !unlocking_q;
+    early[FromUnlock]   = 1'b0;
+    offered[FromUnlock] = '{event_e'(Protocol.unlock), unlock_line_q, 2'd0, '0, state_e'(0), '0};
+    ask[FromLocal]      = request_used_q;
+    early[FromLocal]    = 1'b0;
+    offered[FromLocal]  = '{event_e'(Protocol.messages + 8'(request_operation_q)), request_line_q, 2'd0, '0, state_e'(0), '0};
+    ask[FromEvict]      = evict_q;
+    early[FromEvict]    = 1'b0;
+    offered[FromEvict]  = '{event_e'(Protocol.evict), LineWidth'(evict_set_q), 2'd0, '0, state_e'(0), evict_way_q};
+  end
+
+  rr_pick #(
+    .Size(Sources)
+  ) u_pick_early (
+    .clk_i,
+    .rst_ni,
+    .ask_i  (ask & early & ~blocked_q),
+    .taken_i(step_q == Idle),
+    .pick_o (pick_early)
+  );
+
+  rr_pick #(
+    .Size(Sources)
+  ) u_pick_late (
+    .clk_i,
+    .rst_ni,
+    .ask_i  (ask & ~early & ~blocked_q),
+    .taken_i(step_q == Idle && pick_early == '0),
+    .pick_o (pick_late)
+  );
+
+  assign pick = pick_early != '0 ? pick_early : pick_late;
+
+  always_comb begin
+    picked = '0;
+    for (int unsigned i = 0; i < Sources; i++) begin
+      if (pick[i]) picked |= offered[i];
+    end
+  end
+
+  // What comes from memory knows its way and state; for all else the directory is asked.
+  logic from_memory;
+  assign from_memory = pick[FromWrite+:Writes] != '0 || pick[FromRead+:Reads] != '0;
+
+  // ------------------------------------------------------------------ the directory
+
+  logic                     wr_en, rd_en;
+  logic [AddrWidth-1:0]     wr_addr, rd_addr;
+  entry_t [WaysPerStep-1:0] wr_group, rd_group;
+  logic [GroupWidth-1:0]    group_d, group_q;       // the group that is compared
+  logic                     hit_d, hit_q;
+  logic                     room_d, room_q;         // a way is free; it is that of the event if there was no hit
+  logic [AddrWidth-1:0]     sweep_d, sweep_q;
+
+  ram_block #(
+    .Depth(2 ** SetWidth * Groups),
+    .Width($bits(entry_t) * WaysPerStep)
+  ) u_directory (
+    .clk_i,
+    .wr_en_i  (wr_en),
+    .wr_addr_i(wr_addr),
+    .wr_data_i(wr_group),
+    .rd_en_i  (rd_en),
+    .rd_addr_i(rd_addr),
+    .rd_data_o(rd_group)
+  );
+
+  function automatic logic [AddrWidth-1:0] address(input logic [SetWidth-1:0] set, input logic [GroupWidth-1:0] group);
+    return AddrWidth'(set) * AddrWidth'(Groups) + AddrWidth'(group);
+  endfunction
+
+  function automatic logic [GroupWidth-1:0] group_of(input logic [WayWidth-1:0] way);
+    return GroupWidth'(way >> $clog2(WaysPerStep));
+  endfunction
+
+  function automatic logic [PlaceWidth-1:0] place_of(input logic [WayWidth-1:0] way);
+    return PlaceWidth'(way & WayWidth'(WaysPerStep - 1));
+  endfunction
+
+  function automatic logic [WayWidth-1:0] way_of(input logic [GroupWidth-1:0] group, input logic [PlaceWidth-1:0] place);
+    return WayWidth'(group) * WayWidth'(WaysPerStep) + WayWidth'(place);
+  endfunction
+
+  logic                  found, free;
+  logic [PlaceWidth-1:0] found_place, free_place;
+  state_e                found_state;
+  entry_t                evicted;
+
+  always_comb begin
+    found       = 1'b0;
+    free        = 1'b0;
+    found_place = '0;
+    free_place  = '0;
+    found_state = state_e'(0);
+    for (int unsigned i = 0; i < WaysPerStep; i++) begin
+      if (rd_group[i].state == state_e'(0)) begin
+        free       = 1'b1;
+        free_place = PlaceWidth'(i);
+      end else if (rd_group[i].tag == now_q.line[SetWidth+:TagWidth]) begin
+        found       = 1'b1;
+        found_place |= PlaceWidth'(i);
+        found_state = state_e'(found_state | rd_group[i].state);
+      end
+    end
+    evicted = rd_group[place_of(now_q.way)];
+  end
+
+  // ------------------------------------------------------------------ the row, and whether it can be followed
+
+  row_t                row_q;
+  logic                of_waiting, of_message, of_local, of_device;
+  logic                needs_room, has_places, takes;
+  logic                read_free, write_free, local_free, waiting_free;
+  logic [ReadWidth-1:0]    read_place;
+  logic [WriteWidth-1:0]   write_place;
+  logic [LocalWidth-1:0]   local_place, answered_place;
+  logic [WaitingWidth-1:0] waiting_place;
+  logic                answered_evict;
+  logic                immediate;                 // a message leaves although no memory operation has ended
+  logic                of_read, of_write;
+  logic                wants_lock;
+  logic                unblock;                   // something has changed that an event may have lacked
+
+  // Whether the event in hand is one that never has to wait.
+  logic source_early;
+  assign source_early = (source_q & early) != '0;
+  assign of_write   = source_q[FromWrite+:Writes] != '0;
+  assign of_read    = source_q[FromRead+:Reads] != '0;
+  assign of_message = source_q[FromRx+:NumRx] != '0;
+  assign of_waiting = source_q[FromWaiting+:Waiting] != '0;
+  assign of_device  = source_q[FromLocal];
+  assign of_local   = of_device || source_q[FromEvict];
+
+  always_comb begin
+    read_free     = 1'b0;
+    read_place    = '0;
+    write_free    = 1'b0;
+    write_place   = '0;
+    local_free    = 1'b0;
+    local_place   = '0;
+    waiting_free  = 1'b0;
+    waiting_place = '0;
+    for (int unsigned i = 0; i < Reads; i++) begin
+      if (!read_used_q[i]) begin
+        read_free  = 1'b1;
+        read_place = ReadWidth'(i);
+      end
+    end
+    for (int unsigned i = 0; i < Writes; i++) begin
+      if (!write_used_q[i]) begin
+        write_free  = 1'b1;
+        write_place = WriteWidth'(i);
+      end
+    end
+    for (int unsigned i = 0; i < Locals; i++) begin
+      if (!local_used_q[i]) begin
+        local_free  = 1'b1;
+        local_place = LocalWidth'(i);
+      end
+    end
+    for (int unsigned i = 0; i < Waiting; i++) begin
+      if (!waiting_used_q[i]) begin
+        waiting_free  = 1'b1;
+        waiting_place = WaitingWidth'(i);
+      end
+    end
+    // The operation in hand on the event's line.
+    answered_place = '0;
+    answered_evict = 1'b0;
+    for (int unsigned i = 0; i < Locals; i++) begin
+      if (local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line) begin
+        answered_place |= LocalWidth'(i);
+        answered_evict |= local_q[i].evict;
+      end
+    end
+  end
+
+  assign wants_lock = of_device && Protocol.locking[request_operation_q];
+  assign immediate  = row_q.grant_valid && !of_read && !of_write;
+  assign needs_room = !hit_q && row_q.next != state_e'(0) && !room_q;
+  assign has_places = (row_q.memory != MemoryRead || read_free)
+                   && (row_q.memory != MemoryWrite || write_free)
+                   && (!of_local || local_free)
+                   && (!wants_lock || locks_q != LockWidth'(Waiting))
+                   && (!immediate || !immediate_q)
+                   && !needs_room;
+  assign takes      = step_q == Exec && row_q.effect == Take && has_places;
+
+  // ------------------------------------------------------------------ queues to what is around
+
+  logic    tx_wr, tx_wr_ready, tx_rd_valid, answer_wr, answer_wr_ready, answer_rd_valid;
+  tx_t     tx_wr_data, tx_rd_data;
+  answer_t answer_wr_data, answer_rd_data;
+
+  fifo #(
+    .Depth (TxDepth),
+    .data_t(tx_t)
+  ) u_tx (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(tx_wr),
+    .wr_ready_o(tx_wr_ready),
+    .wr_data_i (tx_wr_data),
+    .rd_valid_o(tx_rd_valid),
+    .rd_ready_i(tx_ready_i),
+    .rd_data_o (tx_rd_data)
+  );
+
+  fifo #(
+    .Depth (AnswerDepth),
+    .data_t(answer_t)
+  ) u_answer (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(answer_wr),
+    .wr_ready_o(answer_wr_ready),
+    .wr_data_i (answer_wr_data),
+    .rd_valid_o(answer_rd_valid),
+    .rd_ready_i(answer_ready_i),
+    .rd_data_o (answer_rd_data)
+  );
+
+  assign tx_valid_o         = tx_rd_valid;
+  assign tx_send_o          = tx_rd_data.send;
+  assign tx_line_o          = tx_rd_data.line;
+  assign tx_slot_o          = tx_rd_data.read;
+  assign answer_valid_o     = answer_rd_valid;
+  assign answer_unlock_o    = answer_rd_data.unlock;
+  assign answer_refused_o   = answer_rd_data.refused;
+  assign answer_operation_o = answer_rd_data.operation;
+  assign answer_line_o      = answer_rd_data.line;
+
+  // Messages to the remote: the grant first, then, in the step after, the forward.
+  always_comb begin
+    tx_wr            = 1'b0;
+    tx_wr_data       = '0;
+    tx_wr_data.line  = now_q.line;
+    for (int unsigned i = 0; i < Reads; i++) begin
+      if (source_q[FromRead+i]) tx_wr_data.read |= ReadWidth'(i);
+    end
+    for (int unsigned i = 0; i < Writes; i++) begin
+      if (source_q[FromWrite+i]) tx_wr_data.write |= WriteWidth'(i);
+    end
+    if (takes && row_q.grant_valid) begin
+      tx_wr           = 1'b1;
+      tx_wr_data.send = row_q.grant;
+      tx_wr_data.of   = of_read ? TxRead : of_write ? TxWrite : TxImmediate;
+    end else if (takes && row_q.forward_valid || step_q == Second) begin
+      tx_wr           = 1'b1;
+      tx_wr_data.send = row_q.forward;
+      tx_wr_data.of   = TxForward;
+    end
+  end
+
+  always_comb begin
+    answer_wr      = 1'b0;
+    answer_wr_data = '{
+      unlock:    source_q[FromUnlock],
+      refused:   row_q.effect == Refuse,
+      operation: of_device ? request_operation_q : local_q[answered_place].operation,
+      line:      now_q.line,
+      place:     of_device ? local_place : answered_place
+    };
+    if (takes && row_q.acknowledge) begin
+      answer_wr = source_q[FromUnlock] || of_device || (!of_local && !answered_evict);
+    end else if (step_q == Exec && row_q.effect == Refuse) begin
+      answer_wr = source_q[FromUnlock] || of_device && local_free;
+    end
+  end
+
+  typedef struct packed {
+    logic [LineWidth-1:0] line;
+    logic [ReadWidth-1:0] slot;
+    event_e               happened;
+  } read_t;
+
+  typedef struct packed {
+    logic [LineWidth-1:0]  line;
+    logic [WriteWidth-1:0] slot;
+    event_e                happened;
+    logic [1:0]            circuit;
+    logic [SlotWidth-1:0]  bytes;
+  } write_t;
+
+  read_t  read_wr_data, read_rd_data;
+  write_t write_wr_data, write_rd_data;
+  logic   read_wr, read_wr_ready, write_wr, write_wr_ready;
+
+  assign read_wr       = takes && row_q.memory == MemoryRead;
+  assign read_wr_data  = '{now_q.line, read_place, now_q.happened};
+  assign write_wr      = takes && row_q.memory == MemoryWrite;
+  assign write_wr_data = '{now_q.line, write_place, now_q.happened, now_q.circuit, now_q.slot};
+
+  fifo #(
+    .Depth (ReadDepth),
+    .data_t(read_t)
+  ) u_read (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(read_wr),
+    .wr_ready_o(read_wr_ready),
+    .wr_data_i (read_wr_data),
+    .rd_valid_o(read_valid_o),
+    .rd_ready_i(read_ready_i),
+    .rd_data_o (read_rd_data)
+  );
+
+  fifo #(
+    .Depth (WriteDepth),
+    .data_t(write_t)
+  ) u_write (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(write_wr),
+    .wr_ready_o(write_wr_ready),
+    .wr_data_i (write_wr_data),
+    .rd_valid_o(write_valid_o),
+    .rd_ready_i(write_ready_i),
+    .rd_data_o (write_rd_data)
+  );
+
+  assign read_line_o     = read_rd_data.line;
+  assign read_slot_o     = read_rd_data.slot;
+  assign read_event_o    = read_rd_data.happened;
+  assign write_line_o    = write_rd_data.line;
+  assign write_slot_o    = write_rd_data.slot;
+  assign write_event_o   = write_rd_data.happened;
+  assign write_circuit_o = write_rd_data.circuit;
+  assign write_bytes_o   = write_rd_data.bytes;
+
+  assign drop_valid_o   = takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
+                       && row_q.memory != MemoryWrite;
+  assign drop_circuit_o = now_q.circuit;
+  assign drop_slot_o    = now_q.slot;
+
+  assign rom_valid_o = step_q == Ask;
+  assign rom_addr_o  = {now_q.state, now_q.happened};
+
+  // ------------------------------------------------------------------ one step
+
+  always_comb begin
+    step_d   = step_q;
+    source_d = source_q;
+    now_d    = now_q;
+    group_d  = group_q;
+    hit_d    = hit_q;
+    room_d   = room_q;
+    sweep_d  = sweep_q;
+    rd_en    = 1'b0;
+    rd_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
+    wr_en    = 1'b0;
+    wr_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
+    wr_group = rd_group;
+    wr_group[place_of(now_q.way)] = '{row_q.next, now_q.line[SetWidth+:TagWidth]};
+
+    unique case (step_q)
+      Sweep: begin
+        wr_en    = 1'b1;
+        wr_addr  = sweep_q;
+        wr_group = '0;
+        sweep_d  = sweep_q + 1'b1;
+        if (sweep_q == AddrWidth'(2 ** SetWidth * Groups - 1)) step_d = Idle;
+      end
+      Idle: begin
+        source_d = pick;
+        now_d    = picked;
+        group_d  = '0;
+        hit_d    = from_memory || pick[FromEvict];
+        room_d   = 1'b0;
+        rd_en    = 1'b1;
+        rd_addr  = address(picked.line[SetWidth-1:0], pick[FromEvict] ? group_of(picked.way) : '0);
+        if (pick != '0) step_d = from_memory ? Ask : Look;
+      end
+      Look: begin
+        rd_en   = 1'b1;
+        rd_addr = address(now_q.line[SetWidth-1:0], group_q + 1'b1);
+        group_d = group_q + 1'b1;
+        if (source_q[FromEvict]) begin
+          now_d.state                    = evicted.state;
+          now_d.line[SetWidth+:TagWidth] = evicted.tag;
+          // Somebody else has made room meanwhile.
+          step_d = evicted.state == state_e'(0) ? Idle : Ask;
+        end else begin
+          if (free && !room_q) begin
+            room_d    = 1'b1;
+            now_d.way = way_of(group_q, free_place);
+          end
+          if (found) begin
+            hit_d       = 1'b1;
+            now_d.way   = way_of(group_q, found_place);
+            now_d.state = found_state;
+          end
+          if (found || group_q == GroupWidth'(Groups - 1)) step_d = Ask;
+        end
+      end
+      Ask: begin
+        // The group is read again, to be written with the next state in it.
+        rd_en = 1'b1;
+        if (rom_ready_i) step_d = Answer;
+      end
+      Answer: begin
+        if (row_valid_i) step_d = Exec;
+      end
+      Exec: begin
+        wr_en  = takes && (hit_q || row_q.next != state_e'(0));
+        step_d = takes && row_q.grant_valid && row_q.forward_valid ? Second : Idle;
+      end
+      Second: begin
+        step_d = Idle;
+      end
+      default: step_d = Idle;
+    endcase
+  end
+
+  // What changes in the places.
+  always_comb begin
+    read_d         = read_q;
+    read_used_d    = read_used_q;
+    write_d        = write_q;
+    write_used_d   = write_used_q;
+    local_d        = local_q;
+    local_used_d   = local_used_q;
+    waiting_d      = waiting_q;
+    waiting_used_d = waiting_used_q;
+    immediate_d    = immediate_q;
+    unlocking_d    = unlocking_q;
+    locks_d        = locks_q;
+    rx_used_d      = rx_used_q | rx_valid_i;
+    request_used_d = request_used_q || local_valid_i;
+    unlock_used_d  = unlock_used_q || unlock_valid_i;
+    evict_d        = evict_q;
+    evict_set_d    = evict_set_q;
+    evict_way_d    = evict_way_q;
+    evict_tries_d  = evict_tries_q;
+    blocked_d      = blocked_q;
+    unblock        = 1'b0;
+
+    // Memory is done.
+    for (int unsigned i = 0; i < Reads; i++) read_d[i].done |= read_done_i[i];
+    for (int unsigned i = 0; i < Writes; i++) write_d[i].done |= write_done_i[i];
+
+    // Messages and answers have left.
+    for (int unsigned i = 0; i < Reads; i++) begin
+      if (tx_done_i[i]) begin
+        read_used_d[i] = 1'b0;
+        unblock        = 1'b1;
+      end
+    end
+    if (tx_rd_valid && tx_ready_i) begin
+      unblock = 1'b1;
+      if (tx_rd_data.of == TxWrite) write_used_d[tx_rd_data.write] = 1'b0;
+      if (tx_rd_data.of == TxImmediate) immediate_d = 1'b0;
+      if (tx_rd_data.of == TxRead && !Protocol.send_payload[4'(tx_rd_data.send)]) read_used_d[tx_rd_data.read] = 1'b0;
+    end
+    if (answer_rd_valid && answer_ready_i) begin
+      unblock = 1'b1;
+      if (answer_rd_data.unlock) unlocking_d = 1'b0;
+      else local_used_d[answer_rd_data.place] = 1'b0;
+    end
+
+    if (takes) begin
+      unblock = 1'b1;
+      // The event is gone from where it came.
+      for (int unsigned i = 0; i < Writes; i++) begin
+        if (source_q[FromWrite+i]) begin
+          write_d[i].done = 1'b0;
+          if (!row_q.grant_valid) write_used_d[i] = 1'b0;
+        end
+      end
+      for (int unsigned i = 0; i < Reads; i++) begin
+        if (source_q[FromRead+i]) begin
+          read_d[i].done = 1'b0;
+          if (!row_q.grant_valid) read_used_d[i] = 1'b0;
+        end
+      end
+      rx_used_d &= ~source_q[FromRx+:NumRx];
+      waiting_used_d &= ~source_q[FromWaiting+:Waiting];
+      if (source_q[FromUnlock]) begin
+        unlock_used_d = 1'b0;
+        unlocking_d   = 1'b1;
+        locks_d       = locks_q - 1'b1;
+      end
+      if (of_device) begin
+        request_used_d = 1'b0;
+        if (wants_lock) locks_d = locks_q + 1'b1;
+      end
+      if (source_q[FromEvict]) evict_d = 1'b0;
+
+      // What is begun takes its place.
+      if (row_q.memory == MemoryRead) begin
+        read_used_d[read_place] = 1'b1;
+        read_d[read_place]      = '{1'b0, now_q.line, now_q.way, row_q.next};
+      end
+      if (row_q.memory == MemoryWrite) begin
+        write_used_d[write_place] = 1'b1;
+        write_d[write_place]      = '{1'b0, now_q.line, now_q.way, row_q.next};
+      end
+      if (immediate) immediate_d = 1'b1;
+      if (of_local) begin
+        // One that the directory began and that is done at once needs no place.
+        local_used_d[local_place] = of_device || !row_q.acknowledge;
+        local_d[local_place]      = '{row_q.acknowledge, source_q[FromEvict], request_operation_q, now_q.line};
+      end else if (row_q.acknowledge && !source_q[FromUnlock]) begin
+        local_d[answered_place].answered = 1'b1;
+        if (answered_evict) local_used_d[answered_place] = 1'b0;
+      end
+
+      // The state of a line that memory is working on is kept beside the directory too.
+      for (int unsigned i = 0; i < Reads; i++) begin
+        if (read_used_q[i] && read_q[i].line == now_q.line) read_d[i].state = row_q.next;
+      end
+      for (int unsigned i = 0; i < Writes; i++) begin
+        if (write_used_q[i] && write_q[i].line == now_q.line) write_d[i].state = row_q.next;
+      end
+
+      // What waited for this line, or for a way that is now free, is presented again.
+      for (int unsigned i = 0; i < Waiting; i++) begin
+        if (waiting_q[i].line == now_q.line || (waiting_q[i].room && row_q.next == state_e'(0))) waiting_d[i].ready = 1'b1;
+      end
+    end else if (step_q == Exec) begin
+      if (row_q.effect == Refuse && (of_device ? local_free : source_q[FromUnlock])) begin
+        if (of_device) begin
+          request_used_d            = 1'b0;
+          local_used_d[local_place] = 1'b1;
+          local_d[local_place]      = '{1'b1, 1'b0, request_operation_q, now_q.line};
+        end else begin
+          unlock_used_d = 1'b0;
+          unlocking_d   = 1'b1;
+        end
+      end else if (source_q[FromEvict] && row_q.effect != Take) begin
+        // This way cannot be freed now; the next one may.
+        evict_way_d   = evict_way_q + 1'b1;
+        evict_tries_d = evict_tries_q + 1'b1;
+        if (evict_tries_q == WayWidth'(Ways - 1)) blocked_d |= source_q;
+      end else if (of_message && (row_q.effect == Leave || needs_room) && waiting_free) begin
+        // A request makes way for others.
+        rx_used_d &= ~source_q[FromRx+:NumRx];
+        waiting_used_d[waiting_place] = 1'b1;
+        waiting_d[waiting_place]      = '{1'b0, needs_room, now_q.happened, now_q.line, now_q.circuit, now_q.slot};
+      end else if (of_waiting && (row_q.effect == Leave || needs_room)) begin
+        for (int unsigned i = 0; i < Waiting; i++) begin
+          if (source_q[FromWaiting+i]) begin
+            waiting_d[i].ready = 1'b0;
+            waiting_d[i].room  = needs_room;
+          end
+        end
+      end else begin
+        blocked_d |= source_q;
+      end
+      if (row_q.effect == Take && needs_room && !evict_q) begin
+        evict_d       = 1'b1;
+        evict_set_d   = now_q.line[SetWidth-1:0];
+        evict_tries_d = '0;
+      end
+    end
+
+    // Room was made by somebody else before the directory could.
+    if (step_q == Look && source_q[FromEvict] && evicted.state == state_e'(0)) begin
+      evict_d = 1'b0;
+      unblock = 1'b1;
+      for (int unsigned i = 0; i < Waiting; i++) waiting_d[i].ready |= waiting_q[i].room;
+    end
+
+    if (unblock) blocked_d = '0;
+  end
+
+  assign rx_ready_o     = ~rx_used_q;
+  assign local_ready_o  = !request_used_q;
+  assign unlock_ready_o = !unlock_used_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      step_q         <= Sweep;
+      sweep_q        <= '0;
+      source_q       <= '0;
+      blocked_q      <= '0;
+      read_used_q    <= '0;
+      write_used_q   <= '0;
+      local_used_q   <= '0;
+      waiting_used_q <= '0;
+      immediate_q    <= 1'b0;
+      unlocking_q    <= 1'b0;
+      locks_q        <= '0;
+      rx_used_q      <= '0;
+      request_used_q <= 1'b0;
+      unlock_used_q  <= 1'b0;
+      evict_q        <= 1'b0;
+      evict_way_q    <= '0;
+      evict_tries_q  <= '0;
+    end else begin
+      step_q         <= step_d;
+      sweep_q        <= sweep_d;
+      source_q       <= source_d;
+      blocked_q      <= blocked_d;
+      read_used_q    <= read_used_d;
+      write_used_q   <= write_used_d;
+      local_used_q   <= local_used_d;
+      waiting_used_q <= waiting_used_d;
+      immediate_q    <= immediate_d;
+      unlocking_q    <= unlocking_d;
+      locks_q        <= locks_d;
+      rx_used_q      <= rx_used_d;
+      request_used_q <= request_used_d;
+      unlock_used_q  <= unlock_used_d;
+      evict_q        <= evict_d;
+      evict_way_q    <= evict_way_d;
+      evict_tries_q  <= evict_tries_d;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    now_q       <= now_d;
+    group_q     <= group_d;
+    hit_q       <= hit_d;
+    room_q      <= room_d;
+    read_q      <= read_d;
+    write_q     <= write_d;
+    local_q     <= local_d;
+    waiting_q   <= waiting_d;
+    evict_set_q <= evict_set_d;
+    if (step_q == Answer && row_valid_i) row_q <= row_i;
+    for (int unsigned i = 0; i < NumRx; i++) begin
+      if (rx_ready_o[i]) begin
+        rx_q[i] <= '{event_e'(rx_event_i[i]), rx_line_i[i], 2'(i), rx_slot_i[i], state_e'(0), '0};
+      end
+    end
+    if (local_ready_o) begin
+      request_operation_q <= local_operation_i;
+      request_line_q      <= local_line_i;
+    end
+    if (unlock_ready_o) unlock_line_q <= unlock_line_i;
+  end
+
+  // ------------------------------------------------------------------ for observers, and what must hold
+
+  assign step_valid_o  = step_q == Exec;
+  assign step_held_o   = row_q.effect == Take && !takes
+                      || row_q.effect == Refuse && !(of_device ? local_free : source_q[FromUnlock]);
+  assign step_evict_o  = source_q[FromEvict];
+  assign step_event_o  = now_q.happened;
+  assign step_state_o  = now_q.state;
+  assign step_effect_o = row_q.effect;
+  assign step_next_o   = row_q.next;
+  assign step_line_o   = now_q.line;
+
+  assign idle_o = step_q == Idle && read_used_q == '0 && write_used_q == '0 && local_used_q == '0 && waiting_used_q == '0
+               && rx_used_q == '0 && !request_used_q && !unlock_used_q && !unlocking_q && !immediate_q && !evict_q;
+
+  event_expected: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    step_q == Exec |-> row_q.effect != Never)
+    else $error("dcu: the ROM has no row for event %0d in state %0d", now_q.happened, now_q.state);
+  tx_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) tx_wr |-> tx_wr_ready);
+  answer_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) answer_wr |-> answer_wr_ready);
+  read_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) read_wr |-> read_wr_ready);
+  write_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) write_wr |-> write_wr_ready);
+  locks_conserved: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    takes && source_q[FromUnlock] |-> locks_q != '0);
+  leaves_what_may_wait: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    step_q == Exec && row_q.effect == Leave |-> of_local || (of_message && !source_early) || of_waiting);
+  refuses_what_is_the_device_s: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    step_q == Exec && row_q.effect == Refuse |-> of_local || source_q[FromUnlock]);
+endmodule : dcu

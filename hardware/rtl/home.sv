@@ -1,0 +1,154 @@
+// A home: two slices, of the even and of the odd lines. All ports are the slices', the even slice's first.
+
+module home #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 state_e  = logic,
+  parameter type                 event_e  = logic,
+  parameter type                 send_e   = logic,
+  parameter type                 row_t    = logic,
+  parameter                      RomFile  = "",
+  parameter int unsigned         NumRemotes   = 1,
+  parameter int unsigned         Units        = 32,   // of each slice
+  parameter int unsigned         SetWidth     = 7,    // of a unit's directory: 2**SetWidth sets
+  parameter int unsigned         TagWidth     = 16,   // lines are numbered in 1 + log2(Units) + SetWidth + TagWidth bits
+  parameter int unsigned         Ways         = 16,   // as many as the remote's cache has
+  parameter int unsigned         WaysPerStep  = 4,    // compared in one cycle
+  parameter int unsigned         Reads        = 2,    // of each unit in flight
+  parameter int unsigned         Writes       = 1,
+  parameter int unsigned         Locals       = 2,    // local operations of each unit in hand
+  parameter int unsigned         Waiting      = 2,    // requests that each unit sets aside; as many of its lines can be locked
+  parameter int unsigned         StoreSlots   = 2,    // requests with bytes that each unit has room for
+  parameter int unsigned         UnitsPerPort = 8,    // that share a port of the protocol ROM
+  parameter int unsigned         PayloadWidth = 512,
+  parameter int unsigned         AxiIdWidth   = 8,
+  parameter int unsigned         AxiAddrWidth = 36,
+
+  localparam int unsigned NumRx = int'(Protocol.rx_circuits),
+  localparam int unsigned NumTx = int'(Protocol.tx_circuits)
+) (
+  input  logic                                                clk_i,
+  input  logic                                                rst_ni,
+
+  input  logic              [1:0][NumRx-1:0]                   rx_valid_i,
+  output logic              [1:0][NumRx-1:0]                   rx_ready_o,
+  input  home_pkg::header_t [1:0][NumRx-1:0]                   rx_header_i,
+  input  logic              [1:0][NumRx-1:0][PayloadWidth-1:0] rx_data_i,
+  output logic              [1:0][NumTx-1:0]                   tx_valid_o,
+  input  logic              [1:0][NumTx-1:0]                   tx_ready_i,
+  output home_pkg::header_t [1:0][NumTx-1:0]                   tx_header_o,
+  output logic              [1:0][NumTx-1:0][PayloadWidth-1:0] tx_data_o,
+
+  input  logic                 [1:0]                          local_req_valid_i,
+  output logic                 [1:0]                          local_req_ready_o,
+  input  home_pkg::local_req_t [1:0]                          local_req_i,
+  input  logic                 [1:0]                          unlock_valid_i,
+  output logic                 [1:0]                          unlock_ready_o,
+  input  logic [1:0][home_pkg::LineWidth-1:0]                 unlock_line_i,
+  output logic                 [1:0]                          local_rsp_valid_o,
+  input  logic                 [1:0]                          local_rsp_ready_i,
+  output home_pkg::local_rsp_t [1:0]                          local_rsp_o,
+
+  output logic [1:0]                                          axi_aw_valid_o,
+  input  logic [1:0]                                          axi_aw_ready_i,
+  output logic [1:0][AxiIdWidth-1:0]                          axi_aw_id_o,
+  output logic [1:0][AxiAddrWidth-1:0]                        axi_aw_addr_o,
+  output logic [1:0][7:0]                                     axi_aw_user_o,
+  output logic [1:0]                                          axi_w_valid_o,
+  input  logic [1:0]                                          axi_w_ready_i,
+  output logic [1:0][PayloadWidth-1:0]                        axi_w_data_o,
+  output logic [1:0][PayloadWidth/8-1:0]                      axi_w_strb_o,
+  output logic [1:0]                                          axi_w_last_o,
+  input  logic [1:0]                                          axi_b_valid_i,
+  output logic [1:0]                                          axi_b_ready_o,
+  input  logic [1:0][AxiIdWidth-1:0]                          axi_b_id_i,
+  output logic [1:0]                                          axi_ar_valid_o,
+  input  logic [1:0]                                          axi_ar_ready_i,
+  output logic [1:0][AxiIdWidth-1:0]                          axi_ar_id_o,
+  output logic [1:0][AxiAddrWidth-1:0]                        axi_ar_addr_o,
+  output logic [1:0][7:0]                                     axi_ar_user_o,
+  input  logic [1:0]                                          axi_r_valid_i,
+  output logic [1:0]                                          axi_r_ready_o,
+  input  logic [1:0][AxiIdWidth-1:0]                          axi_r_id_i,
+  input  logic [1:0][PayloadWidth-1:0]                        axi_r_data_i,
+  input  logic [1:0]                                          axi_r_last_i,
+
+  output logic            [1:0][Units-1:0]                    step_valid_o,
+  output home_pkg::step_t [1:0][Units-1:0]                    step_o,
+  output logic            [1:0]                               idle_o
+);
+  if (NumRemotes != 1) begin : gen_wrong_remotes
+    $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
+  end
+
+  for (genvar s = 0; s < 2; s++) begin : gen_slice
+    dcs #(
+      .Protocol    (Protocol),
+      .state_e     (state_e),
+      .event_e     (event_e),
+      .send_e      (send_e),
+      .row_t       (row_t),
+      .RomFile     (RomFile),
+      .Slice       (s),
+      .Units       (Units),
+      .SetWidth    (SetWidth),
+      .TagWidth    (TagWidth),
+      .Ways        (Ways),
+      .WaysPerStep (WaysPerStep),
+      .Reads       (Reads),
+      .Writes      (Writes),
+      .Locals      (Locals),
+      .Waiting     (Waiting),
+      .StoreSlots  (StoreSlots),
+      .UnitsPerPort(UnitsPerPort),
+      .PayloadWidth(PayloadWidth),
+      .AxiIdWidth  (AxiIdWidth),
+      .AxiAddrWidth(AxiAddrWidth)
+    ) u_dcs (
+      .clk_i,
+      .rst_ni,
+      .rx_valid_i       (rx_valid_i[s]),
+      .rx_ready_o       (rx_ready_o[s]),
+      .rx_header_i      (rx_header_i[s]),
+      .rx_data_i        (rx_data_i[s]),
+      .tx_valid_o       (tx_valid_o[s]),
+      .tx_ready_i       (tx_ready_i[s]),
+      .tx_header_o      (tx_header_o[s]),
+      .tx_data_o        (tx_data_o[s]),
+      .local_req_valid_i(local_req_valid_i[s]),
+      .local_req_ready_o(local_req_ready_o[s]),
+      .local_req_i      (local_req_i[s]),
+      .unlock_valid_i   (unlock_valid_i[s]),
+      .unlock_ready_o   (unlock_ready_o[s]),
+      .unlock_line_i    (unlock_line_i[s]),
+      .local_rsp_valid_o(local_rsp_valid_o[s]),
+      .local_rsp_ready_i(local_rsp_ready_i[s]),
+      .local_rsp_o      (local_rsp_o[s]),
+      .axi_aw_valid_o   (axi_aw_valid_o[s]),
+      .axi_aw_ready_i   (axi_aw_ready_i[s]),
+      .axi_aw_id_o      (axi_aw_id_o[s]),
+      .axi_aw_addr_o    (axi_aw_addr_o[s]),
+      .axi_aw_user_o    (axi_aw_user_o[s]),
+      .axi_w_valid_o    (axi_w_valid_o[s]),
+      .axi_w_ready_i    (axi_w_ready_i[s]),
+      .axi_w_data_o     (axi_w_data_o[s]),
+      .axi_w_strb_o     (axi_w_strb_o[s]),
+      .axi_w_last_o     (axi_w_last_o[s]),
+      .axi_b_valid_i    (axi_b_valid_i[s]),
+      .axi_b_ready_o    (axi_b_ready_o[s]),
+      .axi_b_id_i       (axi_b_id_i[s]),
+      .axi_ar_valid_o   (axi_ar_valid_o[s]),
+      .axi_ar_ready_i   (axi_ar_ready_i[s]),
+      .axi_ar_id_o      (axi_ar_id_o[s]),
+      .axi_ar_addr_o    (axi_ar_addr_o[s]),
+      .axi_ar_user_o    (axi_ar_user_o[s]),
+      .axi_r_valid_i    (axi_r_valid_i[s]),
+      .axi_r_ready_o    (axi_r_ready_o[s]),
+      .axi_r_id_i       (axi_r_id_i[s]),
+      .axi_r_data_i     (axi_r_data_i[s]),
+      .axi_r_last_i     (axi_r_last_i[s]),
+      .step_valid_o     (step_valid_o[s]),
+      .step_o           (step_o[s]),
+      .idle_o           (idle_o[s])
+    );
+  end
+endmodule : home

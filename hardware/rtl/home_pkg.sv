@@ -1,0 +1,96 @@
+// What the parts of a home share: headers, local operations, and what a generated package says of its protocol.
+//
+// Nothing here is specific to a protocol. The layout of headers is this project's own.
+
+package home_pkg;
+  // What becomes of an event.
+  typedef enum logic [1:0] {
+    Never  = 2'd0,  // it cannot happen
+    Leave  = 2'd1,  // it waits until its line has moved on
+    Refuse = 2'd2,  // it is taken away and reported as refused
+    Take   = 2'd3
+  } effect_e;
+
+  // The memory operation that a row of the ROM begins.
+  typedef enum logic [1:0] {
+    MemoryNone  = 2'd0,
+    MemoryRead  = 2'd1,
+    MemoryWrite = 2'd2   // the bytes that came with the event
+  } memory_e;
+
+  // The most that a protocol may have.
+  localparam int unsigned MaxEvents   = 64;
+  localparam int unsigned MaxSends    = 16;
+  localparam int unsigned MaxCircuits = 4;
+  localparam int unsigned MaxLocals   = 8;
+
+  // What the hardware has to know of a protocol besides its ROM.
+  typedef struct packed {
+    logic [15:0]               line_bytes;
+    // Numbers of events: messages to the home come first, then the local operations.
+    logic [7:0]                messages;
+    logic [7:0]                locals;
+    logic [7:0]                unlock;
+    logic [7:0]                memory_data;
+    logic [7:0]                memory_done;
+    logic [7:0]                evict;         // the local operation that frees a way of the directory
+    logic [7:0]                rx_circuits;   // toward the home
+    logic [7:0]                tx_circuits;   // toward the remote
+    logic [MaxCircuits-1:0]    rx_payload;    // some of the circuit's messages carry bytes
+    logic [MaxCircuits-1:0]    rx_waits;      // its messages may have to wait
+    logic [MaxCircuits-1:0]    tx_payload;
+    logic [MaxLocals-1:0]      locking;       // by local operation: it takes a lock
+    logic [MaxEvents-1:0]      payload;       // by event: it carries bytes
+    logic [MaxEvents-1:0]      reads;         // by event: the request asks for the right to read, or more
+    logic [MaxEvents-1:0]      writes;        // by event: it asks for the right to write
+    logic [MaxCircuits-1:0][MaxEvents-1:0] circuit;       // by circuit and event: it comes by it
+    logic [MaxSends-1:0]                   send_payload;  // by message to the remote: it carries the line
+    logic [MaxCircuits-1:0][MaxSends-1:0]  send_circuit;  // by circuit and message to the remote: it leaves by it
+  } protocol_t;
+
+  localparam int unsigned LineWidth = 36;  // of a line's number: its address divided by the line's size
+
+  // The first beat of every message.
+  typedef struct packed {
+    logic [15:0]          mask;     // of a partial store: which sixteenths of the line are written
+    logic [7:0]           message;  // its number: that of the event, or of the message to the remote
+    logic [3:0]           remote;   // the one that sent it or that it goes to
+    logic [LineWidth-1:0] line;
+  } header_t;
+
+  // A request of the device behind the home.
+  typedef struct packed {
+    logic [2:0]           operation;  // its number among the local operations
+    logic [LineWidth-1:0] line;
+  } local_req_t;
+
+  // The answer to a local operation or to an unlock.
+  typedef struct packed {
+    logic                 unlock;     // it answers an unlock
+    logic                 refused;
+    logic [2:0]           operation;
+    logic [LineWidth-1:0] line;
+  } local_rsp_t;
+
+  // What a unit has just done, for observers.
+  typedef struct packed {
+    logic                 held;       // the row was looked up, and something it needs was lacking: nothing was done
+    logic                 evict;      // the directory makes room by itself
+    logic [5:0]           happened;   // number of the event
+    logic [7:0]           state;      // before it
+    effect_e              effect;
+    logic [7:0]           next;
+    logic [LineWidth-1:0] line;
+  } step_t;
+
+  // Bits that tell this many values apart; at least one.
+  function automatic int unsigned bits(input int unsigned values);
+    return values > 1 ? unsigned'($clog2(values)) : 1;
+  endfunction
+
+  // The number of a line: its slice in the lowest bit, above it its unit, above that the line within the unit.
+  function automatic logic [LineWidth-1:0] line_number(
+    input logic [LineWidth-1:0] line, input logic [LineWidth-1:0] unit, input int unsigned units, input int unsigned slice);
+    return (line << (1 + $clog2(units))) | (unit << 1) | LineWidth'(slice);
+  endfunction
+endpackage : home_pkg

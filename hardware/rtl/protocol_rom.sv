@@ -1,0 +1,84 @@
+// The protocol ROM of several units: each memory has two ports, and each port serves some of the units in turn.
+//
+// A unit that is ready to ask gets its row in the next cycle. The image is read when the design starts:
+// in simulation from the file of `+rom=FILE`, if it is given, and from `RomFile` otherwise.
+
+module protocol_rom #(
+  parameter int unsigned Units        = 1,
+  parameter int unsigned UnitsPerPort = 8,
+  parameter int unsigned AddrWidth    = 12,
+  parameter int unsigned RowWidth     = 20,
+  parameter              RomFile      = ""
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+
+  input  logic [Units-1:0]                ask_valid_i,
+  output logic [Units-1:0]                ask_ready_o,
+  input  logic [Units-1:0][AddrWidth-1:0] ask_addr_i,
+
+  output logic [Units-1:0]                row_valid_o,
+  output logic [Units-1:0][RowWidth-1:0]  row_o
+);
+  localparam int unsigned Ports = (Units + UnitsPerPort - 1) / UnitsPerPort;
+  localparam int unsigned Roms  = (Ports + 1) / 2;
+
+  logic [2*Roms-1:0]                enable;
+  logic [2*Roms-1:0][AddrWidth-1:0] addr;
+  logic [2*Roms-1:0][RowWidth-1:0]  row;
+
+  for (genvar p = 0; p < 2 * Roms; p++) begin : gen_port
+    localparam int unsigned First = p * UnitsPerPort;
+    localparam int unsigned Rest  = First < Units ? Units - First : 0;
+    localparam int unsigned Own   = Rest < UnitsPerPort ? Rest : UnitsPerPort;
+
+    if (Own == 0) begin : gen_unused
+      logic unused;
+      assign enable[p] = 1'b0;
+      assign addr[p]   = '0;
+      assign unused    = ^row[p];
+    end else begin : gen_used
+      logic [Own-1:0] pick, served_q;
+
+      rr_pick #(
+        .Size(Own)
+      ) u_pick (
+        .clk_i,
+        .rst_ni,
+        .ask_i  (ask_valid_i[First+:Own]),
+        .taken_i(1'b1),
+        .pick_o (pick)
+      );
+
+      assign enable[p]               = pick != '0;
+      assign ask_ready_o[First+:Own] = pick;
+      assign row_valid_o[First+:Own] = served_q;
+      assign row_o[First+:Own]       = {Own{row[p]}};
+
+      always_comb begin
+        addr[p] = '0;
+        for (int unsigned i = 0; i < Own; i++) begin
+          if (pick[i]) addr[p] |= ask_addr_i[First+i];
+        end
+      end
+
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) served_q <= '0;
+        else         served_q <= pick;
+      end
+    end
+  end
+
+  for (genvar r = 0; r < Roms; r++) begin : gen_rom
+    rom_block #(
+      .AddrWidth(AddrWidth),
+      .RowWidth (RowWidth),
+      .RomFile  (RomFile)
+    ) u_rom (
+      .clk_i,
+      .enable_i(enable[2*r+:2]),
+      .addr_i  (addr[2*r+:2]),
+      .row_o   (row[2*r+:2])
+    );
+  end
+endmodule : protocol_rom
