@@ -38,6 +38,8 @@ pub(super) struct Layout {
     pub bags: Vec<Bag>,
     /// For each leaf, if all are such; else nothing.
     pub arrows: Vec<Arrow>,
+    /// Whether the machine has instructions for [`gather`] and [`scatter`].
+    pub bmi2: bool,
 }
 
 /// A leaf alone that one element indexes and whose values are elements of one set at most,
@@ -64,10 +66,11 @@ pub(super) struct Bits {
     pub mask: u64,
 }
 
-/// A part of an element's key.
+/// A part of an element's key: some bits of a word, side by side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    pub bits: Bits,
+    pub word: u32,
+    pub mask: u64,
     pub element: u32,
     /// Where it lies in the key.
     pub shift: u32,
@@ -154,6 +157,52 @@ struct Order {
 pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xd6e8_feb8_6659_fd93);
     product as u64 ^ (product >> 64) as u64
+}
+
+/// The bits of a word that a mask names, side by side.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn gather<const BMI2: bool>(word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if BMI2 {
+        // SAFETY: only functions that have the instruction ask for it.
+        return unsafe { std::arch::x86_64::_pext_u64(word, mask) };
+    }
+    let (mut gathered, mut end) = (0, 0);
+    for (shift, ones) in runs(mask) {
+        gathered |= (word >> shift & ones) << end;
+        end += ones.count_ones();
+    }
+    gathered
+}
+
+/// Puts bits that stand side by side where a mask names them.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn scatter<const BMI2: bool>(bits: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if BMI2 {
+        // SAFETY: as in `gather`.
+        return unsafe { std::arch::x86_64::_pdep_u64(bits, mask) };
+    }
+    let (mut rest, mut scattered) = (bits, 0);
+    for (shift, ones) in runs(mask) {
+        scattered |= (rest & ones) << shift;
+        rest = rest.unbounded_shr(ones.count_ones());
+    }
+    scattered
+}
+
+/// The runs of ones in a mask: where each begins, and as many ones.
+#[inline(always)]
+fn runs(mut mask: u64) -> impl Iterator<Item = (u32, u64)> {
+    std::iter::from_fn(move || {
+        let shift = mask.trailing_zeros();
+        let run = mask.checked_shr(shift)?.trailing_ones();
+        let ones = u64::MAX >> (u64::BITS - run);
+        mask &= !(ones << shift);
+        Some((shift, ones))
+    })
 }
 
 /// A number whose bits all depend on those of another.
@@ -251,28 +300,27 @@ impl Order {
 }
 
 impl Layout {
-    /// Brings the parts of keys into order; those that lie together become one.
+    /// Brings the parts of keys into order; those of one word that follow each other become one.
     pub fn finish(&mut self) {
         let elements = self.sets.last().map_or(0, |set| set.end);
         self.parts.sort_by_key(|part| (part.element, part.shift));
         self.parts.dedup_by(|next, part| {
-            let (bits, width) = (part.bits, part.bits.mask.count_ones());
-            let behind = (
-                part.element,
-                bits.word,
-                bits.shift + width,
-                part.shift + width,
-            );
-            let together = behind == (next.element, next.bits.word, next.bits.shift, next.shift);
+            let end = part.shift + part.mask.count_ones();
+            let together = (part.element, part.word, end) == (next.element, next.word, next.shift)
+                && part.mask < next.mask;
             if together {
-                part.bits.mask |= next.bits.mask << width;
+                part.mask |= next.mask;
             }
             together
         });
         let end = |element| self.parts.partition_point(|part| part.element <= element);
         self.ends = (0..elements).map(end).collect();
         self.by_word.clone_from(&self.parts);
-        self.by_word.sort_by_key(|part| part.bits.word);
+        self.by_word.sort_by_key(|part| part.word);
+        #[cfg(target_arch = "x86_64")]
+        {
+            self.bmi2 = std::arch::is_x86_feature_detected!("bmi2");
+        }
     }
 
     /// Makes room for work on states of this layout.
@@ -297,11 +345,28 @@ impl Layout {
 
     /// Replaces a packed state, whose multisets are sorted, by its canonical form.
     #[inline]
+    #[allow(unsafe_code)]
     pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
+        match self.bmi2 {
+            // SAFETY: the machine has been asked whether it has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            true => unsafe { self.with_bmi2(words, s) },
+            _ => self.with::<false>(words, s),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi2")]
+    fn with_bmi2(&self, words: &mut [u64], s: &mut Scratch) {
+        self.with::<true>(words, s);
+    }
+
+    #[inline(always)]
+    fn with<const BMI2: bool>(&self, words: &mut [u64], s: &mut Scratch) {
         if s.levels.is_empty() {
             self.prepare(s);
         }
-        self.keys(words, &mut s.keys);
+        self.keys::<BMI2>(words, &mut s.keys);
         let (mut sorted, mut tied) = (true, false);
         for set in &self.sets {
             let keys = &s.keys[set.start as usize..set.end as usize];
@@ -312,17 +377,19 @@ impl Layout {
         }
         // Elements that are tied and have no relations have nothing that differs.
         if !sorted || tied && !self.leaves.is_empty() {
-            self.rearrange(words, s, sorted);
+            self.rearrange::<BMI2>(words, s, sorted);
         }
     }
 
     /// Computes the keys of all elements.
-    #[inline]
-    fn keys(&self, words: &[u64], keys: &mut [u64]) {
+    #[inline(always)]
+    fn keys<const BMI2: bool>(&self, words: &[u64], keys: &mut [u64]) {
         let mut first = 0;
         for (key, &end) in keys.iter_mut().zip(&self.ends) {
             let parts = self.parts[first..end].iter();
-            *key = parts.fold(0, |key, part| key | part.bits.get(words) << part.shift);
+            *key = parts.fold(0, |key, part| {
+                key | gather::<BMI2>(words[part.word as usize], part.mask) << part.shift
+            });
             first = end;
         }
         for holder in &self.holders {
@@ -334,8 +401,8 @@ impl Layout {
     }
 
     /// Brings the elements into their order.
-    #[inline]
-    fn rearrange(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
+    #[inline(always)]
+    fn rearrange<const BMI2: bool>(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
         if self.leaves.is_empty() {
             for (place, element) in s.order.iter_mut().enumerate() {
                 *element = place as u32;
@@ -374,14 +441,14 @@ impl Layout {
         if !moved {
             return;
         }
-        for parts in self.by_word.chunk_by(|a, b| a.bits.word == b.bits.word) {
+        for parts in self.by_word.chunk_by(|a, b| a.word == b.word) {
             let (mut kept, mut moved) = (u64::MAX, 0);
             for part in parts {
                 let from = s.order[part.element as usize] as usize;
-                kept &= !(part.bits.mask << part.bits.shift);
-                moved |= (s.keys[from] >> part.shift & part.bits.mask) << part.bits.shift;
+                kept &= !part.mask;
+                moved |= scatter::<BMI2>(s.keys[from] >> part.shift, part.mask);
             }
-            let word = &mut words[parts[0].bits.word as usize];
+            let word = &mut words[parts[0].word as usize];
             *word = *word & kept | moved;
         }
         for holder in &self.holders {

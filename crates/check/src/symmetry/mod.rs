@@ -328,7 +328,8 @@ impl<'a> Walk<'a> {
             match (shift, &first.around[..]) {
                 (Some(_), _) if bits.mask == 0 => {}
                 (Some(shift), &[(element, _)]) => layout.parts.push(Part {
-                    bits,
+                    word: bits.word,
+                    mask: bits.mask << bits.shift,
                     element,
                     shift,
                 }),
