@@ -9,6 +9,7 @@ use cohkit_protocol::text;
 use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::build::{build, verilator, BuildError, Shape, SOURCES};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
+use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
 use cohkit_rtl::print::{package, Origin};
 use cohkit_rtl::rom::Rom;
 use std::path::{Path, PathBuf};
@@ -299,4 +300,64 @@ fn a_parameter_out_of_range_is_named() {
             "{parameters:?}:\n{said}"
         );
     }
+}
+
+/// Cycles from a request's header entering an idle home to its answer's header leaving, with memory that answers
+/// in the cycle after it was asked.
+#[test]
+fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
+    let compiled = eci();
+    let Some(library) = library(&compiled) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("eci.mem");
+    let row = |(state, event)| {
+        let rom = &compiled.rom;
+        format!(
+            "@{:x} {:x}\n",
+            rom.address(state, event),
+            rom.word(rom.row(state, event))
+        )
+    };
+    std::fs::write(&file, compiled.rom.used().map(row).collect::<String>())
+        .expect("it can be written");
+    let mut model = Model::open(&library, &file).expect("the library was built");
+    let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
+    inputs.tx_ready = [3, 3];
+    inputs.ar_ready = [1, 1];
+    inputs.reset = 1;
+    model
+        .step(&inputs, &mut outputs)
+        .expect("no assertion fails");
+    inputs.reset = 0;
+    for _ in 0..50 {
+        model
+            .step(&inputs, &mut outputs)
+            .expect("no assertion fails");
+    }
+    let request = compiled.rom.event("ReadShared").expect("it is a request") as u64;
+    let mut beats = 0..0;
+    let mut left = None;
+    for cycle in 0..100 {
+        inputs.rx_valid[0] = u64::from(cycle == 0);
+        inputs.rx_header[0][0] = 0xffff << 48 | request << 40;
+        let beat = beats.next();
+        inputs.r_valid[0] = u64::from(beat.is_some());
+        inputs.r_last[0] = u64::from(beat == Some(1));
+        model
+            .step(&inputs, &mut outputs)
+            .expect("no assertion fails");
+        if outputs.ar_valid[0] != 0 {
+            inputs.r_id[0] = outputs.ar_id[0];
+            beats = 0..2;
+        }
+        if outputs.tx_valid[0] != 0 && left.is_none() {
+            left = Some(cycle);
+        }
+    }
+    let left: u64 = left.expect("the request is answered");
+    // The directory of this home has one group of ways; one of 16 ways has four, compared one after the other.
+    assert_eq!(left, 17);
+    assert!(left + 3 <= 20);
 }
