@@ -10,7 +10,7 @@ mod simulation;
 
 use cohkit::judge::{judge, simulation, Listener, Request, Systems};
 use cohkit::models::{judge_model, model_diagnostics_json, Reading};
-use cohkit::tabulate::{construction, tabulate, Agent};
+use cohkit::tabulate::{construction, tabulate, Agent, Table};
 use cohkit::{diagnostics_json, Checkpoints, Failure, Source, Verdict, Wrong};
 use cohkit_chart::Text;
 use cohkit_check::model::Deadlock;
@@ -266,11 +266,14 @@ fn no_home(source: &Source, error: ConstructionError) -> PyErr {
 fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyResult<String> {
     let source = Arc::clone(&protocol.source);
     let agent = if home { Agent::Home } else { Agent::Remote };
-    let table = interruptible(py, move |_| {
-        let table = tabulate(&source, agent, merged)?;
-        match table.fault {
-            Some(fault) => Err(ConstructionError::Fault(Box::new(fault))),
-            None => Ok(table.json(&source).to_string()),
+    let table = interruptible(py, move |cancel| {
+        match tabulate(&source, agent, merged, cancel)? {
+            Some(Table {
+                fault: Some(fault), ..
+            }) => Err(ConstructionError::Fault(Box::new(fault))),
+            Some(table) => Ok(table.json(&source).to_string()),
+            // Nobody waits any more.
+            None => Ok(String::new()),
         }
     })?;
     table.map_err(|error| no_home(&protocol.source, error))
@@ -280,7 +283,7 @@ fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyRes
 #[pyfunction]
 fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     let source = Arc::clone(&protocol.source);
-    let constructed = interruptible(py, move |_| construction(&source))?;
+    let constructed = interruptible(py, move |cancel| construction(&source, cancel))?;
     match constructed {
         Ok(value) => Ok(value.map(|value| value.to_string())),
         Err(error) => Err(no_home(&protocol.source, error)),

@@ -14,7 +14,7 @@ use cohkit_check::simulate::{simulate, Simulation};
 use cohkit_check::system::{self, assumptions, Modelled};
 use cohkit_check::{check, CheckError, Report};
 use cohkit_protocol::construct::fault::Fault;
-use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::Span;
@@ -165,15 +165,22 @@ impl Homes<'_> {
 }
 
 impl<'a> Homes<'a> {
-    /// The home of a protocol, if it can be constructed and the construction finds no fault.
-    fn of(protocol: &'a Protocol) -> Result<Homes<'a>, ConstructionError> {
+    /// The home of a protocol, if it can be constructed and the construction finds no fault;
+    /// nothing if the flag is set meanwhile.
+    fn of(
+        protocol: &'a Protocol,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Homes<'a>>, ConstructionError> {
         let construction = match &protocol.home {
-            Home::Controller(home) => return Ok(Homes::Written(home)),
-            Home::Policy(_) => construct(protocol)?,
+            Home::Controller(home) => return Ok(Some(Homes::Written(home))),
+            Home::Policy(_) => construct_until(protocol, Extent::default(), cancel)?,
+        };
+        let Some(construction) = construction else {
+            return Ok(None);
         };
         match construction.fault() {
             Some(fault) => Err(ConstructionError::Fault(Box::new(fault.clone()))),
-            None => Ok(Homes::Constructed(Box::new(construction))),
+            None => Ok(Some(Homes::Constructed(Box::new(construction)))),
         }
     }
 }
@@ -191,8 +198,9 @@ pub fn judge(
     source.protocol.systems = request.systems.of(&source)?;
     let source = &source;
     let protocol = &source.protocol;
-    let homes = match Homes::of(protocol) {
-        Ok(homes) => homes,
+    let homes = match Homes::of(protocol, request.cancel) {
+        Ok(Some(homes)) => homes,
+        Ok(None) => return Ok(()),
         Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
         Err(ConstructionError::Fault(found)) => return fault(source, &found, listener),
     };
@@ -280,7 +288,7 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.map_or(processors, |asked| asked.min(processors))
 }
 
-/// The models of the systems asked for, in their order.
+/// The models of the systems asked for, in their order; none if the flag is set meanwhile.
 ///
 /// # Errors
 /// What is wrong with the request or with the text's form; a fault of the construction, if there is one.
@@ -288,12 +296,16 @@ pub(crate) fn models(
     mut source: Source,
     systems: &Systems,
     capacity: Option<u8>,
+    cancel: &AtomicBool,
 ) -> Result<Vec<(System, Modelled)>, NoModel> {
     source.protocol.systems = systems.of(&source).map_err(NoModel::Wrong)?;
-    let homes = Homes::of(&source.protocol).map_err(|error| match error {
+    let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
         ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
         ConstructionError::Fault(fault) => NoModel::Fault(fault),
     })?;
+    let Some(homes) = homes else {
+        return Ok(Vec::new());
+    };
     let model = |system: &System| {
         let home = homes.controller(system.remotes);
         let model = model(&source.protocol, system, &home, capacity, None);

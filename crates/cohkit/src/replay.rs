@@ -80,7 +80,8 @@ impl Replayed<'_> {
             let chosen = recording
                 .systems(&source)
                 .unwrap_or_else(|| systems(options));
-            let models = judge::models(source.clone(), &chosen, options.capacity);
+            let cancel = console.interrupted;
+            let models = judge::models(source.clone(), &chosen, options.capacity, cancel);
             let models = models.map_err(|error| match error {
                 NoModel::Wrong(wrong) => source.failure(wrong, console),
                 NoModel::Fault(fault) => {
@@ -89,6 +90,9 @@ impl Replayed<'_> {
                     Failure::new(Outcome::BadInput, fault)
                 }
             })?;
+            if console.is_interrupted() {
+                return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+            }
             let [(system, modelled)] = &models[..] else {
                 let names: Vec<String> = (models.iter())
                     .map(|(s, _)| format!("`{}`", s.name))

@@ -20,10 +20,14 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
     };
     let colour = console.terminal.colour;
     let fault = |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
-    let table = tabulate(&source, options.agent, options.merged).map_err(|error| match error {
+    let table = tabulate(&source, options.agent, options.merged, console.interrupted);
+    let table = table.map_err(|error| match error {
         ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
         ConstructionError::Fault(found) => fault(&found),
     })?;
+    let Some(table) = table else {
+        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+    };
     let result = if options.output.json {
         format!("{:#}\n", table.json(&source))
     } else if options.markdown {

@@ -3,10 +3,11 @@
 use crate::protocols::Source;
 use clap::ValueEnum;
 use cohkit_protocol::construct::fault::Fault;
-use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::rows::{rows, Rows};
 use serde_json::{json, Value};
+use std::sync::atomic::AtomicBool;
 
 /// The agents of a protocol.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,30 +74,38 @@ fn run(source: &Source) -> Value {
 }
 
 /// The table of an agent; the home is constructed first if the text gives a policy.
+/// Nothing if the flag is set meanwhile.
 ///
 /// # Errors
 /// If the home cannot be constructed.
-pub fn tabulate(source: &Source, agent: Agent, merged: bool) -> Result<Table, ConstructionError> {
+pub fn tabulate(
+    source: &Source,
+    agent: Agent,
+    merged: bool,
+    cancel: &AtomicBool,
+) -> Result<Option<Table>, ConstructionError> {
     let protocol = &source.protocol;
-    let written = |controller| Table {
-        agent,
-        constructed: false,
-        merged: false,
-        rows: rows(protocol, controller),
-        fault: None,
+    let written = |controller| {
+        Some(Table {
+            agent,
+            constructed: false,
+            merged: false,
+            rows: rows(protocol, controller),
+            fault: None,
+        })
     };
     match (agent, &protocol.home) {
         (Agent::Remote, _) => Ok(written(&protocol.remote)),
         (Agent::Home, Home::Controller(home)) => Ok(written(home)),
         (Agent::Home, Home::Policy(_)) => {
-            let construction = construct(protocol)?;
-            Ok(Table {
+            let construction = construct_until(protocol, Extent::default(), cancel)?;
+            Ok(construction.map(|construction| Table {
                 agent,
                 constructed: true,
                 merged,
                 rows: rows(protocol, &construction.flat(merged)),
                 fault: construction.fault().cloned(),
-            })
+            }))
         }
     }
 }
@@ -112,16 +121,22 @@ pub(crate) fn notes(construction: &Construction) -> Vec<String> {
     notes
 }
 
-/// The sizes of a constructed home, its notes, and the fault if it has one; `None` if the home is written by hand.
+/// The sizes of a constructed home, its notes, and the fault if it has one; `None` if the home is written by hand,
+/// or the flag is set meanwhile.
 ///
 /// # Errors
 /// If the home cannot be constructed.
-pub fn construction(source: &Source) -> Result<Option<Value>, ConstructionError> {
+pub fn construction(
+    source: &Source,
+    cancel: &AtomicBool,
+) -> Result<Option<Value>, ConstructionError> {
     let protocol = &source.protocol;
     let Home::Policy(_) = protocol.home else {
         return Ok(None);
     };
-    let construction = construct(protocol)?;
+    let Some(construction) = construct_until(protocol, Extent::default(), cancel)? else {
+        return Ok(None);
+    };
     let sizes = |merged| {
         let rows = rows(protocol, &construction.flat(merged));
         json!({ "states": rows.states, "transitions": rows.transitions, "events": rows.events })

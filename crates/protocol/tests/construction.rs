@@ -4,7 +4,9 @@
 
 use cohkit_protocol::construct::explore::{Cell, HomeGraph};
 use cohkit_protocol::construct::fault::FaultKind;
-use cohkit_protocol::construct::{construct, construct_to, ConstructionError, Extent};
+use cohkit_protocol::construct::{
+    construct, construct_to, construct_until, ConstructionError, Extent,
+};
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
 use cohkit_protocol::protocol::Class;
@@ -13,6 +15,7 @@ use cohkit_protocol::text;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/construction")
@@ -121,6 +124,14 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_construction_is_given_up_when_a_flag_is_set() {
+    let protocol = text::parse(&read("base")).unwrap();
+    let until = |flag| construct_until(&protocol, Extent::default(), &AtomicBool::new(flag));
+    assert!(until(true).is_ok_and(|construction| construction.is_none()));
+    assert!(until(false).is_ok_and(|construction| construction.is_some()));
 }
 
 #[test]

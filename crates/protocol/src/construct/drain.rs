@@ -15,6 +15,7 @@ use crate::execute::{Act, Receiver};
 use crate::protocol::{Class, MessageId};
 use crate::sequence::{Action, Sequence, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the drain check found.
 #[derive(Debug)]
@@ -70,8 +71,12 @@ struct Product<'p, 'a> {
     to_home: Vec<MessageId>,
 }
 
-/// Runs the drain check on a home.
-pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
+/// Runs the drain check on a home; nothing if the flag is set meanwhile.
+pub fn drain(
+    environment: &mut Environment,
+    graph: &HomeGraph,
+    cancel: &AtomicBool,
+) -> Option<Drain> {
     let mut cells = FxHashMap::default();
     for (state, row) in graph.cells.iter().enumerate() {
         for (position, (input, _)) in row.iter().enumerate() {
@@ -103,6 +108,9 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
     let mut exercised = FxHashSet::default();
     let mut in_flight = 0;
     while edges.len() < states.len() {
+        if cancel.load(Ordering::Relaxed) {
+            return None;
+        }
         let from = edges.len();
         let whole = states[from].clone();
         for &setting in &whole.settings {
@@ -152,7 +160,7 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
         .map(|(state, position)| (state as u32, position as u32))
         .filter(|place| !exercised.contains(place))
         .collect();
-    Drain {
+    Some(Drain {
         states: states.len(),
         stuck,
         in_flight,
@@ -160,7 +168,7 @@ pub fn drain(environment: &mut Environment, graph: &HomeGraph) -> Drain {
         resends,
         fault,
         note,
-    }
+    })
 }
 
 impl Product<'_, '_> {

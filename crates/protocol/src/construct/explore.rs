@@ -11,6 +11,7 @@ use crate::policy::{Policy, Stall, When};
 use crate::protocol::{Carries, Class, MessageId, Right};
 use crate::words::counted;
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Home states above which a construction gives up; three remotes of ECI stay far below.
 const MOST_STATES: usize = 400_000;
@@ -130,7 +131,7 @@ struct Explorer<'e, 'a> {
     noted: Vec<MessageId>,
 }
 
-/// Explores the home for this many remotes.
+/// Explores the home for this many remotes; nothing if the flag is set meanwhile.
 ///
 /// # Errors
 /// The first fault found, breadth first.
@@ -139,7 +140,8 @@ pub fn explore(
     controller: &Controller,
     entries: &[Entry],
     remotes: u8,
-) -> Result<HomeGraph, Box<Fault>> {
+    cancel: &AtomicBool,
+) -> Result<Option<HomeGraph>, Box<Fault>> {
     let policy = knowledge.environment.policy();
     let machine = Machine::new(controller, remotes);
     let graph = HomeGraph {
@@ -172,6 +174,9 @@ pub fn explore(
     let inputs = inputs(explorer.knowledge, remotes);
     let mut next = 0;
     while next < explorer.graph.states.len() {
+        if cancel.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         explorer.graph.cells.push(Vec::new());
         for &input in &inputs {
             explorer.react(next as u32, input)?;
@@ -187,7 +192,7 @@ pub fn explore(
             }));
         }
     }
-    Ok(explorer.graph)
+    Ok(Some(explorer.graph))
 }
 
 impl Explorer<'_, '_> {

@@ -35,6 +35,7 @@ use explore::{explore, HomeGraph};
 use fault::{Fault, FaultKind, Refusal};
 use knowledge::{Knowledge, KnowledgeId};
 use program::{freeze, Entry, Writer};
+use std::sync::atomic::AtomicBool;
 use table::{refine, HomeTable};
 
 /// How far a construction multiplies remotes out.
@@ -109,6 +110,24 @@ pub fn construct_to(
     protocol: &Protocol,
     extent: Extent,
 ) -> Result<Construction<'_>, ConstructionError> {
+    match construct_until(protocol, extent, &AtomicBool::new(false))? {
+        Some(construction) => Ok(construction),
+        None => unreachable!("nobody has set the flag"),
+    }
+}
+
+/// As [`construct_to`], but given up soon after a flag is set: then there is nothing.
+///
+/// # Errors
+/// As [`construct`].
+///
+/// # Panics
+/// As [`construct`].
+pub fn construct_until<'a>(
+    protocol: &'a Protocol,
+    extent: Extent,
+    cancel: &AtomicBool,
+) -> Result<Option<Construction<'a>>, ConstructionError> {
     let Home::Policy(policy) = &protocol.home else {
         panic!("the home of this protocol is written by hand")
     };
@@ -117,7 +136,8 @@ pub fn construct_to(
     let mut knowledge = Knowledge::new(environment);
     let (program, entries) = Writer::write(protocol, policy, |request| knowledge.blocking(request));
     let explore = |knowledge: &mut Knowledge, remotes| {
-        explore(knowledge, &program, &entries, remotes).map_err(ConstructionError::Fault)
+        let explored = explore(knowledge, &program, &entries, remotes, cancel);
+        explored.map_err(ConstructionError::Fault)
     };
     let largest = protocol
         .systems
@@ -125,23 +145,37 @@ pub fn construct_to(
         .map(|system| system.remotes)
         .max()
         .unwrap_or(1);
-    let graph = explore(&mut knowledge, 1)?;
+    let Some(graph) = explore(&mut knowledge, 1)? else {
+        return Ok(None);
+    };
     let joint = match largest.min(extent.explored) {
         0 | 1 => None,
-        remotes => Some(explore(&mut knowledge, remotes)?),
+        remotes => match explore(&mut knowledge, remotes)? {
+            Some(graph) => Some(graph),
+            None => return Ok(None),
+        },
     };
-    let mut drains = vec![drain::drain(&mut knowledge.environment, &graph)];
+    let mut drains = Vec::new();
+    match drain::drain(&mut knowledge.environment, &graph, cancel) {
+        Some(drain) => drains.push(drain),
+        None => return Ok(None),
+    }
     // One remote without a device is never sent a forward, so what forwards do shows with a second one.
     let drained = match policy.locals.is_empty() {
         true => extent.drained.max(2),
         false => extent.drained,
     };
     for remotes in 2..=largest.min(drained) {
-        let graph = explore(&mut knowledge, remotes)?;
-        drains.push(drain::drain(&mut knowledge.environment, &graph));
+        let Some(graph) = explore(&mut knowledge, remotes)? else {
+            return Ok(None);
+        };
+        match drain::drain(&mut knowledge.environment, &graph, cancel) {
+            Some(drain) => drains.push(drain),
+            None => return Ok(None),
+        }
     }
     let class_of = classes(&knowledge, &entries);
-    Ok(Construction {
+    Ok(Some(Construction {
         knowledge,
         class_of,
         graph,
@@ -149,7 +183,7 @@ pub fn construct_to(
         drains,
         entries,
         program,
-    })
+    }))
 }
 
 /// Classes of knowledge sets with equal facts and equivalent futures.
