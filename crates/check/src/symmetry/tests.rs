@@ -276,7 +276,7 @@ fn mutual_exclusion_has_the_orbits_that_brute_force_finds() {
         for processes in 2..=most {
             let text = format!("{}{processes}{}", &text[..at], &text[at + 1..]);
             let read = crate::murphi::read(name, &text, crate::murphi::Dialect::Any);
-            let model = read.ok().expect("the model is sound").model;
+            let model = read.unwrap().model;
             let proc = model.types.iter().position(|named| named.name == "proc");
             let proc = TypeId(proc.expect("processes are a type") as u32);
             assert_orbits(name, &model, proc, processes);
