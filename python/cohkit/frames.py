@@ -27,7 +27,7 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
     >>> import cohkit
     >>> frame = cohkit.to_frame(cohkit.check(cohkit.shipped("msi-policy")))
     >>> frame.select("system", "outcome", "states").rows()
-    [('one_remote', 'verified', 34), ('three_remotes', 'verified', 12798)]
+    [('one_remote', 'verified', 34), ('three_remotes', 'verified', 2328)]
     >>> cohkit.to_frame(cohkit.table(cohkit.shipped("msi"))).columns
     ['state', 'event', 'guard', 'actions', 'next']
 
