@@ -1,0 +1,174 @@
+//! One thread's interpreter of a view: it loads a state, tries all rules, and judges what it reaches.
+
+use super::*;
+
+/// What goes wrong when a state is expanded.
+pub(super) struct Event {
+    /// The rule that was tried; `None` for the state itself.
+    pub rule: Option<u32>,
+    pub what: Broken,
+}
+
+/// What expanding a state amounts to.
+pub(super) struct Expansion {
+    pub transitions: u64,
+    /// Whether a rule leads to a different state; or fires at all, if that is enough to be no deadlock.
+    pub moves: bool,
+}
+
+/// One thread's machine with room for two packed states.
+pub(super) struct Worker<'a> {
+    pub program: &'a Program,
+    pub view: &'a View,
+    /// If there are any, rules are not looked at whose guards these refuse.
+    pub guards: Option<&'a Guards>,
+    pub machine: Machine<'a>,
+    pub parent: Vec<u64>,
+    pub child: Vec<u64>,
+    pub scratch: Scratch,
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(program: &'a Program, view: &'a View) -> Self {
+        let words = view.packing.words;
+        let mut machine = Machine::new(program);
+        // Slots outside the view keep the value that the first start state gives them.
+        let _ = machine.start(0);
+        Worker {
+            program,
+            view,
+            guards: None,
+            machine,
+            parent: vec![0; words],
+            child: vec![0; words],
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Replaces the child by the state that is stored for it.
+    pub fn canonicalise_child(&mut self) {
+        self.view.canonicalise(&mut self.child, &mut self.scratch);
+    }
+
+    /// Packs the frame's state, or the one that is stored for it, into the child.
+    pub fn pack_child(&mut self) {
+        self.view.packing.pack(&self.machine.frame, &mut self.child);
+        self.canonicalise_child();
+    }
+
+    pub fn load(&mut self, store: &Store, state: usize) {
+        store.read(state, &mut self.parent);
+        self.view
+            .packing
+            .unpack(&self.parent, &mut self.machine.frame);
+    }
+
+    /// The first invariant that the frame's state breaks.
+    pub fn broken_invariant(&mut self) -> Option<Broken> {
+        for claim in &self.view.invariants {
+            match self.machine.run(claim.entry) {
+                Ok(true) => {}
+                Ok(false) => return Some(Broken::Invariant(claim.invariant)),
+                Err(fault) => return Some(Broken::Fault(fault)),
+            }
+        }
+        None
+    }
+
+    /// Whether the frame's state is quiescent.
+    pub fn quiescent(&mut self) -> Result<bool, Fault> {
+        match &self.view.quiescent {
+            Some(conjuncts) => self.holds(conjuncts),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether all of these claims hold in the frame's state.
+    pub fn holds(&mut self, claims: &[u32]) -> Result<bool, Fault> {
+        for &entry in claims {
+            if !self.machine.run(entry)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tries all rules on the loaded state and hands each different successor to `reach`, with the machine's frame
+    /// at the successor and the child as it is stored.
+    pub fn expand(
+        &mut self,
+        spontaneous: bool,
+        mut reach: impl FnMut(&mut Self, u32) -> Result<(), Broken>,
+    ) -> Result<Expansion, Event> {
+        let mut expansion = Expansion {
+            transitions: 0,
+            moves: false,
+        };
+        let (program, view) = (self.program, self.view);
+        let mut priority = None;
+        // A bit for each of the next rules that the tables let through, and for those with a rest of a guard.
+        let (mut through, mut rest) = (u64::MAX, u64::MAX);
+        for (at, &number) in view.rules.iter().enumerate() {
+            if let Some(guards) = self.guards {
+                if at % 64 == 0 {
+                    (through, rest) = guards.enabled(at / 64, &self.parent);
+                }
+                if through >> (at % 64) & 1 == 0 {
+                    continue;
+                }
+            }
+            let rule = &program.rules[number as usize];
+            if rule.spontaneous && !spontaneous {
+                continue;
+            }
+            if priority.is_some_and(|first| rule.priority > first) {
+                break;
+            }
+            let broken = |what| Event {
+                rule: Some(number),
+                what,
+            };
+            let fault = |fault| Event {
+                rule: Some(number),
+                what: Broken::Fault(fault),
+            };
+            let sure = rest >> (at % 64) & 1 == 0;
+            if !sure && !self.machine.enabled(rule).map_err(fault)? {
+                continue;
+            }
+            priority = Some(rule.priority);
+            if !self.machine.fire(rule).map_err(fault)? {
+                self.machine.undo();
+                continue;
+            }
+            expansion.transitions += 1;
+            expansion.moves |= view.deadlock == Deadlock::Stuck;
+            self.child.copy_from_slice(&self.parent);
+            for &(slot, _) in &self.machine.log {
+                view.packing
+                    .patch(slot, self.machine.frame[slot as usize], &mut self.child);
+            }
+            if self.child != self.parent {
+                expansion.moves = true;
+                if self.machine.assumed().map_err(fault)? {
+                    self.canonicalise_child();
+                    reach(self, number).map_err(broken)?;
+                }
+            }
+            self.machine.undo();
+        }
+        Ok(expansion)
+    }
+
+    /// Whether a state without moves counts as a deadlock, and whether it is quiescent.
+    pub fn deadlock(&mut self) -> Result<Option<bool>, Fault> {
+        Ok(match self.view.deadlock {
+            Deadlock::Off => None,
+            Deadlock::Stuttering | Deadlock::Stuck => Some(false),
+            Deadlock::ExceptQuiescent => {
+                let quiescent = self.quiescent()?;
+                (!(quiescent && self.view.stop_at_deadlock)).then_some(quiescent)
+            }
+        })
+    }
+}
