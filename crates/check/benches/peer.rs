@@ -1,17 +1,21 @@
 //! The checker beside Rumur, one thread each, in the same run.
-//! `cargo bench -p cohkit-check --bench peer -- NAME` measures the models whose names contain the word.
+//! `cargo bench -p cohkit-check --bench peer -- WORD` measures the models in whose names, written `TABLE/NAME`, the
+//! word occurs.
 //!
 //! Rumur generates C, compiled here with `-O3`. Three tables:
 //!
 //! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of
-//!   Rumur's C is not timed. Beside it what two threads reach of two independent searches.
-//! - *symmetry*: from the start of the search to the verdict, ours exact, theirs as it comes (heuristic).
+//!   Rumur's C is not timed. Beside it the memory per state, by the search's own account and as this grows the
+//!   resident set of a process at its peak; and what two threads reach of two independent searches.
+//! - *symmetry*: from the start of the search to the verdict, ours exact, theirs as it comes (heuristic);
+//!   compilation left out on both sides.
 //! - *file to verdict*: small models as a user would check them, everything included, by default on both sides.
 //!
-//! Without Rumur our own speed is printed alone.
+//! Both sides run as often and the fastest run counts. Without Rumur our own speed is printed alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use cohkit_check::model::{Deadlock, Model};
@@ -59,65 +63,111 @@ fn library_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../models/{name}.m"))
 }
 
-/// What Rumur takes.
-struct Theirs {
-    /// Seconds to generate C and to compile it.
-    prepared: f64,
-    /// Seconds that the checker runs.
-    seconds: f64,
-    states: u64,
+/// How often searches run that take seconds, and those that take a fraction of one.
+const FEW: usize = 3;
+const SEVERAL: usize = 9;
+
+/// The lesser of two measurements, with what came along.
+fn lesser<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
+    match other.0 < one.0 {
+        true => other,
+        false => one,
+    }
 }
 
-/// Runs Rumur on a text; nothing if it is not there or does not accept the text.
-fn rumur(text: &Path, options: &[&str], folder: &Path) -> Option<Theirs> {
-    let (c, checker) = (folder.join("m.c"), folder.join("m"));
-    let start = Instant::now();
-    let mut generate = Command::new("rumur");
-    generate.args(options).args(["--threads", "1", "--output"]);
-    let generated = generate.arg(&c).arg(text).status().ok()?.success();
-    let mut compile = Command::new("cc");
-    compile
-        .args(["-O3", "-w", "-o"])
-        .arg(&checker)
-        .arg(&c)
-        .arg("-lpthread");
-    if !generated || !compile.status().ok()?.success() {
-        return None;
-    }
-    let prepared = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let output = Command::new(&checker).output().ok()?;
-    let seconds = start.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let states = words.windows(2).find(|pair| pair[1] == "states,")?[0]
-        .parse()
-        .ok()?;
-    Some(Theirs {
-        prepared,
-        seconds,
-        states,
+/// The least of several measurements.
+fn least<T>(runs: usize, mut measure: impl FnMut() -> (f64, T)) -> (f64, T) {
+    let first = measure();
+    (1..runs).fold(first, |least, _| lesser(least, measure()))
+}
+
+/// The least of several measurements of either side, which take turns.
+fn least_of_both<T>(
+    runs: usize,
+    mut ours: impl FnMut() -> (f64, T),
+    theirs: &Option<Checker>,
+) -> ((f64, T), Option<(f64, u64)>) {
+    let mut turn = || (ours(), theirs.as_ref().and_then(Checker::run));
+    let first = turn();
+    (1..runs).fold(first, |least, _| {
+        let next = turn();
+        let theirs = least.1.zip(next.1).map(|(one, other)| lesser(one, other));
+        (lesser(least.0, next.0), theirs)
     })
 }
 
-/// Runs Rumur on what we export of a model, without symmetry reduction.
-fn rumur_on_all(model: &Model, folder: &Path) -> Option<Theirs> {
-    let text = folder.join("m.m");
-    std::fs::write(&text, print(model, Style::Plain).ok()?).ok()?;
-    rumur(&text, &rumur_options(model, Style::Plain), folder)
+/// A checker that Rumur has made of a text.
+struct Checker {
+    /// Seconds to generate C and to compile it.
+    prepared: f64,
+    file: PathBuf,
 }
 
-/// Seconds a search takes, and what it finds.
+impl Checker {
+    /// Nothing if Rumur is not there or does not accept the text.
+    fn of(text: &Path, options: &[&str], folder: &Path) -> Option<Checker> {
+        let (c, file) = (folder.join("m.c"), folder.join("m"));
+        let start = Instant::now();
+        let mut generate = Command::new("rumur");
+        generate.args(options).args(["--threads", "1", "--output"]);
+        let generated = generate.arg(&c).arg(text).status().ok()?.success();
+        let mut compile = Command::new("cc");
+        compile.args(["-O3", "-w", "-o"]);
+        compile.arg(&file).arg(&c).arg("-lpthread");
+        let compiled = generated && compile.status().ok()?.success();
+        compiled.then(|| Checker {
+            prepared: start.elapsed().as_secs_f64(),
+            file,
+        })
+    }
+
+    /// The same of what we export of a model, without symmetry reduction.
+    fn of_all(model: &Model, folder: &Path) -> Option<Checker> {
+        let text = folder.join("m.m");
+        std::fs::write(&text, print(model, Style::Plain).ok()?).ok()?;
+        Checker::of(&text, &rumur_options(model, Style::Plain), folder)
+    }
+
+    /// One of a model of one state, which has nothing to do but to begin and to end.
+    fn of_nothing(folder: &Path) -> Option<Checker> {
+        let text = folder.join("nothing.m");
+        let nothing = "var x: boolean; startstate begin x := true; end; rule begin x := true; end;";
+        std::fs::write(&text, nothing).ok()?;
+        Checker::of(&text, &["--deadlock-detection", "off"], folder)
+    }
+
+    /// Seconds that it runs, and the states that it finds.
+    fn run(&self) -> Option<(f64, u64)> {
+        let start = Instant::now();
+        let output = Command::new(&self.file).output().ok()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let states = words.windows(2).find(|pair| pair[1] == "states,")?[0];
+        Some((seconds, states.parse().ok()?))
+    }
+}
+
+/// Seconds a search takes, compilation included, and what it finds.
 fn ours(model: &Model, threads: usize, symmetry: bool) -> (f64, Report) {
+    let (seconds, (_, report)) = ours_apart(model, threads, symmetry);
+    (seconds, report)
+}
+
+/// The same, with how many of the seconds compilation takes.
+fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Report)) {
+    let compiling = AtomicU64::new(0);
     let options = Options {
         threads,
         decompose: false,
         symmetry,
+        compiling: Some(&compiling),
         ..Options::default()
     };
     let start = Instant::now();
     let report = check(model, &options).unwrap();
-    (start.elapsed().as_secs_f64(), report)
+    let seconds = start.elapsed().as_secs_f64();
+    (seconds, (compiling.into_inner() as f64 / 1e9, report))
 }
 
 /// Seconds that two searches with one thread each take side by side.
@@ -142,10 +192,12 @@ impl Ratios {
         format!("{:>7.1}", theirs / ours)
     }
 
-    fn tell(&self) {
+    /// Tells of all of them, and of what they are.
+    fn tell(&self, what: &str) {
         if self.0.is_empty() {
             return;
         }
+        println!("{what}");
         let sum: f64 = self.0.iter().map(|ratio| ratio.ln()).sum();
         let least = self.0.iter().copied().fold(f64::INFINITY, f64::min);
         let mean = (sum / self.0.len() as f64).exp();
@@ -157,80 +209,124 @@ impl Ratios {
 struct Wanted(Vec<String>);
 
 impl Wanted {
-    fn is(&self, name: &str) -> bool {
-        self.0.is_empty() || self.0.iter().any(|part| name.contains(part.as_str()))
+    fn is(&self, table: &str, name: &str) -> bool {
+        let path = format!("{table}/{name}");
+        self.0.is_empty() || self.0.iter().any(|part| path.contains(part.as_str()))
     }
+}
+
+/// The models of which every state is visited.
+const EVERY_STATE: [&str; 14] = [
+    "Peterson, 6 processes",
+    "five token rings",
+    "eci two_cpus",
+    "msi two_lines",
+    "mesi two_lines",
+    "moesi two_lines",
+    "mcs_lock",
+    "mcs_lock_exchange",
+    "clh_lock_5",
+    "german_4",
+    "flash_4",
+    "filter_6",
+    "paxos",
+    "network_slots",
+];
+
+/// One of them.
+fn every_state_of(name: &str) -> Model {
+    let mut model = match (name, name.split_once(' ')) {
+        ("Peterson, 6 processes", _) => models::peterson(6),
+        ("five token rings", _) => models::copies(5, false),
+        (_, Some((protocol, system))) => shipped(protocol, system),
+        (_, None) => library(name),
+    };
+    // The plain export judges safety only; so do we here.
+    model.quiescent = None;
+    model.deadlock = Deadlock::Off;
+    model
+}
+
+/// The largest resident set that this process has had, in bytes; nothing where the system does not say.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Prints by how many bytes the search of every state lets the peak grow, in the process that [`growth`] begins.
+fn tell_growth(name: &str) {
+    let model = every_state_of(name);
+    let before = peak();
+    ours(&model, 1, false);
+    if let (Some(before), Some(after)) = (before, peak()) {
+        print!("{}", after - before);
+    }
+}
+
+/// What the search of every state adds to the peak of a process of its own.
+fn growth(name: &str) -> Option<f64> {
+    let mut child = Command::new(std::env::current_exe().ok()?);
+    let output = child.args([GROWTH, name]).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.parse().ok()
 }
 
 /// Every state of each model.
 fn every_state(wanted: &Wanted, folder: &Path) {
-    let shipped_models = [
-        ("eci", "two_cpus"),
-        ("msi", "two_lines"),
-        ("mesi", "two_lines"),
-        ("moesi", "two_lines"),
-    ];
-    let library_models = [
-        "mcs_lock",
-        "mcs_lock_exchange",
-        "clh_lock_5",
-        "german_4",
-        "flash_4",
-        "filter_6",
-        "paxos",
-        "network_slots",
-    ];
-    let mut models: Vec<(String, Model)> = vec![
-        ("Peterson, 6 processes".into(), models::peterson(6)),
-        ("five token rings".into(), models::copies(5, false)),
-    ];
-    models.extend(shipped_models.map(|(p, s)| (format!("{p} {s}"), shipped(p, s))));
-    models.extend(library_models.map(|name| (name.to_string(), library(name))));
     println!(
-        "{:22}{:>9}{:>8}{:>9}{:>9}{:>9}{:>7}{:>13}",
-        "every state", "states", "bytes", "ours", "M/s", "rumur", "ratio", "two threads"
+        "{:22}{:>9}{:>8}{:>8}{:>9}{:>9}{:>9}{:>7}{:>13}",
+        "every state", "states", "bytes", "peak", "ours", "M/s", "rumur", "ratio", "two threads"
     );
     let mut ratios = Ratios::default();
-    for (name, mut model) in models {
-        if !wanted.is(&name) {
+    for name in EVERY_STATE {
+        if !wanted.is("every state", name) {
             continue;
         }
-        // The plain export judges safety only; so do we here.
-        model.quiescent = None;
-        model.deadlock = Deadlock::Off;
-        let (seconds, report) = ours(&model, 1, false);
+        let model = every_state_of(name);
+        let checker = Checker::of_all(&model, folder);
+        let ((seconds, report), theirs) = least_of_both(FEW, || ours(&model, 1, false), &checker);
         assert!(matches!(report.outcome, Outcome::Verified));
-        let beside = match rumur_on_all(&model, folder) {
+        let per_state = |bytes: f64| format!("{:.1}", bytes / report.states as f64);
+        let peak = growth(name).map_or("-".into(), per_state);
+        let beside = match theirs {
             None => format!("{:>9}{:>7}", "-", ""),
-            Some(theirs) => {
-                let states = u128::from(theirs.states);
-                assert_eq!(states, report.states, "both explore the same");
-                let ratio = ratios.add(seconds, theirs.seconds);
-                format!("{:>7.2} s{ratio}", theirs.seconds)
+            Some((theirs, states)) => {
+                assert_eq!(u128::from(states), report.states, "both explore the same");
+                format!("{theirs:>7.2} s{}", ratios.add(seconds, theirs))
             }
         };
         // What two threads reach of two independent searches.
-        let independent = side_by_side(&model);
-        let (together, same) = ours(&model, 2, false);
+        let (independent, ()) = least(FEW, || (side_by_side(&model), ()));
+        let (together, same) = least(FEW, || ours(&model, 2, false));
         assert_eq!(same, report, "any number of threads gives the same report");
         println!(
-            "{name:22}{:>9}{:>8.1}{seconds:>7.2} s{:>9.2}{beside}{:>11.0} %",
+            "{name:22}{:>9}{:>8}{peak:>8}{seconds:>7.2} s{:>9.2}{beside}{:>11.0} %",
             report.states,
-            report.memory as f64 / report.states as f64,
+            per_state(report.memory as f64),
             report.states as f64 / seconds / 1e6,
             independent / together / 2.0 * 100.0,
         );
     }
-    ratios.tell();
+    ratios.tell(
+        "bytes per state by the search's own account of states and table, and at the peak of a process;\n\
+         compilation is left out of Rumur's time alone",
+    );
 }
 
 /// One state of each orbit, as either side does it by default.
 fn symmetry(wanted: &Wanted, folder: &Path) {
     println!(
-        "{:22}{:>9}{:>10}{:>11}{:>11}{:>9}",
-        "symmetry", "orbits", "ours", "theirs", "rumur", "ratio"
+        "{:22}{:>9}{:>10}{:>11}{:>11}{:>11}{:>9}",
+        "symmetry", "orbits", "ours", "compiling", "theirs", "rumur", "ratio"
     );
     let mut ratios = Ratios::default();
+    // What a process takes to begin and to end is not the search's.
+    let begins = Checker::of_nothing(folder)
+        .and_then(|checker| least_of_both(SEVERAL, || (0.0, ()), &Some(checker)).1)
+        .map_or(0.0, |(seconds, _)| seconds);
     for name in [
         "filter_5",
         "filter_6",
@@ -243,26 +339,34 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
         "flash_4",
         "network_slots",
     ] {
-        if !wanted.is(name) {
+        if !wanted.is("symmetry", name) {
             continue;
         }
         let model = library(name);
-        let (seconds, report) = ours(&model, 1, true);
+        let checker = Checker::of(&library_file(name), &[], folder);
+        let search = || {
+            let (seconds, (compiling, report)) = ours_apart(&model, 1, true);
+            (seconds - compiling, (compiling, report))
+        };
+        let ((seconds, (compiling, report)), theirs) = least_of_both(SEVERAL, search, &checker);
         assert!(matches!(report.outcome, Outcome::Verified) && report.symmetric);
-        let beside = match rumur(&library_file(name), &[], folder) {
+        let beside = match theirs {
             None => format!("{:>11}", "-"),
-            Some(Theirs {
-                seconds: theirs,
-                states,
-                ..
-            }) => {
+            Some((theirs, states)) => {
+                let theirs = theirs - begins;
                 let ratio = ratios.add(seconds, theirs);
-                format!("{states:>11}{theirs:>9.3} s{ratio:>9}")
+                format!("{states:>11}{theirs:>9.4} s{ratio:>9}")
             }
         };
-        println!("{name:22}{:>9}{seconds:>8.3} s{beside}", report.states);
+        println!(
+            "{name:22}{:>9}{seconds:>8.4} s{compiling:>9.4} s{beside}",
+            report.states
+        );
     }
-    ratios.tell();
+    ratios.tell(&format!(
+        "compilation is left out on both sides: here what is done once for a model, and machine code; there\n\
+         the generation of C and its compilation, and the {begins:.4} s in which a process begins and ends"
+    ));
 }
 
 /// Small models as a user would check them.
@@ -280,31 +384,38 @@ fn file_to_verdict(wanted: &Wanted, folder: &Path) {
         "german",
         "bakery",
     ] {
-        if !wanted.is(name) {
+        if !wanted.is("file to verdict", name) {
             continue;
         }
-        let start = Instant::now();
-        let (_, report) = ours(&library(name), 1, true);
-        let seconds = start.elapsed().as_secs_f64();
-        let beside = match rumur(&library_file(name), &[], folder) {
-            None => format!("{:>12}", "-"),
-            Some(theirs) => {
-                let all = theirs.prepared + theirs.seconds;
+        let checker = Checker::of(&library_file(name), &[], folder);
+        let check = || {
+            let start = Instant::now();
+            let (_, report) = ours(&library(name), 1, true);
+            (start.elapsed().as_secs_f64(), report)
+        };
+        let ((seconds, report), theirs) = least_of_both(SEVERAL, check, &checker);
+        let beside = match (checker, theirs) {
+            (Some(checker), Some((theirs, _))) => {
+                let all = checker.prepared + theirs;
                 format!("{all:>10.3} s{:>9}", ratios.add(seconds, all))
             }
+            _ => format!("{:>12}", "-"),
         };
         println!("{name:22}{:>9}{seconds:>8.4} s{beside}", report.states);
     }
-    ratios.tell();
+    ratios.tell("compilation is in it on both sides");
 }
 
+/// The argument with which [`growth`] begins a process.
+const GROWTH: &str = "--growth";
+
 fn main() {
-    let arguments = std::env::args().skip(1);
-    let wanted = Wanted(
-        arguments
-            .filter(|argument| !argument.starts_with('-'))
-            .collect(),
-    );
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [GROWTH, name] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return tell_growth(name);
+    }
+    let words = arguments.into_iter();
+    let wanted = Wanted(words.filter(|word| !word.starts_with('-')).collect());
     let folder = tempfile::tempdir().unwrap();
     every_state(&wanted, folder.path());
     symmetry(&wanted, folder.path());

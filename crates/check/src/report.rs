@@ -140,12 +140,16 @@ pub enum Status {
 /// # Errors
 /// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
-    let settled = match options.symmetry {
-        true => crate::order::findings(model).1,
-        false => Settled::new(),
+    let prepare = || {
+        let settled = match options.symmetry {
+            true => crate::order::findings(model).1,
+            false => Settled::new(),
+        };
+        let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
+        let parts = parts(model, &program, options);
+        Ok((settled, program, parts))
     };
-    let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
-    let parts = parts(model, &program, options);
+    let (settled, program, parts) = options.compile(prepare)?;
     let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
     let Product {
         verdict,

@@ -8,7 +8,7 @@ use cohkit_check::search::{Engine, Reason};
 use cohkit_check::trace::replay;
 use cohkit_check::{check, Options};
 use models::Ending;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 fn flat() -> Options<'static> {
     Options {
@@ -171,6 +171,23 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
             }
         }
     }
+}
+
+#[test]
+fn compilation_is_told_apart_and_machine_code_is_the_more_of_it() {
+    let model = models::peterson(4);
+    let compiling = |engine| {
+        let spent = AtomicU64::new(0);
+        let options = Options {
+            engine,
+            compiling: Some(&spent),
+            ..flat()
+        };
+        assert_eq!(run(&model, &options), run(&model, &flat()));
+        spent.into_inner()
+    };
+    let interpreted = compiling(Engine::Interpreter);
+    assert!(interpreted > 0 && compiling(Engine::Native) > interpreted);
 }
 
 #[test]

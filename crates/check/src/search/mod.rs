@@ -27,7 +27,7 @@ use crate::threads::side_by_side;
 use batch::{Near, Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use together::Together;
@@ -75,6 +75,9 @@ pub struct Options<'a> {
     pub engine: Engine,
     /// Set from outside to stop the search soon.
     pub cancel: Option<&'a AtomicBool>,
+    /// Where the nanoseconds are added that compilation takes: all that is done once for a model before its states are
+    /// looked at, and machine code when it proves to be worth it.
+    pub compiling: Option<&'a AtomicU64>,
     /// Called about ten times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
     /// Where the search goes on from, if something is kept there, and where it keeps what it finds:
@@ -95,9 +98,22 @@ impl Default for Options<'_> {
             symmetry: true,
             engine: Engine::Adaptive,
             cancel: None,
+            compiling: None,
             progress: None,
             keeper: None,
         }
+    }
+}
+
+impl Options<'_> {
+    /// Does something that counts as compilation.
+    pub(crate) fn compile<T>(&self, work: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = work();
+        if let Some(compiling) = self.compiling {
+            compiling.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        result
     }
 }
 
@@ -271,7 +287,7 @@ pub(crate) fn search(
         // The oracle of the others looks at every guard itself.
         Engine::Interpreter => None,
         Engine::Adaptive | Engine::Native => {
-            Guards::of(program, view, &Worker::new(program, view).machine.frame)
+            options.compile(|| Guards::of(program, view, &Worker::new(program, view).machine.frame))
         }
     };
     let mut s = Search {
@@ -442,8 +458,11 @@ impl Search<'_> {
             // Where it cannot be had once, it cannot be had again.
             let first = self.asked.replace(effort).is_none();
             if first || self.native.is_some() {
-                let frame = Worker::new(self.program, self.view).machine.frame;
-                self.native = Native::new(self.program, self.view, &frame, effort);
+                let (program, view) = (self.program, self.view);
+                self.native = self.options.compile(|| {
+                    let frame = Worker::new(program, view).machine.frame;
+                    Native::new(program, view, &frame, effort)
+                });
             }
         }
     }
