@@ -89,6 +89,7 @@ impl Search<'_> {
         let all = All {
             store: &self.store,
             kernel: self.native.as_ref().map(|native| &native.kernel),
+            guards: self.guards,
             candidates,
             lost: &lost,
             first,
@@ -192,6 +193,8 @@ impl Search<'_> {
 struct All<'a> {
     store: &'a Store,
     kernel: Option<&'a Kernel>,
+    /// See [`Worker::guards`].
+    guards: Option<&'a Guards>,
     candidates: &'a Candidates,
     /// How many candidates of each chunk have given way.
     lost: &'a [AtomicUsize],
@@ -210,6 +213,7 @@ struct All<'a> {
 impl All<'_> {
     fn run(&self, program: &Program, view: &View, near: &mut Near, share: usize) -> Finds {
         let mut worker = Worker::new(program, view);
+        worker.guards = self.guards;
         let mut thread = Thread {
             all: self,
             judge: Worker::new(program, view),
