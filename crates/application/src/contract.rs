@@ -1,0 +1,153 @@
+//! What an application must and must not do, watched from outside.
+
+use crate::interface::{Action, Event, Line, Operation, Placement};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An application has broken its contract.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Breach {
+    /// The line in question.
+    pub line: Line,
+    /// What it did, as the rest of a sentence that begins with its name.
+    pub what: String,
+}
+
+/// What is open between the home and an application.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Open {
+    /// A local operation has been asked for.
+    Asked(Operation, bool),
+    /// It is complete, and its lock held.
+    Held(Operation),
+}
+
+/// Watches one application.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Contract {
+    placement: Placement,
+    /// Lines from this one on are the application's own.
+    homed: Line,
+    /// Lines that the home reads or writes, while it waits for the application.
+    waiting: BTreeSet<(Line, Side)>,
+    open: BTreeMap<Line, Open>,
+}
+
+/// What the home waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Side {
+    Answer,
+    Accept,
+}
+
+impl Contract {
+    /// Nothing is open. The home's lines are those below `homed`; further ones are the application's own.
+    pub fn new(placement: Placement, homed: Line) -> Contract {
+        Contract {
+            placement,
+            homed,
+            waiting: BTreeSet::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// An event reaches the application.
+    pub fn event(&mut self, event: &Event) {
+        match *event {
+            Event::Read { line, .. } => {
+                self.waiting.insert((line, Side::Answer));
+            }
+            Event::Write { line, .. } => {
+                self.waiting.insert((line, Side::Accept));
+            }
+            Event::Done { line, .. } => {
+                if let Some(Open::Asked(operation, true)) = self.open.remove(&line) {
+                    self.open.insert(line, Open::Held(operation));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The application does something.
+    ///
+    /// # Errors
+    /// It must not.
+    pub fn action(&mut self, action: &Action) -> Result<(), Breach> {
+        match *action {
+            Action::Answer { line, .. } => match self.waiting.remove(&(line, Side::Answer)) {
+                true => Ok(()),
+                false => breach(line, "answers a read that is not open"),
+            },
+            Action::Accept { line } => match self.waiting.remove(&(line, Side::Accept)) {
+                true => Ok(()),
+                false => breach(line, "accepts a write that is not open"),
+            },
+            Action::Local {
+                line,
+                operation,
+                lock,
+            } => match self.open.get(&line) {
+                None => {
+                    self.open.insert(line, Open::Asked(operation, lock));
+                    Ok(())
+                }
+                Some(Open::Asked(other, _)) => {
+                    let (name, other) = (operation.name(), other.name());
+                    breach(
+                        line,
+                        &format!("asks for a {name} before its {other} is complete"),
+                    )
+                }
+                Some(Open::Held(_)) => {
+                    let name = operation.name();
+                    breach(line, &format!("asks for a {name} under its own lock"))
+                }
+            },
+            Action::Unlock { line } => match self.open.get(&line) {
+                Some(Open::Held(_)) => {
+                    self.open.remove(&line);
+                    Ok(())
+                }
+                _ => breach(line, "unlocks what it has not locked"),
+            },
+            Action::Store { line, .. } => match self.open.get(&line) {
+                _ if line >= self.homed || self.placement.serves(line) => Ok(()),
+                Some(Open::Held(Operation::CleanInvalidate)) => Ok(()),
+                _ => breach(
+                    line,
+                    "writes memory of a line that it has not locked and invalidated",
+                ),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the application holds the lock of a line.
+    pub fn holds(&self, line: Line) -> bool {
+        matches!(self.open.get(&line), Some(Open::Held(_)))
+    }
+
+    /// What is still open, as the rest of a sentence that begins with the application's name; by line.
+    pub fn open(&self) -> impl Iterator<Item = Breach> + '_ {
+        let waiting = self.waiting.iter().map(|&(line, side)| Breach {
+            line,
+            what: match side {
+                Side::Answer => "has not answered a read".into(),
+                Side::Accept => "has not accepted a write".into(),
+            },
+        });
+        let open = self.open.iter().map(|(&line, open)| Breach {
+            line,
+            what: match open {
+                Open::Asked(operation, _) => format!("waits for its {}", operation.name()),
+                Open::Held(_) => "has not given its lock back".into(),
+            },
+        });
+        waiting.chain(open)
+    }
+}
+
+fn breach(line: Line, what: &str) -> Result<(), Breach> {
+    let what = what.to_string();
+    Err(Breach { line, what })
+}

@@ -1,0 +1,398 @@
+//! What an application hears and what it may do; what a thread of the CPU does.
+//!
+//! Both are state machines without time of their own: an event comes, the state changes, actions leave.
+//! Whoever drives them (the simulator, the checker, a test) brings time, data and the protocol.
+
+use cohkit_protocol::protocol::Right;
+use std::ops::Range;
+
+/// Index of a line homed at the device: its address divided by the bytes of a line.
+pub type Line = u32;
+
+/// A duration in picoseconds.
+pub type Time = u64;
+
+/// The 64-bit words of a line, in address order.
+pub type Words = Box<[u64]>;
+
+/// Where an application sits.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Placement {
+    /// Between the home and memory: it answers the home's reads of these lines and takes its writes.
+    /// The home reads and writes all other lines in memory.
+    Between(Range<Line>),
+    /// Beside the home's way to memory: it only hears what becomes of lines.
+    Beside,
+}
+
+impl Placement {
+    /// Whether the home's reads and writes of a line come to the application.
+    pub fn serves(&self, line: Line) -> bool {
+        matches!(self, Placement::Between(lines) if lines.contains(&line))
+    }
+}
+
+/// What an application makes the home do with the CPU's copies of a line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Operation {
+    /// Memory gets what the CPU has written; the CPU may keep a copy to read.
+    Clean,
+    /// The same, and the CPU keeps no copy.
+    CleanInvalidate,
+}
+
+impl Operation {
+    /// The most that the CPU may do with the line when it is complete.
+    pub fn leaves(self) -> Right {
+        match self {
+            Operation::Clean => Right::Read,
+            Operation::CleanInvalidate => Right::None,
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Clean => "clean",
+            Operation::CleanInvalidate => "clean-invalidate",
+        }
+    }
+}
+
+/// What an application hears.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// Everything begins; comes once, before all else.
+    Start {
+        /// Words of a line.
+        words: u16,
+    },
+    /// The home reads a line for the CPU, which now `has` a right at most and gets the right `wants`
+    /// (none for a read that is not cached). Only with [`Placement::Between`]; wants [`Action::Answer`], now or later.
+    /// An upgrade is a read of a line that the CPU `has` the right to read already.
+    Read {
+        /// The line.
+        line: Line,
+        /// The right that the CPU gets with the answer.
+        wants: Right,
+        /// The most that the CPU may do with it until then.
+        has: Right,
+    },
+    /// The home writes a line of which the CPU `keeps` a right at most.
+    /// Only with [`Placement::Between`]; wants [`Action::Accept`], now or later.
+    Write {
+        /// The line.
+        line: Line,
+        /// Its words.
+        words: Words,
+        /// The most that the CPU may do with it from now on.
+        keeps: Right,
+    },
+    /// The home has learnt that what the CPU may do with a line has changed.
+    Changed {
+        /// The line.
+        line: Line,
+        /// The most that it could do.
+        from: Right,
+        /// The most that it can do from now on.
+        to: Right,
+    },
+    /// A local operation is complete. If it was asked for with a lock, the lock is held.
+    Done {
+        /// The line.
+        line: Line,
+        /// Which operation.
+        operation: Operation,
+        /// Whether the CPU had written the line, so that memory has changed.
+        dirty: bool,
+    },
+    /// Lines that the application has asked its memory for.
+    Fetched {
+        /// As it was asked for.
+        tag: u32,
+        /// The lines in order.
+        lines: Vec<Words>,
+    },
+    /// Memory has what the application has written.
+    Stored {
+        /// As it was asked for.
+        tag: u32,
+    },
+    /// The time that the application has asked for has passed.
+    Timer {
+        /// As it was asked for.
+        tag: u32,
+    },
+    /// The run is to end: the application ends what it has begun, gives its locks back, and begins nothing more by itself.
+    Stop,
+}
+
+/// What an application does.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    /// Answers a read of the home.
+    Answer {
+        /// The line that was read.
+        line: Line,
+        /// What it holds.
+        words: Words,
+    },
+    /// Takes a write of the home: it may go on.
+    Accept {
+        /// The line that was written.
+        line: Line,
+    },
+    /// Asks for a local operation, one at a time for each line.
+    Local {
+        /// The line.
+        line: Line,
+        /// What is to become of the CPU's copies.
+        operation: Operation,
+        /// Whether the CPU gets no right to the line afterwards until it is unlocked.
+        lock: bool,
+    },
+    /// Gives a lock back.
+    Unlock {
+        /// The line.
+        line: Line,
+    },
+    /// Reads lines from the application's memory, in one burst.
+    Fetch {
+        /// Comes back with the lines.
+        tag: u32,
+        /// The first line.
+        first: Line,
+        /// How many.
+        lines: u32,
+    },
+    /// Writes a line to the application's memory.
+    Store {
+        /// Comes back when it is done.
+        tag: u32,
+        /// The line.
+        line: Line,
+        /// What it is to hold.
+        words: Words,
+    },
+    /// Asks to be woken.
+    Wake {
+        /// Comes back then.
+        tag: u32,
+        /// In so many picoseconds.
+        after: Time,
+    },
+    /// Counts something for the statistics; it changes nothing else.
+    Count {
+        /// What.
+        what: &'static str,
+        /// How many.
+        by: u64,
+    },
+}
+
+/// The actions that leave with one event, in order.
+#[derive(Default, Debug)]
+pub struct Actions(Vec<Action>);
+
+impl Actions {
+    /// No action yet.
+    pub fn new() -> Actions {
+        Actions::default()
+    }
+
+    /// Takes them all out, in order.
+    pub fn take(&mut self) -> std::vec::Drain<'_, Action> {
+        self.0.drain(..)
+    }
+
+    /// Any action.
+    pub fn push(&mut self, action: Action) {
+        self.0.push(action);
+    }
+
+    /// [`Action::Answer`].
+    pub fn answer(&mut self, line: Line, words: Words) {
+        self.push(Action::Answer { line, words });
+    }
+
+    /// [`Action::Accept`].
+    pub fn accept(&mut self, line: Line) {
+        self.push(Action::Accept { line });
+    }
+
+    /// [`Action::Local`].
+    pub fn local(&mut self, line: Line, operation: Operation, lock: bool) {
+        self.push(Action::Local {
+            line,
+            operation,
+            lock,
+        });
+    }
+
+    /// [`Action::Unlock`].
+    pub fn unlock(&mut self, line: Line) {
+        self.push(Action::Unlock { line });
+    }
+
+    /// [`Action::Fetch`].
+    pub fn fetch(&mut self, tag: u32, first: Line, lines: u32) {
+        self.push(Action::Fetch { tag, first, lines });
+    }
+
+    /// [`Action::Store`].
+    pub fn store(&mut self, tag: u32, line: Line, words: Words) {
+        self.push(Action::Store { tag, line, words });
+    }
+
+    /// [`Action::Wake`].
+    pub fn wake(&mut self, tag: u32, after: Time) {
+        self.push(Action::Wake { tag, after });
+    }
+
+    /// [`Action::Count`].
+    pub fn count(&mut self, what: &'static str, by: u64) {
+        self.push(Action::Count { what, by });
+    }
+}
+
+/// A device application: a state, and what each event makes of it.
+///
+/// A handler is pure: the same state and event give the same state and actions.
+/// What is to be model-checked is `Clone + Eq + Hash` besides.
+pub trait Application {
+    /// Its name in messages.
+    fn name(&self) -> &str;
+
+    /// Where it sits; the same at all times.
+    fn placement(&self) -> Placement;
+
+    /// Takes an event.
+    fn handle(&mut self, event: Event, actions: &mut Actions);
+}
+
+/// What a thread of the CPU does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Step {
+    /// Loads a word, which comes back.
+    Load {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+    },
+    /// Loads a word, which comes back, with the right to write the line.
+    LoadExclusive {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+    },
+    /// Stores a word.
+    Store {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+        /// Its new value.
+        value: u64,
+    },
+    /// Changes a word in one atomic step; what it held before comes back.
+    Update {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+        /// How.
+        update: Update,
+    },
+    /// A hint that a line will be read soon; it is over at once.
+    Hint {
+        /// The line.
+        line: Line,
+    },
+    /// Works for so many picoseconds.
+    Work(Time),
+    /// Waits until its stores have been performed.
+    Fence,
+    /// Counts something for the statistics; over at once.
+    Count {
+        /// What.
+        what: &'static str,
+        /// How many.
+        by: u64,
+    },
+    /// What is to be timed begins now; over at once.
+    Begin,
+    /// What is timed ends now; over at once.
+    End {
+        /// What has taken the time since the last [`Step::Begin`].
+        what: &'static str,
+    },
+    /// Nothing more, ever.
+    Stop,
+}
+
+/// An atomic change of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Update {
+    /// So much is added; it wraps.
+    Add(u64),
+    /// The word becomes `new` if it is `old`.
+    CompareSwap {
+        /// What it has to be.
+        old: u64,
+        /// What it becomes then.
+        new: u64,
+    },
+}
+
+impl Update {
+    /// What becomes of a word.
+    pub fn of(self, word: u64) -> u64 {
+        match self {
+            Update::Add(by) => word.wrapping_add(by),
+            Update::CompareSwap { old, new } if word == old => new,
+            Update::CompareSwap { .. } => word,
+        }
+    }
+}
+
+/// A thread of the CPU: a state machine that makes one step after the other.
+pub trait Thread {
+    /// The next step. `result` is what the last one gave: a word after loads and updates, 0 otherwise.
+    fn step(&mut self, result: u64) -> Step;
+}
+
+/// The data of all lines once nothing is in flight, to judge a run by.
+pub trait Contents {
+    /// The word of a line: what a load would give.
+    fn word(&self, line: Line, word: u16) -> u64;
+
+    /// The word that it was at the start.
+    fn initial(&self, line: Line, word: u16) -> u64;
+}
+
+/// An application and the threads that use it.
+pub trait Scenario {
+    /// The application.
+    type Application: Application;
+    /// A thread.
+    type Thread: Thread;
+
+    /// The application at the start.
+    fn application(&self) -> Self::Application;
+
+    /// The threads at the start.
+    fn threads(&self) -> Vec<Self::Thread>;
+
+    /// Whether application, threads and data are as they have to be at the end.
+    ///
+    /// # Errors
+    /// What is wrong, in a sentence.
+    fn verify(
+        &self,
+        application: &Self::Application,
+        threads: &[Self::Thread],
+        contents: &dyn Contents,
+    ) -> Result<(), String>;
+}

@@ -1,0 +1,281 @@
+//! A sequential prefetcher between home and memory: it reads ahead into blocks, and answers from them.
+//!
+//! A read that hits no block starts one: its line first, then the rest of the block in bursts. When the second half
+//! of a block is read, the next one is claimed. What the CPU writes goes to memory and into its block.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Words,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The prefetcher's sizes, and its clients.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Prefetch {
+    /// Lines, from 0, of the region.
+    pub lines: Line,
+    /// Blocks that it holds at a time; 0 for no prefetcher.
+    pub blocks: u32,
+    /// Lines of a block, a power of two.
+    pub block: Line,
+    /// Lines that one burst reads.
+    pub burst: Line,
+    /// Threads; each reads a part of the region of its own in address order.
+    pub threads: u32,
+    /// Lines that each thread reads; without end if not given.
+    pub reads: Option<u64>,
+}
+
+/// One block.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Block {
+    first: Line,
+    /// Its lines as far as they are there.
+    lines: BTreeMap<Line, Words>,
+    /// Bursts on their way.
+    under_way: u32,
+    /// Whether the next block has been claimed on its behalf.
+    claimed: bool,
+}
+
+/// The prefetcher.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Prefetcher {
+    sizes: Prefetch,
+    /// The least recently used comes first.
+    blocks: Vec<Block>,
+    /// Reads of the home that wait for memory.
+    waiting: BTreeSet<Line>,
+    /// Lines that are read from memory for themselves alone: their reads found no block, and none to claim.
+    alone: BTreeSet<Line>,
+    /// Writes that memory does not have yet, with their words.
+    writing: BTreeMap<Line, Words>,
+    /// Bursts on their way: their numbers, and where they began.
+    bursts: BTreeMap<u32, Line>,
+}
+
+impl Prefetcher {
+    /// Index of the block of a line, which becomes the most recently used one.
+    fn use_block(&mut self, line: Line) -> Option<usize> {
+        let first = line - line % self.sizes.block;
+        let index = self.blocks.iter().position(|block| block.first == first)?;
+        let block = self.blocks.remove(index);
+        self.blocks.push(block);
+        Some(self.blocks.len() - 1)
+    }
+
+    /// Claims a block for a line, which is read first, unless all blocks are busy.
+    fn claim(&mut self, line: Line, actions: &mut Actions) -> bool {
+        if self.blocks.len() >= self.sizes.blocks as usize {
+            let idle = |block: &Block| {
+                let its = block.first..block.first + self.sizes.block;
+                block.under_way == 0 && self.waiting.range(its).next().is_none()
+            };
+            let Some(index) = self.blocks.iter().position(idle) else {
+                return false;
+            };
+            self.blocks.remove(index);
+        }
+        let first = line - line % self.sizes.block;
+        let end = (first + self.sizes.block).min(self.sizes.lines);
+        self.blocks.push(Block {
+            first,
+            lines: BTreeMap::new(),
+            under_way: 0,
+            claimed: false,
+        });
+        actions.count("blocks", 1);
+        self.burst(line, 1, actions);
+        let mut next = first;
+        while next < end {
+            let lines = self.sizes.burst.min(end - next);
+            self.burst(next, lines, actions);
+            next += lines;
+        }
+        true
+    }
+
+    /// Reads lines of the newest block.
+    fn burst(&mut self, first: Line, lines: Line, actions: &mut Actions) {
+        // Numbers are used again, so that there are not more than bursts at a time.
+        let number = (0..).find(|number| !self.bursts.contains_key(number));
+        let number = number.unwrap_or_default();
+        self.bursts.insert(number, first);
+        if let Some(block) = self.blocks.last_mut() {
+            block.under_way += 1;
+        }
+        actions.fetch(number, first, lines);
+    }
+
+    /// Claims the block after that of a line, once.
+    fn claim_next(&mut self, index: usize, line: Line, actions: &mut Actions) {
+        let next = self.blocks[index].first + self.sizes.block;
+        let second_half = line % self.sizes.block >= self.sizes.block / 2;
+        if !second_half || self.blocks[index].claimed || next >= self.sizes.lines {
+            return;
+        }
+        let present = self.blocks.iter().any(|block| block.first == next);
+        self.blocks[index].claimed = true;
+        if !present && !self.claim(next, actions) {
+            // All are busy; a later read of this block asks again.
+            self.blocks[index].claimed = false;
+        }
+    }
+
+    fn read(&mut self, line: Line, actions: &mut Actions) {
+        let Some(index) = self.use_block(line) else {
+            self.waiting.insert(line);
+            actions.count("misses", 1);
+            if self.sizes.blocks == 0 || !self.claim(line, actions) {
+                self.alone.insert(line);
+                let number = (0..).find(|number| !self.bursts.contains_key(number));
+                let number = number.unwrap_or_default();
+                self.bursts.insert(number, line);
+                actions.fetch(number, line, 1);
+            }
+            return;
+        };
+        match self.blocks[index].lines.get(&line) {
+            Some(words) => {
+                actions.count("hits", 1);
+                actions.answer(line, words.clone());
+            }
+            None => {
+                actions.count("late", 1);
+                self.waiting.insert(line);
+            }
+        }
+        self.claim_next(index, line, actions);
+    }
+
+    /// Lines come from memory.
+    fn fetched(&mut self, tag: u32, lines: Vec<Words>, actions: &mut Actions) {
+        let Some(first) = self.bursts.remove(&tag) else {
+            return;
+        };
+        let block = first - first % self.sizes.block;
+        let index = self.blocks.iter().position(|b| b.first == block);
+        if let Some(index) = index.filter(|_| !self.alone.remove(&first)) {
+            self.blocks[index].under_way -= 1;
+            for (line, words) in (first..).zip(lines) {
+                // What was written meanwhile is newer.
+                let kept = self.blocks[index].lines.entry(line).or_insert(words);
+                if self.waiting.remove(&line) {
+                    actions.answer(line, kept.clone());
+                }
+            }
+            return;
+        }
+        for (line, words) in (first..).zip(lines) {
+            if self.waiting.remove(&line) {
+                let newest = self.writing.get(&line).cloned();
+                actions.answer(line, newest.unwrap_or(words));
+            }
+        }
+    }
+}
+
+impl Application for Prefetcher {
+    fn name(&self) -> &str {
+        "prefetcher"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Between(0..self.sizes.lines)
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Read { line, .. } => self.read(line, actions),
+            Event::Write { line, words, .. } => {
+                let first = line - line % self.sizes.block;
+                let block = self.blocks.iter_mut().find(|block| block.first == first);
+                if let Some(block) = block {
+                    block.lines.insert(line, words.clone());
+                }
+                self.writing.insert(line, words.clone());
+                actions.store(line, line, words);
+            }
+            Event::Stored { tag } => {
+                self.writing.remove(&tag);
+                actions.accept(tag);
+            }
+            Event::Fetched { tag, lines } => self.fetched(tag, lines, actions),
+            _ => {}
+        }
+    }
+}
+
+/// A thread that reads its part of the region in address order, again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reader {
+    first: Line,
+    lines: Line,
+    next: Line,
+    left: Option<u64>,
+    loading: bool,
+}
+
+impl Thread for Reader {
+    fn step(&mut self, _result: u64) -> Step {
+        if std::mem::take(&mut self.loading) {
+            return Step::Count {
+                what: "lines read",
+                by: 1,
+            };
+        }
+        if self.left == Some(0) {
+            return Step::Stop;
+        }
+        self.left = self.left.map(|left| left - 1);
+        self.loading = true;
+        let line = self.first + self.next;
+        self.next = (self.next + 1) % self.lines;
+        Step::Load { line, word: 0 }
+    }
+}
+
+impl Scenario for Prefetch {
+    type Application = Prefetcher;
+    type Thread = Reader;
+
+    fn application(&self) -> Prefetcher {
+        Prefetcher {
+            sizes: self.clone(),
+            blocks: Vec::new(),
+            waiting: BTreeSet::new(),
+            alone: BTreeSet::new(),
+            writing: BTreeMap::new(),
+            bursts: BTreeMap::new(),
+        }
+    }
+
+    fn threads(&self) -> Vec<Reader> {
+        let threads = u64::from(self.threads);
+        let begin = |thread| (u64::from(self.lines) * thread / threads) as Line;
+        let threads = (0..threads).map(|thread| Reader {
+            first: begin(thread),
+            lines: (begin(thread + 1) - begin(thread)).max(1),
+            next: 0,
+            left: self.reads,
+            loading: false,
+        });
+        threads.collect()
+    }
+
+    /// Reads do not change anything. That each gives what was written last is for the driver to watch.
+    fn verify(
+        &self,
+        application: &Prefetcher,
+        _threads: &[Reader],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        if let Some(line) = application.waiting.first() {
+            return Err(format!("the read of line {line} waits for nothing"));
+        }
+        let changed = |&line: &Line| contents.word(line, 0) != contents.initial(line, 0);
+        match (0..self.lines).find(changed) {
+            Some(line) => Err(format!("line {line} has changed")),
+            None => Ok(()),
+        }
+    }
+}

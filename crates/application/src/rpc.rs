@@ -1,0 +1,266 @@
+//! Remote procedure calls over pairs of lines, whose control the two sides hand to and fro.
+//!
+//! At rest the CPU has one line of a pair and the device the other. A thread writes arguments into its line and loads
+//! the other one with the right to write: that is the call. The device withholds the answer, takes the arguments by a
+//! clean-invalidate, computes, and answers with the result. Then the roles of the lines are swapped.
+//! Longer arguments and results go through further lines of each side, which are taken and read in the same way.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
+    Words,
+};
+use std::collections::BTreeMap;
+
+/// Contexts, one thread each, and the size of a call.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Calls {
+    /// Threads, each with a pair of its own.
+    pub contexts: u32,
+    /// Lines of arguments, and of results.
+    pub payload: Line,
+    /// Calls of each thread; without end if not given.
+    pub calls: Option<u64>,
+}
+
+impl Calls {
+    /// The first line of a side (0 or 1) of a context.
+    fn first(&self, context: u32, side: u32) -> Line {
+        (2 * context + side) * self.payload
+    }
+}
+
+/// What becomes of a call's argument: the procedure.
+fn procedure(argument: u64) -> u64 {
+    argument.wrapping_mul(3).wrapping_add(1)
+}
+
+/// What the device knows of a context.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Context {
+    /// The side that is the CPU's.
+    cpu: u32,
+    /// Whether a call is under way, and how many of its lines have not been taken yet.
+    call: Option<Line>,
+    /// Reads of the device's side that wait for the result.
+    waiting: Vec<Line>,
+}
+
+/// The device: it echoes, by its [procedure](self), every word.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Echo {
+    calls: Calls,
+    contexts: Vec<Context>,
+    /// Words of a line.
+    words: u16,
+    /// What lines hold that the CPU does not.
+    lines: BTreeMap<Line, Words>,
+}
+
+impl Echo {
+    /// Context and side of a line.
+    fn place(&self, line: Line) -> (usize, u32) {
+        let pair = line / self.calls.payload;
+        ((pair / 2) as usize, pair % 2)
+    }
+
+    /// What a line holds that came to the device; zeros before.
+    fn words(&self, line: Line) -> Words {
+        let none = || vec![0; self.words.into()].into_boxed_slice();
+        self.lines.get(&line).cloned().unwrap_or_else(none)
+    }
+
+    /// All arguments are here: the results become the device's side, and the sides are swapped.
+    fn compute(&mut self, number: usize, actions: &mut Actions) {
+        let payload = self.calls.payload;
+        let cpu = self.contexts[number].cpu;
+        let from = self.calls.first(number as u32, cpu);
+        let to = self.calls.first(number as u32, 1 - cpu);
+        for offset in 0..payload {
+            let arguments = self.words(from + offset);
+            let results = arguments.iter().map(|&word| procedure(word)).collect();
+            self.lines.insert(to + offset, results);
+        }
+        let context = &mut self.contexts[number];
+        (context.cpu, context.call) = (1 - cpu, None);
+        actions.count("calls", 1);
+        for line in std::mem::take(&mut self.contexts[number].waiting) {
+            let words = self.words(line);
+            actions.answer(line, words);
+        }
+    }
+}
+
+impl Application for Echo {
+    fn name(&self) -> &str {
+        "two-line RPC"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Between(0..self.calls.first(self.calls.contexts, 0))
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Start { words } => self.words = words,
+            Event::Read { line, .. } => {
+                let (number, side) = self.place(line);
+                if self.contexts[number].cpu == side {
+                    let words = self.words(line);
+                    return actions.answer(line, words);
+                }
+                let first = self.calls.first(number as u32, 1 - side);
+                let context = &mut self.contexts[number];
+                context.waiting.push(line);
+                if context.call.is_none() {
+                    context.call = Some(self.calls.payload);
+                    for line in first..first + self.calls.payload {
+                        actions.local(line, Operation::CleanInvalidate, false);
+                    }
+                }
+            }
+            Event::Write { line, words, .. } => {
+                self.lines.insert(line, words);
+                actions.accept(line);
+            }
+            Event::Done { line, .. } => {
+                let (number, _) = self.place(line);
+                let context = &mut self.contexts[number];
+                context.call = context.call.map(|left| left - 1);
+                if context.call == Some(0) {
+                    self.compute(number, actions);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a thread is about to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    /// Begin a call.
+    Rest,
+    /// Write the arguments in this line of its side.
+    Write(Line),
+    /// Have the arguments in the cache.
+    Fence,
+    /// Load this line of the results.
+    Read(Line),
+    /// Look at what came.
+    Judge(Line),
+}
+
+/// A thread that calls again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Caller {
+    calls: Calls,
+    context: u32,
+    side: u32,
+    phase: Phase,
+    left: Option<u64>,
+    number: u64,
+    wrong: u64,
+}
+
+impl Caller {
+    fn argument(&self, offset: Line) -> u64 {
+        self.number.wrapping_mul(0x1_0001) ^ u64::from(offset)
+    }
+}
+
+impl Thread for Caller {
+    fn step(&mut self, result: u64) -> Step {
+        let own = self.calls.first(self.context, self.side);
+        let other = self.calls.first(self.context, 1 - self.side);
+        match self.phase {
+            Phase::Rest if self.left == Some(0) => Step::Stop,
+            Phase::Rest => {
+                self.left = self.left.map(|left| left - 1);
+                self.number += 1;
+                self.phase = Phase::Write(0);
+                Step::Begin
+            }
+            Phase::Write(offset) => {
+                self.phase = match offset + 1 < self.calls.payload {
+                    true => Phase::Write(offset + 1),
+                    false => Phase::Fence,
+                };
+                Step::Store {
+                    line: own + offset,
+                    word: 0,
+                    value: self.argument(offset),
+                }
+            }
+            Phase::Fence => {
+                self.phase = Phase::Read(0);
+                Step::Fence
+            }
+            Phase::Read(offset) => {
+                self.phase = Phase::Judge(offset);
+                Step::LoadExclusive {
+                    line: other + offset,
+                    word: 0,
+                }
+            }
+            Phase::Judge(offset) => {
+                self.wrong += u64::from(result != procedure(self.argument(offset)));
+                if offset + 1 < self.calls.payload {
+                    self.phase = Phase::Read(offset + 1);
+                    return self.step(0);
+                }
+                self.side = 1 - self.side;
+                self.phase = Phase::Rest;
+                Step::End { what: "call" }
+            }
+        }
+    }
+}
+
+impl Scenario for Calls {
+    type Application = Echo;
+    type Thread = Caller;
+
+    fn application(&self) -> Echo {
+        let context = Context {
+            cpu: 0,
+            call: None,
+            waiting: Vec::new(),
+        };
+        Echo {
+            calls: self.clone(),
+            contexts: vec![context; self.contexts as usize],
+            words: 0,
+            lines: BTreeMap::new(),
+        }
+    }
+
+    fn threads(&self) -> Vec<Caller> {
+        let threads = (0..self.contexts).map(|context| Caller {
+            calls: self.clone(),
+            context,
+            side: 0,
+            phase: Phase::Rest,
+            left: self.calls,
+            number: 0,
+            wrong: 0,
+        });
+        threads.collect()
+    }
+
+    /// Every call has given the result of its own arguments.
+    fn verify(
+        &self,
+        application: &Echo,
+        threads: &[Caller],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
+            let (wrong, context) = (thread.wrong, thread.context);
+            return Err(format!("{wrong} results of context {context} are wrong"));
+        }
+        match application.contexts.iter().position(|c| c.call.is_some()) {
+            Some(context) => Err(format!("the call of context {context} has not ended")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A table in coherent memory whose rows, of one line each, both sides increment.
+//!
+//! The CPU scans the table and increments every row. The device increments a chosen share of them in the same order:
+//! it takes a row by a locking clean-invalidate, reads it, writes it and unlocks.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
+    Update,
+};
+use std::collections::BTreeSet;
+
+/// How large the table is and who does what.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SharedTable {
+    /// Rows, which are the lines from 0.
+    pub rows: Line,
+    /// Of each thousand rows, so many are also incremented by the device, spread evenly.
+    pub contended: u32,
+    /// Rows that the device works on at a time.
+    pub outstanding: u32,
+    /// Rows that the device increments; without end if not given.
+    pub device: Option<u64>,
+    /// Threads of the CPU, which divide the rows among themselves.
+    pub threads: u32,
+    /// Rows that each thread increments; without end if not given.
+    pub thread: Option<u64>,
+}
+
+impl SharedTable {
+    /// Whether the device increments a row, too.
+    fn contends(&self, row: Line) -> bool {
+        let share = |rows: Line| u64::from(rows) * u64::from(self.contended) / 1000;
+        share(row + 1) > share(row)
+    }
+}
+
+/// The device's half.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Device {
+    table: SharedTable,
+    /// The row to look at next.
+    row: Line,
+    /// Rows in work.
+    busy: BTreeSet<Line>,
+    /// Increments to begin.
+    left: Option<u64>,
+    made: u64,
+}
+
+impl Device {
+    /// Takes the next row that it is to increment.
+    fn next(&mut self, actions: &mut Actions) {
+        if self.left == Some(0) {
+            return;
+        }
+        for _ in 0..self.table.rows {
+            let row = self.row;
+            self.row = (row + 1) % self.table.rows;
+            if self.table.contends(row) && self.busy.insert(row) {
+                self.left = self.left.map(|left| left - 1);
+                return actions.local(row, Operation::CleanInvalidate, true);
+            }
+        }
+    }
+}
+
+impl Application for Device {
+    fn name(&self) -> &str {
+        "shared table"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Start { .. } => {
+                for _ in 0..self.table.outstanding {
+                    self.next(actions);
+                }
+            }
+            Event::Done { line, dirty, .. } => {
+                actions.count("taken dirty", dirty.into());
+                actions.fetch(line, line, 1);
+            }
+            Event::Fetched { tag, lines } => {
+                for mut words in lines {
+                    words[0] = words[0].wrapping_add(1);
+                    actions.store(tag, tag, words);
+                }
+            }
+            Event::Stored { tag } => {
+                self.made += 1;
+                self.busy.remove(&tag);
+                actions.count("device increments", 1);
+                actions.unlock(tag);
+                self.next(actions);
+            }
+            Event::Stop => self.left = Some(0),
+            _ => {}
+        }
+    }
+}
+
+/// A thread that scans its rows again and again, and increments each.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Scanner {
+    first: Line,
+    rows: Line,
+    row: Line,
+    left: Option<u64>,
+    /// Whether an increment is on its way.
+    adding: bool,
+    made: u64,
+}
+
+impl Thread for Scanner {
+    fn step(&mut self, _result: u64) -> Step {
+        if std::mem::take(&mut self.adding) {
+            self.made += 1;
+            return Step::Count {
+                what: "increments",
+                by: 1,
+            };
+        }
+        if self.left == Some(0) {
+            return Step::Stop;
+        }
+        self.left = self.left.map(|left| left - 1);
+        self.adding = true;
+        let line = self.first + self.row;
+        self.row = (self.row + 1) % self.rows;
+        Step::Update {
+            line,
+            word: 0,
+            update: Update::Add(1),
+        }
+    }
+}
+
+impl Scenario for SharedTable {
+    type Application = Device;
+    type Thread = Scanner;
+
+    fn application(&self) -> Device {
+        Device {
+            row: 0,
+            busy: BTreeSet::new(),
+            left: self.device,
+            made: 0,
+            table: self.clone(),
+        }
+    }
+
+    fn threads(&self) -> Vec<Scanner> {
+        let threads = u64::from(self.threads);
+        let begin = |thread| (u64::from(self.rows) * thread / threads) as Line;
+        let threads = (0..threads).map(|thread| Scanner {
+            first: begin(thread),
+            // With more threads than rows some share one.
+            rows: (begin(thread + 1) - begin(thread)).max(1),
+            row: 0,
+            left: self.thread,
+            adding: false,
+            made: 0,
+        });
+        threads.collect()
+    }
+
+    /// No increment is lost, and none is made twice.
+    fn verify(
+        &self,
+        application: &Device,
+        threads: &[Scanner],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        let gained = |row| contents.word(row, 0).wrapping_sub(contents.initial(row, 0));
+        let gained: u64 = (0..self.rows).map(gained).fold(0, u64::wrapping_add);
+        let scanned: u64 = threads.iter().map(|thread| thread.made).sum();
+        let made = application.made + scanned;
+        match gained == made {
+            true => Ok(()),
+            false => Err(format!(
+                "the table has gained {gained}, of {made} increments ({scanned} by threads)"
+            )),
+        }
+    }
+}
