@@ -106,12 +106,14 @@ pub enum Event {
         /// Whether the CPU had written the line, so that memory has changed.
         dirty: bool,
     },
-    /// Lines that the application has asked its memory for.
+    /// A line that the application has asked its memory for; those of one burst come in order.
     Fetched {
         /// As it was asked for.
         tag: u32,
-        /// The lines in order.
-        lines: Vec<Words>,
+        /// The line.
+        line: Line,
+        /// What it holds.
+        words: Words,
     },
     /// Memory has what the application has written.
     Stored {
@@ -158,7 +160,7 @@ pub enum Action {
     },
     /// Reads lines from the application's memory, in one burst.
     Fetch {
-        /// Comes back with the lines.
+        /// Comes back with each line.
         tag: u32,
         /// The first line.
         first: Line,

@@ -26,14 +26,8 @@ impl Application for CoherentMemory {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            Event::Read { line, .. } => {
-                actions.fetch(line, line, 1);
-            }
-            Event::Fetched { tag, lines } => {
-                for words in lines {
-                    actions.answer(tag, words);
-                }
-            }
+            Event::Read { line, .. } => actions.fetch(line, line, 1),
+            Event::Fetched { line, words, .. } => actions.answer(line, words),
             Event::Write { line, words, .. } => actions.store(line, line, words),
             Event::Stored { tag } => actions.accept(tag),
             _ => {}

@@ -45,12 +45,19 @@ pub struct Prefetcher {
     blocks: Vec<Block>,
     /// Reads of the home that wait for memory.
     waiting: BTreeSet<Line>,
-    /// Lines that are read from memory for themselves alone: their reads found no block, and none to claim.
-    alone: BTreeSet<Line>,
     /// Writes that memory does not have yet, with their words.
     writing: BTreeMap<Line, Words>,
-    /// Bursts on their way: their numbers, and where they began.
-    bursts: BTreeMap<u32, Line>,
+    /// Bursts on their way, by number.
+    bursts: BTreeMap<u32, Burst>,
+}
+
+/// A burst on its way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Burst {
+    /// Lines to come.
+    left: Line,
+    /// Whether it is one line for a read that found no block, and none to claim.
+    alone: bool,
 }
 
 impl Prefetcher {
@@ -84,23 +91,24 @@ impl Prefetcher {
             claimed: false,
         });
         actions.count("blocks", 1);
-        self.burst(line, 1, actions);
+        self.burst(line, 1, false, actions);
         let mut next = first;
         while next < end {
             let lines = self.sizes.burst.min(end - next);
-            self.burst(next, lines, actions);
+            self.burst(next, lines, false, actions);
             next += lines;
         }
         true
     }
 
-    /// Reads lines of the newest block.
-    fn burst(&mut self, first: Line, lines: Line, actions: &mut Actions) {
+    /// Reads lines, for the newest block or for one read alone.
+    fn burst(&mut self, first: Line, lines: Line, alone: bool, actions: &mut Actions) {
         // Numbers are used again, so that there are not more than bursts at a time.
         let number = (0..).find(|number| !self.bursts.contains_key(number));
         let number = number.unwrap_or_default();
-        self.bursts.insert(number, first);
-        if let Some(block) = self.blocks.last_mut() {
+        let left = lines;
+        self.bursts.insert(number, Burst { left, alone });
+        if let Some(block) = self.blocks.last_mut().filter(|_| !alone) {
             block.under_way += 1;
         }
         actions.fetch(number, first, lines);
@@ -126,11 +134,7 @@ impl Prefetcher {
             self.waiting.insert(line);
             actions.count("misses", 1);
             if self.sizes.blocks == 0 || !self.claim(line, actions) {
-                self.alone.insert(line);
-                let number = (0..).find(|number| !self.bursts.contains_key(number));
-                let number = number.unwrap_or_default();
-                self.bursts.insert(number, line);
-                actions.fetch(number, line, 1);
+                self.burst(line, 1, true, actions);
             }
             return;
         };
@@ -147,29 +151,29 @@ impl Prefetcher {
         self.claim_next(index, line, actions);
     }
 
-    /// Lines come from memory.
-    fn fetched(&mut self, tag: u32, lines: Vec<Words>, actions: &mut Actions) {
-        let Some(first) = self.bursts.remove(&tag) else {
+    /// A line comes from memory.
+    fn fetched(&mut self, tag: u32, line: Line, words: Words, actions: &mut Actions) {
+        let Some(burst) = self.bursts.get_mut(&tag) else {
             return;
         };
-        let block = first - first % self.sizes.block;
-        let index = self.blocks.iter().position(|b| b.first == block);
-        if let Some(index) = index.filter(|_| !self.alone.remove(&first)) {
-            self.blocks[index].under_way -= 1;
-            for (line, words) in (first..).zip(lines) {
-                // What was written meanwhile is newer.
-                let kept = self.blocks[index].lines.entry(line).or_insert(words);
-                if self.waiting.remove(&line) {
-                    actions.answer(line, kept.clone());
-                }
-            }
-            return;
+        burst.left -= 1;
+        let (alone, over) = (burst.alone, burst.left == 0);
+        if over {
+            self.bursts.remove(&tag);
         }
-        for (line, words) in (first..).zip(lines) {
-            if self.waiting.remove(&line) {
-                let newest = self.writing.get(&line).cloned();
-                actions.answer(line, newest.unwrap_or(words));
+        let first = line - line % self.sizes.block;
+        let mut blocks = self.blocks.iter_mut();
+        let block = blocks.find(|block| !alone && block.first == first);
+        // What is written meanwhile is newer.
+        let newest = match block {
+            Some(block) => {
+                block.under_way -= u32::from(over);
+                block.lines.entry(line).or_insert(words).clone()
             }
+            None => self.writing.get(&line).cloned().unwrap_or(words),
+        };
+        if self.waiting.remove(&line) {
+            actions.answer(line, newest);
         }
     }
 }
@@ -199,7 +203,7 @@ impl Application for Prefetcher {
                 self.writing.remove(&tag);
                 actions.accept(tag);
             }
-            Event::Fetched { tag, lines } => self.fetched(tag, lines, actions),
+            Event::Fetched { tag, line, words } => self.fetched(tag, line, words, actions),
             _ => {}
         }
     }
@@ -243,7 +247,6 @@ impl Scenario for Prefetch {
             sizes: self.clone(),
             blocks: Vec::new(),
             waiting: BTreeSet::new(),
-            alone: BTreeSet::new(),
             writing: BTreeMap::new(),
             bursts: BTreeMap::new(),
         }

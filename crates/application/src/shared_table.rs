@@ -84,11 +84,11 @@ impl Application for Device {
                 actions.count("taken dirty", dirty.into());
                 actions.fetch(line, line, 1);
             }
-            Event::Fetched { tag, lines } => {
-                for mut words in lines {
-                    words[0] = words[0].wrapping_add(1);
-                    actions.store(tag, tag, words);
-                }
+            Event::Fetched {
+                line, mut words, ..
+            } => {
+                words[0] = words[0].wrapping_add(1);
+                actions.store(line, line, words);
             }
             Event::Stored { tag } => {
                 self.made += 1;

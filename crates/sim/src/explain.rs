@@ -21,6 +21,12 @@ pub enum FailureKind {
     UnexpectedMessage,
     /// A rule could not be executed, or an act has no meaning where it stands.
     Meaningless,
+    /// An application did what it must not do, or cannot do here.
+    Contract,
+    /// At the end, application, threads and data are not as they have to be.
+    Result,
+    /// An access took longer than a core waits for one.
+    Timeout,
     /// Nothing was performed for as long as the platform's patience.
     NoProgress,
 }
@@ -32,6 +38,9 @@ impl fmt::Display for FailureKind {
             FailureKind::SingleWriter => "single writer",
             FailureKind::UnexpectedMessage => "no unexpected message",
             FailureKind::Meaningless => "meaningless act",
+            FailureKind::Contract => "contract of an application",
+            FailureKind::Result => "result of a scenario",
+            FailureKind::Timeout => "timeout of a core",
             FailureKind::NoProgress => "no progress",
         })
     }

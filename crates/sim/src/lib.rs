@@ -48,5 +48,6 @@ pub mod kernel;
 pub mod message;
 pub mod oracle;
 pub mod platform;
+pub mod scenario;
 pub mod simulation;
 pub mod statistics;

@@ -4,7 +4,9 @@ use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::controller::{Access, Controller, Effect, Event as Cause, Statement};
 use cohkit_protocol::protocol::{Carries, Class, Home, MessageId, Protocol};
 use cohkit_protocol::sequence::Action;
+use std::sync::Arc;
 
+use crate::agents::behind::Behind;
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
@@ -19,6 +21,7 @@ use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
+use crate::scenario::{Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -34,6 +37,8 @@ pub struct Setup {
     pub workload: Workload,
     /// What the device behind the home does.
     pub device: DeviceWorkload,
+    /// An application and threads, which take the place of `workload`'s accesses and of `device`.
+    pub play: Option<Play>,
     /// Decides everything random.
     pub seed: u64,
     /// How much is watched.
@@ -51,16 +56,14 @@ impl Setup {
         platform: Platform,
         workload: Workload,
     ) -> Result<Setup, String> {
-        let home = home(&protocol, platform.remotes).map_err(|error| match error {
-            ConstructionError::Refused(refusal) => refusal.what,
-            ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
-        })?;
+        let home = home(&protocol, platform.remotes).map_err(sentence)?;
         Ok(Setup {
             protocol,
             home,
             platform,
             workload,
             device: DeviceWorkload::default(),
+            play: None,
             seed: 0,
             oracle: Level::Versions,
         })
@@ -68,6 +71,50 @@ impl Setup {
 }
 
 impl Setup {
+    /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
+    ///
+    /// # Errors
+    /// A sentence, if the protocol's home does not say what it knows of rights: one that is not constructed.
+    pub fn with_scenario(
+        protocol: Protocol,
+        platform: Platform,
+        scenario: Arc<dyn Playable>,
+    ) -> Result<Setup, String> {
+        if let Home::Controller(_) = &protocol.home {
+            return Err(format!(
+                "the home of `{}` is written by hand; behind an application stands one that is constructed from a policy",
+                protocol.name
+            ));
+        }
+        let construction = construct(&protocol).map_err(sentence)?;
+        let (home, rights) = match platform.remotes {
+            1 => (construction.flat(true), construction.flat_rights(true)),
+            _ => (
+                construction.factored(true),
+                construction.factored_rights(true),
+            ),
+        };
+        // Cores have what loads and stores need.
+        let threads = scenario.begin().threads() as u32;
+        let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
+        workload.mix.push((Access::Store, 1));
+        Ok(Setup {
+            home,
+            platform,
+            workload,
+            device: DeviceWorkload::default(),
+            play: Some(Play {
+                scenario,
+                rights,
+                until: None,
+                warm_up: 0,
+            }),
+            seed: 0,
+            oracle: Level::Versions,
+            protocol,
+        })
+    }
+
     /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
     pub fn lacks(&self) -> Option<Access> {
         let remote = &self.protocol.remote;
@@ -77,6 +124,13 @@ impl Setup {
         };
         let mut all = Access::ALL.iter().map(|&(access, _)| access);
         all.find(|&access| self.workload.has(access) && !has(access))
+    }
+}
+
+fn sentence(error: ConstructionError) -> String {
+    match error {
+        ConstructionError::Refused(refusal) => refusal.what,
+        ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
     }
 }
 
@@ -175,6 +229,16 @@ pub(crate) enum Event {
     Ask,
     /// The device unlocks a line.
     Unlock(Line),
+    /// The application hears of an event.
+    Application(u32),
+    /// The application's time is over.
+    StopApplication,
+    /// A local operation of the application reaches the home.
+    Local(Line, u8),
+    /// An unlock of the application reaches the home.
+    LocalUnlock(Line),
+    /// It is looked for accesses that take too long.
+    Overdue,
 }
 
 /// One access of a core in flight.
@@ -199,6 +263,8 @@ pub(crate) struct Pending {
 pub(crate) enum Purpose {
     /// A core.
     Core,
+    /// A core's thread, whose step says what becomes of the word: it is performed with the right to write.
+    Atomic,
     /// Nobody: it is only a hint, and ends when the right is there.
     Hint,
     /// A write buffer: it stands for all stores to the line that the core's buffer has sent.
@@ -261,6 +327,10 @@ pub(crate) struct Times {
     pub latency: Time,
     /// From a unit to memory, and back.
     pub path: (Time, Time),
+    /// From what is behind the home to a unit, for local operations, and back.
+    pub local: (Time, Time),
+    /// For which a core waits for an access at most.
+    pub timeout: Time,
     pub patience: Time,
 }
 
@@ -268,6 +338,7 @@ impl Times {
     fn new(platform: &Platform) -> Times {
         let (cores, cache, home) = (&platform.cores, &platform.cache, &platform.home);
         let path = home.memory_path.value;
+        let local = home.local_path.value;
         Times {
             request: cache.request.value,
             hit: cache.hit.value,
@@ -276,6 +347,8 @@ impl Times {
             occupancy: home.occupancy.value,
             latency: home.latency.value,
             path: (path / 2, path - path / 2),
+            local: (local / 2, local - local / 2),
+            timeout: cores.timeout.value,
             patience: platform.patience.value,
         }
     }
@@ -308,6 +381,8 @@ pub struct Simulation {
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
     pub(crate) device: Device,
+    /// The application, if there is one.
+    pub(crate) behind: Option<Box<Behind>>,
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) platform: Platform,
@@ -341,6 +416,10 @@ impl Simulation {
         let kinds = kinds(protocol, &platform.link);
         let units = platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
+        let behind = match &setup.play {
+            Some(play) => Some(Behind::new(play, &setup.home, platform.lines)?),
+            None => None,
+        };
         let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
             queue: Queue::new(),
@@ -371,6 +450,7 @@ impl Simulation {
             data: Data::new(protocol.line_bytes),
             oracle: Oracle::new(setup.oracle),
             device: Device::new(&setup.device),
+            behind: behind.map(Box::new),
             counters: Counters {
                 ..Counters::default()
             },
@@ -407,7 +487,16 @@ impl Simulation {
     /// # Errors
     /// As for [`Simulation::run`].
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
-        for round in 0..self.outstanding {
+        if self.behind.is_some() {
+            self.start_application();
+            self.queue.push(self.times.timeout, Event::Overdue);
+        }
+        let rounds = if self.behind.is_some() {
+            0
+        } else {
+            self.outstanding
+        };
+        for round in 0..rounds {
             for core in 0..self.used {
                 let core = core as u16;
                 if round == 0 && (core == 0 || self.streams) {
@@ -438,9 +527,14 @@ impl Simulation {
                 Event::Written(line) => self.memory_written(line),
                 Event::Ask => self.ask(),
                 Event::Unlock(line) => self.unlock(line),
+                Event::Application(number) => self.application(number),
+                Event::StopApplication => self.stop_application(),
+                Event::Local(line, number) => self.local_arrives(line, number),
+                Event::LocalUnlock(line) => self.unlock_arrives(line),
+                Event::Overdue => self.overdue(),
             }
             if time - self.progress > self.times.patience || self.failure.is_some() {
-                if self.in_flight > 0 || !self.device.done() {
+                if self.waits() {
                     self.stuck();
                 }
                 if let Some(failure) = self.failure.take() {
@@ -451,10 +545,39 @@ impl Simulation {
                 return Ok(false);
             }
         }
-        if self.in_flight > 0 || !self.device.done() {
+        if self.waits() {
             self.stuck();
+        } else if self.behind.is_some() && self.failure.is_none() {
+            self.verify_scenario();
         }
         self.failure.take().map_or(Ok(true), Err)
+    }
+
+    /// Whether something has begun and not ended.
+    fn waits(&self) -> bool {
+        let behind = self.behind.as_ref();
+        self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| !behind.done())
+    }
+
+    /// A core gives up if an access takes too long; it is looked for some times in that time.
+    fn overdue(&mut self) {
+        let (now, timeout) = (self.now, self.times.timeout);
+        let late = self.accesses.iter().find(|(_, access)| {
+            access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
+        });
+        let late = late.map(|(_, access)| (access.line, access.core, access.issued));
+        if let Some((line, core, issued)) = late {
+            let open = self.behind.as_ref().map(|behind| behind.open());
+            let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
+            let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
+            let text = format!(
+                "core {core} has waited for an access since {} ns, and gives up{whose}",
+                issued / 1000
+            );
+            self.fail(FailureKind::Timeout, line, text);
+        } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
+            self.queue.push(now + (timeout / 4).max(1), Event::Overdue);
+        }
     }
 
     /// What has been measured.
@@ -494,6 +617,9 @@ impl Simulation {
     /// A core issues its next access at a time not before now.
     #[inline(always)]
     pub(crate) fn issue(&mut self, core: u16, at: Time) {
+        if self.behind.is_some() {
+            return self.thread(core, at);
+        }
         let Some(next) = self.traffic.draw(core) else {
             return;
         };
@@ -526,7 +652,10 @@ impl Simulation {
         let access = self.accesses.insert(Pending {
             line,
             next: u32::MAX,
-            value: mix(self.traffic.issued << 1 | 1),
+            value: match self.stored_by_thread(core) {
+                Some(value) => value,
+                None => mix(self.traffic.issued << 1 | 1),
+            },
             issued: at,
             word: word % self.data.words(),
             core,
@@ -534,11 +663,31 @@ impl Simulation {
             kind,
             purpose,
         });
-        if purpose == Purpose::Core && self.private() {
+        if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));
         }
         let reaches = at + self.times.request;
         self.queue.push(reaches, Event::Access(access));
+    }
+
+    /// An access of a core's thread at a time not before now.
+    pub(crate) fn access_of_thread(
+        &mut self,
+        core: u16,
+        (line, word): (Line, u16),
+        kind: Access,
+        purpose: Purpose,
+        at: Time,
+    ) {
+        if line >= self.platform.lines || word >= self.data.words() {
+            let (lines, words) = (self.platform.lines, self.data.words());
+            let text = format!(
+                "thread {core} accesses word {word} of line {line}; there are {lines} lines of {words} words"
+            );
+            return self.fail(FailureKind::Contract, line, text);
+        }
+        self.in_flight += u64::from(purpose != Purpose::Hint);
+        self.start(line, kind, word, core, at, purpose);
     }
 
     /// A hint to read the line that a core is given so many accesses after its next one.
@@ -688,6 +837,8 @@ impl Simulation {
         if self.failure.is_some() {
             return;
         }
+        let open = self.behind.as_ref().map(|behind| behind.open());
+        let open = open.unwrap_or_default();
         let mut waits = Vec::new();
         let mut culprit: Option<(Time, Line)> = None;
         for (_, access) in self
@@ -702,7 +853,13 @@ impl Simulation {
         let line = culprit
             .map(|(_, line)| line)
             .or(self.device.waiting_line())
+            .or(open.first().map(|(line, _)| *line))
             .unwrap_or(0);
+        waits.extend(
+            open.iter()
+                .take(8)
+                .map(|(line, what)| format!("{what} of line {line}")),
+        );
         let home = self.home.controller().name.clone();
         for remote in 0..self.platform.remotes {
             let configuration = self.caches[remote as usize].configuration(line);
@@ -742,6 +899,10 @@ impl Simulation {
                 (self.now - self.progress) / 1000,
                 issued / 1000
             ),
+            None if self.behind.is_some() => match open.first() {
+                Some((_, what)) => format!("{what}, and nothing else is left to do"),
+                None => "the application does not end".to_string(),
+            },
             None => "the device's local operations do not end".to_string(),
         };
         self.fail(FailureKind::NoProgress, line, text);

@@ -24,6 +24,7 @@ pub mod fault;
 pub mod knowledge;
 pub mod names;
 pub mod program;
+pub mod rights;
 pub mod table;
 
 use crate::controller::Controller;

@@ -133,6 +133,14 @@ impl Simulation {
         !self.cores.cores.is_empty()
     }
 
+    /// Whether a core has stores that are still to be performed, or that it has not heard of yet.
+    pub(crate) fn buffers_stores(&self, core: u16) -> bool {
+        let core = self.cores.cores.get(usize::from(core));
+        core.is_some_and(|core| {
+            !core.waiting.is_empty() || core.buffer.iter().any(|entry| entry.stage != Stage::Free)
+        })
+    }
+
     /// A core makes an access.
     pub(crate) fn core(&mut self, index: u32) {
         let access = self.accesses[index];
@@ -142,7 +150,9 @@ impl Simulation {
         let behind = waiting.any(|&index| self.accesses[index].line == access.line);
         match access.kind {
             Access::Load if !behind => self.load(index, &access),
-            Access::Store if !behind && !core.buffer.is_empty() => {
+            Access::Store
+                if !behind && !core.buffer.is_empty() && access.purpose == Purpose::Core =>
+            {
                 self.store_into_buffer(index, &access);
             }
             _ if behind || core.buffers(access.line) => {
@@ -167,7 +177,8 @@ impl Simulation {
             let text = format!("core {} does not see its own last store", access.core);
             self.fail(FailureKind::DataValue, line, text);
         }
-        if stored.is_some() {
+        if let Some(value) = stored {
+            self.give(access.core, value);
             self.counters.forwarded += 1;
             return self.done_at_core(index);
         }
@@ -182,6 +193,10 @@ impl Simulation {
         let copy = l1.copies[slot as usize];
         self.counters.l1_hits += 1;
         self.check_load(access.cache, line, copy, word);
+        if self.behind.is_some() {
+            let value = self.data.word(line, copy, word);
+            self.give(access.core, value);
+        }
         self.done_at_core(index);
     }
 
@@ -321,6 +336,9 @@ impl Simulation {
         let core = &mut self.cores.cores[usize::from(number)];
         if core.waiting.is_empty() {
             core.waiting = waiting;
+        }
+        if self.behind.is_some() {
+            self.unfence(number);
         }
     }
 

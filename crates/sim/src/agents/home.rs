@@ -275,7 +275,9 @@ impl Simulation {
                 self.counters.stall(Stall::Left);
                 return self.leave(number, work, line);
             }
-            Answer::Refuse if matches!(work, Work::Local(..)) => return self.refused(),
+            Answer::Refuse if matches!(work, Work::Local(..)) && self.behind.is_none() => {
+                return self.refused();
+            }
             _ => return self.unexpected(work, line, &input),
         }
         self.take(number, work, line, message, configuration, &transition);
@@ -378,7 +380,7 @@ impl Simulation {
         if self.traced(line) {
             self.note_work(work, message);
         }
-        if let Work::Local(line, local) = work {
+        if let (Work::Local(line, local), None) = (work, &self.behind) {
             self.device.current = Some(Operation {
                 line,
                 local,
@@ -398,10 +400,13 @@ impl Simulation {
         }
         if transition.next != before {
             self.directory.set(line, transition.next);
+            if self.behind.is_some() {
+                self.changed(line, before, transition.next);
+            }
         }
         for act in transition.acts() {
             let act = self.home.act(act);
-            self.act(number, work, line, message, act);
+            self.act(number, work, line, message, act, transition);
         }
         if let Some(message) = message {
             if self.kinds[message.kind.index()].line {
@@ -468,7 +473,15 @@ impl Simulation {
 
     /// One act of the home.
     #[inline(always)]
-    fn act(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>, act: Act) {
+    fn act(
+        &mut self,
+        number: usize,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        act: Act,
+        transition: &Transition,
+    ) {
         let ready = self.now + self.times.latency;
         match act {
             Act::Send {
@@ -508,16 +521,19 @@ impl Simulation {
             }
             Act::StartRead => {
                 self.units[number].reading = true;
+                if self.served(line) {
+                    return self.read_application(ready, line, transition);
+                }
                 let end = self.operate(ready, line);
                 self.queue.push(end, KernelEvent::Read(line));
             }
             Act::StartWrite => {
                 self.write_back(line, message);
-                self.start_write(number, ready, line);
+                self.start_write(number, ready, line, transition);
             }
             Act::StartStore { whole } => {
                 self.store(number, line, whole);
-                self.start_write(number, ready, line);
+                self.start_write(number, ready, line, transition);
             }
             Act::WriteMemory => {
                 self.operate(ready, line);
@@ -527,6 +543,7 @@ impl Simulation {
                 }
             }
             Act::Acknowledge(local) => self.acknowledged(line, local),
+            Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
                 self.device.current = None;
                 self.ask_later();
@@ -548,8 +565,11 @@ impl Simulation {
         self.memory.operate(ready + there, line) + back
     }
 
-    fn start_write(&mut self, number: usize, ready: Time, line: Line) {
+    fn start_write(&mut self, number: usize, ready: Time, line: Line, transition: &Transition) {
         self.units[number].writing = true;
+        if self.served(line) {
+            return self.write_application(ready, line, transition.next);
+        }
         let end = self.operate(ready, line);
         self.queue.push(end, KernelEvent::Written(line));
     }
@@ -563,6 +583,9 @@ impl Simulation {
         };
         let copy = self.data.share(message.copy);
         self.data.set_memory(line, copy);
+        if self.behind.is_some() {
+            self.written_back(line);
+        }
     }
 
     /// The bytes of a non-caching write go to memory: the moment at which it is performed.
@@ -589,8 +612,14 @@ impl Simulation {
         }
     }
 
+    /// A local operation or an unlock reaches its unit.
+    pub(crate) fn present_local(&mut self, work: Work, line: Line) {
+        let request = matches!(work, Work::Local(..));
+        self.present(self.unit_of(line), work, line, None, request);
+    }
+
     /// Memory must be current now.
-    fn check_memory(&mut self, line: Line, when: &str) {
+    pub(crate) fn check_memory(&mut self, line: Line, when: &str) {
         let version = self.data.version(self.data.memory(line));
         if !self.oracle.current(line, version) {
             let text = format!(
@@ -703,7 +732,9 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
-        if locks {
+        if self.behind.is_some() {
+            self.acknowledge_application(line, ensures, locks);
+        } else if locks {
             self.device.current = Some(Operation {
                 line,
                 local,
@@ -742,7 +773,10 @@ impl Simulation {
                     _ => Right::Read,
                 }
             }
-            _ => Right::None,
+            _ => match &self.behind {
+                Some(behind) => behind.lock_right(line),
+                None => Right::None,
+            },
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Caches and homes: agents that execute controllers.
+//! Who acts: caches and homes, which execute controllers; cores before them, and what is behind the home.
 
+pub(crate) mod behind;
 pub(crate) mod core;
 pub mod device;
 pub mod home;
 pub mod program;
 pub mod remote;
+mod thread;

@@ -272,6 +272,11 @@ impl Program {
         self.about[configuration as usize]
     }
 
+    /// A configuration.
+    pub fn configuration(&self, number: ConfigurationId) -> &Configuration {
+        &self.configurations[number as usize]
+    }
+
     /// Index of a configuration's state.
     pub fn state(&self, configuration: ConfigurationId) -> usize {
         self.configurations[configuration as usize].state.into()

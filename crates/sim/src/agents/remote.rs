@@ -87,6 +87,12 @@ impl Cache {
         self.tags.lines()
     }
 
+    /// The configuration of a line, and its bytes where the configuration holds them.
+    pub(crate) fn held(&self, line: Line) -> (ConfigurationId, Copy) {
+        let (_, entry) = self.find(line);
+        (entry.configuration, entry.copy)
+    }
+
     /// The configuration of a line.
     pub fn configuration(&self, line: Line) -> ConfigurationId {
         self.find(line).1.configuration
@@ -261,6 +267,10 @@ impl Simulation {
         match access.kind {
             Access::Load | Access::ReadOnce => {
                 self.check_load(access.cache, line, entry.copy, access.word);
+                if self.behind.is_some() {
+                    let value = self.data.word(line, entry.copy, access.word);
+                    self.give(access.core, value);
+                }
                 if access.kind == Access::Load && self.private() {
                     self.fill_l1(&access, entry.copy);
                 }
@@ -286,8 +296,20 @@ impl Simulation {
             return self.write_buffered(access, copy);
         }
         let Pending {
-            line, word, value, ..
+            line,
+            word,
+            mut value,
+            ..
         } = *access;
+        if access.purpose == Purpose::Atomic {
+            self.check_load(access.cache, line, copy, word);
+            let old = self.data.word(line, copy, word);
+            self.give(access.core, old);
+            match self.updated(access.core, old) {
+                Some(new) => value = new,
+                None => return copy,
+            }
+        }
         let version = self.oracle.write(line, word..word + 1, value);
         self.data.write_word(line, copy, word, value, version)
     }
@@ -542,7 +564,12 @@ impl Simulation {
         let access = self.accesses[index];
         match (access.kind, *brought) {
             // That these bytes are the last written was checked when they were sent.
-            (Access::Load | Access::ReadOnce, Some(_)) => {}
+            (Access::Load | Access::ReadOnce, Some(copy)) => {
+                if self.behind.is_some() {
+                    let value = self.data.word(line, copy, access.word);
+                    self.give(access.core, value);
+                }
+            }
             (Access::Store, Some(copy)) => {
                 *brought = Some(self.write(&access, copy));
             }
@@ -572,7 +599,7 @@ impl Simulation {
     /// An agent has gained a right.
     #[inline]
     fn check_rights(&mut self, cache: u8, line: Line, right: Right) {
-        if self.caches.len() == 1 && self.device.current.is_none() {
+        if self.caches.len() == 1 && self.device.current.is_none() && self.behind.is_none() {
             return;
         }
         for other in 0..self.caches.len() {

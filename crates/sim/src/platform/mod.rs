@@ -51,6 +51,7 @@ impl Limit {
             "dram.row_bytes" => (64, 1 << 24, true),
             // A machine that waits for nothing would be given up at once.
             "patience" => (NANOSECOND, SECOND, false),
+            "cores.timeout" => (NANOSECOND, 10 * SECOND, false),
             _ => match unit {
                 Unit::Picoseconds => (0, SECOND / 1000, false),
                 Unit::BytesPerSecond => (1_000_000, 1_000_000_000_000_000, false),
@@ -141,6 +142,8 @@ pub struct Cores {
     pub l1_ways: Quantity,
     /// From a core's load to its data in the L1 or the write buffer, picoseconds.
     pub l1_hit: Quantity,
+    /// For which a core waits for an access before it gives up, picoseconds.
+    pub timeout: Quantity,
 }
 
 impl Cores {
@@ -227,6 +230,8 @@ pub struct Home {
     pub pending: Quantity,
     /// From a unit to memory and back, beside the memory itself, picoseconds.
     pub memory_path: Quantity,
+    /// From what is behind the home to a unit and back, for local operations and what is told of lines, picoseconds.
+    pub local_path: Quantity,
 }
 
 /// DRAM behind a home.
@@ -410,6 +415,7 @@ impl Platform {
             ("cores.l1", Bytes, &mut self.cores.l1),
             ("cores.l1_ways", Count, &mut self.cores.l1_ways),
             ("cores.l1_hit", Picoseconds, &mut self.cores.l1_hit),
+            ("cores.timeout", Picoseconds, &mut self.cores.timeout),
             ("cache.sets", Count, &mut self.cache.sets),
             ("cache.ways", Count, &mut self.cache.ways),
             ("cache.hashed", Count, &mut self.cache.hashed),
@@ -429,6 +435,7 @@ impl Platform {
             ("home.waiting", Count, &mut self.home.waiting),
             ("home.pending", Count, &mut self.home.pending),
             ("home.memory_path", Picoseconds, &mut self.home.memory_path),
+            ("home.local_path", Picoseconds, &mut self.home.local_path),
             ("patience", Picoseconds, &mut self.patience),
         ];
         match &mut self.memory {
@@ -468,6 +475,7 @@ impl Platform {
                 l1: test(0),
                 l1_ways: test(2),
                 l1_hit: test(NANOSECOND),
+                timeout: test(SECOND),
             },
             cache: Cache {
                 sets: test(2),
@@ -493,6 +501,7 @@ impl Platform {
                 waiting: test(2),
                 pending: test(2),
                 memory_path: test(NANOSECOND),
+                local_path: test(NANOSECOND),
             },
             memory: Memory::Bram(Bram {
                 ports: test(1),

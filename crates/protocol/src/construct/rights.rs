@@ -1,0 +1,70 @@
+//! What a constructed home knows that its remotes may do with the line.
+
+use super::program::KNOWN;
+use super::Construction;
+use crate::controller::Controller;
+use crate::execute::{Configuration, Machine};
+use crate::protocol::Right;
+
+/// The most that remotes may do with a line by all that its home knows, grants in flight included,
+/// for each configuration of a home's controller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownRights {
+    /// For each state of a flat home, or each class of knowledge of a factored one.
+    rights: Vec<Right>,
+    factored: bool,
+}
+
+impl KnownRights {
+    /// The most that any of so many remotes may do with the line.
+    pub fn most(&self, controller: &Controller, remotes: u8, home: &Configuration) -> Right {
+        let of = |index: u16| self.rights[usize::from(index)];
+        if !self.factored {
+            return of(home.state);
+        }
+        let first = Machine::new(controller, remotes).slot(KNOWN.0);
+        let known = &home.slots[first..first + usize::from(remotes)];
+        known
+            .iter()
+            .map(|&known| of(known))
+            .max()
+            .unwrap_or(Right::None)
+    }
+}
+
+impl Construction<'_> {
+    /// What the home of [`Construction::flat`] knows of rights.
+    pub fn flat_rights(&self, merge: bool) -> KnownRights {
+        let facts = |&member: &u32| self.knowledge.facts(self.graph.known(member, 0)).rights;
+        let states = self.table(merge).states;
+        let rights = states
+            .iter()
+            .map(|state| state.members.iter().map(facts).max());
+        KnownRights {
+            rights: rights.map(|most| most.unwrap_or(Right::None)).collect(),
+            factored: false,
+        }
+    }
+
+    /// What the home of [`Construction::factored`] knows of rights.
+    pub fn factored_rights(&self, merge: bool) -> KnownRights {
+        let count = self.knowledge.count();
+        let mut rights = Vec::new();
+        for set in 0..count {
+            let class = if merge {
+                self.class_of[set] as usize
+            } else {
+                set
+            };
+            let its = self.knowledge.facts(super::KnowledgeId(set as u16)).rights;
+            match rights.get_mut(class) {
+                Some(most) => *most = its.max(*most),
+                None => rights.push(its),
+            }
+        }
+        KnownRights {
+            rights,
+            factored: true,
+        }
+    }
+}

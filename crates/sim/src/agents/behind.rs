@@ -1,0 +1,487 @@
+//! What is behind the home: an application at its ports.
+//!
+//! Events reach the application, and its actions take effect, after the times of the ways between: the way to memory
+//! for reads and writes of the home, the way of local operations for everything else.
+//! A contract watches it, and the oracle takes part in what it writes.
+
+use cohkit_application::contract::Contract;
+use cohkit_application::interface::{
+    Action, Actions, Contents, Event, Operation, Placement, Step, Words,
+};
+use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::controller::{Controller, Event as Cause};
+use cohkit_protocol::protocol::Right;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+use super::home::Work;
+use super::program::{ConfigurationId, Transition};
+use crate::data::{Copy, Data};
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::message::Line;
+use crate::oracle::Level;
+use crate::scenario::{Play, Played, Tally};
+use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::statistics::Histogram;
+
+/// The application in a run, and the threads that it comes with.
+pub(crate) struct Behind {
+    pub played: Box<dyn Played>,
+    name: String,
+    placement: Placement,
+    contract: Contract,
+    rights: KnownRights,
+    /// Rights by configuration of the home, as far as they have been asked for.
+    known: Vec<Option<Right>>,
+    /// Numbers of the home's local operations: clean and clean-invalidate, without and with lock.
+    operations: [[Option<u8>; 2]; 2],
+    /// Events on their way to the application, by number.
+    coming: FxHashMap<u32, Event>,
+    numbers: u32,
+    /// The application's own lines, and those that it serves.
+    own: FxHashMap<Line, Words>,
+    /// Local operations that are not complete: since when, and whether the line has been written back meanwhile.
+    asked: FxHashMap<Line, (Time, bool)>,
+    /// Lines whose local operation is complete, but not yet to the application's knowledge, and locks: what others may do.
+    pub locks: FxHashMap<Line, Right>,
+    pub threads: Vec<Running>,
+    pub tally: Tally,
+    pub warm_up: Time,
+    pub until: Time,
+    stopped: bool,
+}
+
+/// A thread in a run.
+#[derive(Clone)]
+pub(crate) struct Running {
+    /// The step that it makes.
+    pub step: Step,
+    /// What its last access gave.
+    pub result: u64,
+    /// When what it times began.
+    pub since: Time,
+    /// Whether it waits for its stores.
+    pub fenced: bool,
+    pub stopped: bool,
+}
+
+/// Most lines that one burst may have.
+const MOST_LINES: Line = 1 << 16;
+
+impl Behind {
+    /// An application that has not begun.
+    ///
+    /// # Errors
+    /// A sentence, if the home's controller cannot do what applications need.
+    pub fn new(play: &Play, home: &Controller, homed: Line) -> Result<Behind, String> {
+        let mut played = play.scenario.begin();
+        let application = played.application();
+        let (name, placement) = (application.name().to_string(), application.placement());
+        if let Placement::Between(lines) = &placement {
+            if lines.end > homed {
+                let wanted = lines.end;
+                return Err(format!(
+                    "{name} serves {wanted} lines, but memory has {homed}"
+                ));
+            }
+        }
+        let number = |operation: Operation, lock: bool| {
+            let mut locals = home.locals.iter();
+            let found = locals.position(|l| l.ensures == operation.leaves() && l.locks == lock);
+            found.map(|found| found as u8)
+        };
+        let both = |operation| [number(operation, false), number(operation, true)];
+        let running = Running {
+            step: Step::Stop,
+            result: 0,
+            since: 0,
+            fenced: false,
+            stopped: false,
+        };
+        Ok(Behind {
+            threads: vec![running; played.threads()],
+            played,
+            contract: Contract::new(placement.clone(), homed),
+            name,
+            placement,
+            rights: play.rights.clone(),
+            known: Vec::new(),
+            operations: [both(Operation::Clean), both(Operation::CleanInvalidate)],
+            coming: FxHashMap::default(),
+            numbers: 0,
+            own: FxHashMap::default(),
+            asked: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            tally: Tally::default(),
+            warm_up: play.warm_up,
+            until: play.until.unwrap_or(Time::MAX),
+            stopped: false,
+        })
+    }
+
+    /// Whether nothing is on its way to or from the application.
+    pub fn done(&self) -> bool {
+        self.coming.is_empty() && self.asked.is_empty() && self.contract.open().next().is_none()
+    }
+
+    /// Whether a thread has not stopped.
+    pub fn running(&self) -> bool {
+        self.threads.iter().any(|thread| !thread.stopped)
+    }
+
+    /// What is open, in sentences with the line that each is about.
+    pub fn open(&self) -> Vec<(Line, String)> {
+        let open = self.contract.open();
+        open.map(|open| (open.line, format!("{} {}", self.name, open.what)))
+            .collect()
+    }
+
+    /// What the application may do with a line under its lock.
+    pub fn lock_right(&self, line: Line) -> Right {
+        match self.locks.get(&line) {
+            Some(Right::None) => Right::Write,
+            Some(_) => Right::Read,
+            None => Right::None,
+        }
+    }
+
+    /// Counts something at a moment.
+    pub fn count(&mut self, what: &'static str, by: u64, at: Time) {
+        if (self.warm_up..=self.until).contains(&at) {
+            *self.tally.counts.entry(what).or_default() += by;
+        }
+    }
+
+    /// Records what took from `since` to `at`.
+    pub fn time(&mut self, what: &'static str, since: Time, at: Time) {
+        if since >= self.warm_up && at <= self.until {
+            let times = self.tally.times.entry(what);
+            times.or_insert_with(Histogram::default).record(at - since);
+        }
+    }
+}
+
+impl Simulation {
+    /// Whether the application answers the home's reads and takes its writes of a line.
+    #[inline]
+    pub(crate) fn served(&self, line: Line) -> bool {
+        let behind = self.behind.as_ref();
+        behind.is_some_and(|behind| behind.placement.serves(line))
+    }
+
+    /// The most that the home knows that caches may do with a line in a configuration.
+    fn known_right(&mut self, configuration: ConfigurationId) -> Right {
+        let remotes = self.platform.remotes;
+        let Some(behind) = &mut self.behind else {
+            return Right::None;
+        };
+        let index = configuration as usize;
+        if index >= behind.known.len() {
+            behind.known.resize(index + 1, None);
+        }
+        *behind.known[index].get_or_insert_with(|| {
+            let home = self.home.configuration(configuration);
+            behind.rights.most(self.home.controller(), remotes, home)
+        })
+    }
+
+    /// The application hears of an event at a time not before now.
+    fn tell(&mut self, at: Time, event: Event) {
+        if let Some(behind) = &mut self.behind {
+            let number = behind.numbers;
+            behind.numbers = number.wrapping_add(1);
+            behind.coming.insert(number, event);
+            self.queue.push(at, KernelEvent::Application(number));
+        }
+    }
+
+    /// Everything begins.
+    pub(crate) fn start_application(&mut self) {
+        let words = self.data.words();
+        let Some(behind) = &self.behind else {
+            return;
+        };
+        let until = behind.until;
+        self.tell(0, Event::Start { words });
+        if until < Time::MAX {
+            self.queue.push(until, KernelEvent::StopApplication);
+        }
+        for thread in 0..self.behind.as_ref().map_or(0, |b| b.threads.len()) {
+            self.thread(thread as u16, 0);
+        }
+    }
+
+    /// The run is to end.
+    pub(crate) fn stop_application(&mut self) {
+        if let Some(behind) = &mut self.behind {
+            if !std::mem::replace(&mut behind.stopped, true) {
+                self.tell(self.now, Event::Stop);
+            }
+        }
+    }
+
+    /// The home has taken a step; the application hears what has become of the CPU's rights.
+    pub(crate) fn changed(&mut self, line: Line, before: ConfigurationId, after: ConfigurationId) {
+        let (from, to) = (self.known_right(before), self.known_right(after));
+        if from != to {
+            let at = self.now + self.times.latency + self.times.local.1;
+            self.tell(at, Event::Changed { line, from, to });
+        }
+    }
+
+    /// The home reads a line that the application serves.
+    pub(crate) fn read_application(&mut self, ready: Time, line: Line, transition: &Transition) {
+        let input = Self::local_input(&self.home, Cause::MemoryData(0), crate::message::HOME);
+        let granted = self.home.step(transition.next, &input).next;
+        let (has, wants) = (self.known_right(transition.next), self.known_right(granted));
+        // What is not cached leaves what the CPU has as it is.
+        let wants = if wants > has { wants } else { Right::None };
+        let at = ready + self.times.path.0;
+        self.tell(at, Event::Read { line, wants, has });
+    }
+
+    /// The home writes a line that the application serves; memory's copy is already the new one.
+    pub(crate) fn write_application(&mut self, ready: Time, line: Line, next: ConfigurationId) {
+        let words = self.words(line, self.data.memory(line));
+        let keeps = self.known_right(next);
+        let at = ready + self.times.path.0;
+        self.tell(at, Event::Write { line, words, keeps });
+    }
+
+    /// The home has written a line back.
+    pub(crate) fn written_back(&mut self, line: Line) {
+        if let Some(behind) = &mut self.behind {
+            if let Some((_, dirty)) = behind.asked.get_mut(&line) {
+                *dirty = true;
+            }
+        }
+    }
+
+    /// The home has done what the application asked for.
+    pub(crate) fn acknowledge_application(&mut self, line: Line, ensures: Right, locks: bool) {
+        let at = self.now + self.times.latency + self.times.local.1;
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        let Some((since, dirty)) = behind.asked.remove(&line) else {
+            return;
+        };
+        if locks {
+            behind.locks.insert(line, ensures);
+        }
+        let (what, operation) = match ensures {
+            Right::None => ("clean-invalidate", Operation::CleanInvalidate),
+            _ => ("clean", Operation::Clean),
+        };
+        behind.time(what, since, at);
+        self.tell(
+            at,
+            Event::Done {
+                line,
+                operation,
+                dirty,
+            },
+        );
+    }
+
+    /// An event reaches the application.
+    pub(crate) fn application(&mut self, number: u32) {
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        let Some(event) = behind.coming.remove(&number) else {
+            return;
+        };
+        behind.contract.event(&event);
+        let mut actions = Actions::new();
+        behind.played.application().handle(event, &mut actions);
+        for action in actions.take().collect::<VecDeque<_>>() {
+            self.carry_out(action);
+        }
+        self.progress = self.now;
+    }
+
+    /// Carries an action of the application out.
+    fn carry_out(&mut self, action: Action) {
+        let now = self.now;
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        if let Err(breach) = behind.contract.action(&action) {
+            let text = format!("{} {}", behind.name, breach.what);
+            return self.fail(FailureKind::Contract, breach.line, text);
+        }
+        match action {
+            Action::Answer { line, words } => {
+                self.write_by_application(line, &words);
+                self.queue
+                    .push(now + self.times.path.1, KernelEvent::Read(line));
+            }
+            Action::Accept { line } => {
+                let at = now + self.times.path.1;
+                self.queue.push(at, KernelEvent::Written(line));
+            }
+            Action::Local {
+                line,
+                operation,
+                lock,
+            } => {
+                let row = behind.operations[usize::from(operation == Operation::CleanInvalidate)];
+                let Some(number) = row[usize::from(lock)] else {
+                    let text = format!(
+                        "{} asks for a {}{}, which the protocol's home does not have",
+                        behind.name,
+                        operation.name(),
+                        if lock { " with lock" } else { "" }
+                    );
+                    return self.fail(FailureKind::Contract, line, text);
+                };
+                if line >= self.platform.lines {
+                    let text = format!("{} cleans a line that is its own", behind.name);
+                    return self.fail(FailureKind::Contract, line, text);
+                }
+                behind.asked.insert(line, (now, false));
+                let at = now + self.times.local.0;
+                self.queue.push(at, KernelEvent::Local(line, number));
+            }
+            Action::Unlock { line } => {
+                let at = now + self.times.local.0;
+                self.queue.push(at, KernelEvent::LocalUnlock(line));
+            }
+            Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines),
+            Action::Store { tag, line, words } => {
+                if line < self.platform.lines && !self.served(line) {
+                    self.write_by_application(line, &words);
+                } else if let Some(behind) = &mut self.behind {
+                    behind.own.insert(line, words);
+                }
+                let at = self.memory.operate(now, line);
+                self.tell(at, Event::Stored { tag });
+            }
+            Action::Wake { tag, after } => self.tell(now + after, Event::Timer { tag }),
+            Action::Count { what, by } => behind.count(what, by, now),
+        }
+    }
+
+    /// A burst from the application's memory.
+    fn fetch(&mut self, tag: u32, first: Line, lines: Line) {
+        let last = first
+            .checked_add(lines.min(MOST_LINES))
+            .filter(|_| lines <= MOST_LINES);
+        let (Some(end), Some(behind)) = (last, &self.behind) else {
+            let name = self.behind.as_ref().map_or("", |behind| &behind.name);
+            let text = format!("{name} reads {lines} lines at once; {MOST_LINES} is the most");
+            return self.fail(FailureKind::Contract, first, text);
+        };
+        let own: Vec<Option<Words>> = (first..end).map(|l| behind.own.get(&l).cloned()).collect();
+        let mut at = self.now;
+        for (line, own) in (first..end).zip(own) {
+            let words = match own {
+                Some(words) => words,
+                // What the application has never written is as it was at the start, or what the home has written.
+                None if line >= self.platform.lines || self.served(line) => {
+                    self.words(line, Copy::UNTOUCHED)
+                }
+                None => self.words(line, self.data.memory(line)),
+            };
+            at = at.max(self.memory.operate(self.now, line));
+            self.tell(at, Event::Fetched { tag, line, words });
+        }
+    }
+
+    /// The words of a line's content.
+    fn words(&self, line: Line, copy: Copy) -> Words {
+        let words = 0..self.data.words();
+        words.map(|word| self.data.word(line, copy, word)).collect()
+    }
+
+    /// The application gives a line of the home these words: what changes in it is written now.
+    fn write_by_application(&mut self, line: Line, words: &Words) {
+        let old = self.data.memory(line);
+        let before = self.words(line, old);
+        if words.len() != before.len() {
+            let name = self.behind.as_ref().map_or("", |behind| &behind.name);
+            let (given, wanted) = (words.len(), before.len());
+            let text = format!("{name} gives a line of {given} words; lines have {wanted}");
+            return self.fail(FailureKind::Contract, line, text);
+        }
+        let changed = |word: &usize| words[*word] != before[*word];
+        let changed: Vec<usize> = (0..words.len()).filter(changed).collect();
+        if changed.is_empty() {
+            return;
+        }
+        self.check_memory(line, "is written by the application");
+        for cache in 0..self.caches.len() {
+            let configuration = self.caches[cache].configuration(line);
+            if self.remote.about(configuration).right > Right::None {
+                let name = self.behind.as_ref().map_or("", |behind| &behind.name);
+                let cache = self.agent_name(cache as u8);
+                let text = format!("{name} changes a line of which {cache} has a copy");
+                return self.fail(FailureKind::Contract, line, text);
+            }
+        }
+        let mut copy = self.data.share(old);
+        for word in changed {
+            let (value, word) = (words[word], word as u16);
+            let version = self.oracle.write(line, word..word + 1, value);
+            copy = self.data.write_word(line, copy, word, value, version);
+        }
+        self.data.set_memory(line, copy);
+    }
+
+    /// A local operation of the application reaches the home.
+    pub(crate) fn local_arrives(&mut self, line: Line, number: u8) {
+        self.present_local(Work::Local(line, number), line);
+    }
+
+    /// An unlock of the application reaches the home.
+    pub(crate) fn unlock_arrives(&mut self, line: Line) {
+        if let Some(behind) = &mut self.behind {
+            behind.locks.remove(&line);
+        }
+        self.present_local(Work::Unlock(line), line);
+    }
+
+    /// Judges the end of a scenario.
+    pub(crate) fn verify_scenario(&mut self) {
+        let Some(mut behind) = self.behind.take() else {
+            return;
+        };
+        let end = behind.until.min(self.counters.end.max(self.now));
+        behind.tally.window = end.saturating_sub(behind.warm_up);
+        let verdict = match self.oracle.level {
+            Level::Off => Ok(()),
+            _ => behind.played.verify(&*self),
+        };
+        let name = behind.name.clone();
+        self.behind = Some(behind);
+        if let Err(wrong) = verdict {
+            self.fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
+        }
+    }
+
+    /// What a scenario has counted and timed, after its run; nothing without one.
+    pub fn tally(&self) -> Tally {
+        let behind = self.behind.as_ref();
+        behind
+            .map(|behind| behind.tally.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl Contents for Simulation {
+    fn word(&self, line: Line, word: u16) -> u64 {
+        let mut caches = self.caches.iter();
+        let held = caches.find_map(|cache| {
+            let (configuration, copy) = cache.held(line);
+            (self.remote.about(configuration).right > Right::None).then_some(copy)
+        });
+        let copy = held.unwrap_or_else(|| self.data.memory(line));
+        self.data.word(line, copy, word)
+    }
+
+    fn initial(&self, line: Line, word: u16) -> u64 {
+        Data::untouched_word(line, word)
+    }
+}

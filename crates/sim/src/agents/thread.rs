@@ -1,0 +1,115 @@
+//! Threads of a scenario on cores: each makes one step after the other.
+
+use cohkit_application::interface::{Step, Update};
+use cohkit_protocol::controller::Access;
+
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::simulation::{Purpose, Simulation};
+
+/// Steps in a row that may take no time.
+const MOST_STEPS: u32 = 1 << 20;
+
+impl Simulation {
+    /// A core's thread goes on at a time not before now.
+    pub(crate) fn thread(&mut self, core: u16, mut at: Time) {
+        let number = usize::from(core);
+        for _ in 0..MOST_STEPS {
+            let Some(behind) = &mut self.behind else {
+                return;
+            };
+            let Some(running) = behind.threads.get_mut(number) else {
+                return;
+            };
+            if at >= behind.until || running.stopped {
+                running.stopped = true;
+                return;
+            }
+            let result = std::mem::take(&mut running.result);
+            let step = behind.played.step(number, result);
+            let running = &mut behind.threads[number];
+            running.step = step;
+            match step {
+                Step::Stop => running.stopped = true,
+                Step::Work(time) => at += time,
+                Step::Begin => running.since = at,
+                Step::End { what } => {
+                    let since = running.since;
+                    behind.time(what, since, at);
+                }
+                Step::Count { what, by } => behind.count(what, by, at),
+                Step::Fence => {
+                    if self.buffers_stores(core) {
+                        if let Some(behind) = &mut self.behind {
+                            behind.threads[number].fenced = true;
+                        }
+                        return;
+                    }
+                }
+                Step::Hint { line } => {
+                    self.access_of_thread(core, (line, 0), Access::Load, Purpose::Hint, at);
+                }
+                Step::Load { line, word } => {
+                    let at_line = (line, word);
+                    return self.access_of_thread(core, at_line, Access::Load, Purpose::Core, at);
+                }
+                Step::Store { line, word, .. } => {
+                    let at_line = (line, word);
+                    return self.access_of_thread(core, at_line, Access::Store, Purpose::Core, at);
+                }
+                Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
+                    let at_line = (line, word);
+                    let purpose = Purpose::Atomic;
+                    return self.access_of_thread(core, at_line, Access::Store, purpose, at);
+                }
+            }
+        }
+        let text = format!("thread {core} makes {MOST_STEPS} steps that access nothing");
+        self.fail(FailureKind::Contract, 0, text);
+    }
+
+    /// Stores of a core have been performed; its thread may have waited for them.
+    pub(crate) fn unfence(&mut self, core: u16) {
+        if self.buffers_stores(core) {
+            return;
+        }
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        let running = behind.threads.get_mut(usize::from(core));
+        if running.is_some_and(|running| std::mem::take(&mut running.fenced)) {
+            self.thread(core, self.now);
+        }
+    }
+
+    /// A thread's access has been given this word.
+    #[inline]
+    pub(crate) fn give(&mut self, core: u16, value: u64) {
+        if let Some(behind) = &mut self.behind {
+            if let Some(running) = behind.threads.get_mut(usize::from(core)) {
+                running.result = value;
+            }
+        }
+    }
+
+    /// What an atomic access of a core's thread makes of a word; nothing if it only loads.
+    pub(crate) fn updated(&self, core: u16, word: u64) -> Option<u64> {
+        let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
+        match running.step {
+            Step::Update { update, .. } => match update {
+                Update::CompareSwap { old, .. } if old != word => None,
+                update => Some(update.of(word)),
+            },
+            _ => None,
+        }
+    }
+
+    /// The value that a thread's store writes.
+    pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
+        let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
+        match running.step {
+            Step::Store { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! An application behind the home, and threads on the cores, in a simulation.
+
+use cohkit_application::interface::{Application, Contents, Scenario, Step, Thread};
+use cohkit_protocol::construct::rights::KnownRights;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::kernel::Time;
+use crate::statistics::Histogram;
+
+/// What takes the place of traffic and device.
+#[derive(Clone)]
+pub struct Play {
+    /// The application and its threads; thread `n` runs on core `n`.
+    pub scenario: Arc<dyn Playable>,
+    /// What the home knows of rights.
+    pub rights: KnownRights,
+    /// Picoseconds after which threads and application begin nothing more; without end if not given.
+    pub until: Option<Time>,
+    /// What is counted and timed before this moment does not count, picoseconds.
+    pub warm_up: Time,
+}
+
+/// A scenario of any kind.
+pub trait Playable: Send + Sync {
+    /// Its application and threads at the start.
+    fn begin(&self) -> Box<dyn Played>;
+}
+
+/// A scenario of any kind at some moment.
+pub trait Played {
+    /// The application.
+    fn application(&mut self) -> &mut dyn Application;
+
+    /// Number of threads.
+    fn threads(&self) -> usize;
+
+    /// A thread's next step after one that gave `result`.
+    fn step(&mut self, thread: usize, result: u64) -> Step;
+
+    /// Whether all is as it has to be at the end.
+    ///
+    /// # Errors
+    /// What is wrong, in a sentence.
+    fn verify(&self, contents: &dyn Contents) -> Result<(), String>;
+}
+
+impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
+    fn begin(&self) -> Box<dyn Played> {
+        Box::new(InPlay {
+            application: self.application(),
+            threads: self.threads(),
+            scenario: self.clone(),
+        })
+    }
+}
+
+struct InPlay<S: Scenario> {
+    scenario: S,
+    application: S::Application,
+    threads: Vec<S::Thread>,
+}
+
+impl<S: Scenario> Played for InPlay<S> {
+    fn application(&mut self) -> &mut dyn Application {
+        &mut self.application
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn step(&mut self, thread: usize, result: u64) -> Step {
+        self.threads[thread].step(result)
+    }
+
+    fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
+        let (application, threads) = (&self.application, &self.threads);
+        self.scenario.verify(application, threads, contents)
+    }
+}
+
+/// What a scenario has counted and timed between the end of its warm-up and its end.
+#[derive(Clone, Default)]
+pub struct Tally {
+    /// Sums of what threads and application have counted, by name.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// What threads have timed, by name, and the local operations: from asking to completion at the application.
+    pub times: BTreeMap<&'static str, Histogram>,
+    /// The time in which this happened, picoseconds.
+    pub window: Time,
+}
+
+impl Tally {
+    /// How often something was counted in a second; 0 if never.
+    pub fn rate(&self, what: &str) -> f64 {
+        let count = self.counts.get(what).copied().unwrap_or(0);
+        match self.window {
+            0 => 0.0,
+            window => count as f64 * crate::kernel::SECOND as f64 / window as f64,
+        }
+    }
+}
