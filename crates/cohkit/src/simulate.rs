@@ -251,6 +251,7 @@ impl Simulation {
             workload,
             platform,
             device: DeviceWorkload::default(),
+            play: None,
             seed: request.seed,
             oracle: match request.oracle {
                 true => Level::Versions,

@@ -388,7 +388,7 @@ pub struct Simulation {
     pub(crate) platform: Platform,
     pub(crate) line_bytes: u32,
     pub(crate) failure: Option<Box<Failure>>,
-    trace: Option<Trace>,
+    pub(crate) trace: Option<Trace>,
     /// The line that is traced; no line's number if none is.
     traced: Line,
     pub(crate) progress: Time,
@@ -489,7 +489,7 @@ impl Simulation {
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
         if self.behind.is_some() {
             self.start_application();
-            self.queue.push(self.times.timeout, Event::Overdue);
+            self.look_for_overdue();
         }
         let rounds = if self.behind.is_some() {
             0
@@ -509,6 +509,10 @@ impl Simulation {
             self.queue.push(0, Event::Ask);
         }
         while let Some((time, event)) = self.queue.pop() {
+            // To look for what takes too long is no reason for time to go on.
+            if matches!(event, Event::Overdue) && self.queue.is_empty() {
+                break;
+            }
             self.now = time;
             self.counters.events += 1;
             match event {
@@ -551,33 +555,6 @@ impl Simulation {
             self.verify_scenario();
         }
         self.failure.take().map_or(Ok(true), Err)
-    }
-
-    /// Whether something has begun and not ended.
-    fn waits(&self) -> bool {
-        let behind = self.behind.as_ref();
-        self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| !behind.done())
-    }
-
-    /// A core gives up if an access takes too long; it is looked for some times in that time.
-    fn overdue(&mut self) {
-        let (now, timeout) = (self.now, self.times.timeout);
-        let late = self.accesses.iter().find(|(_, access)| {
-            access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
-        });
-        let late = late.map(|(_, access)| (access.line, access.core, access.issued));
-        if let Some((line, core, issued)) = late {
-            let open = self.behind.as_ref().map(|behind| behind.open());
-            let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
-            let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
-            let text = format!(
-                "core {core} has waited for an access since {} ns, and gives up{whose}",
-                issued / 1000
-            );
-            self.fail(FailureKind::Timeout, line, text);
-        } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
-            self.queue.push(now + (timeout / 4).max(1), Event::Overdue);
-        }
     }
 
     /// What has been measured.
@@ -804,110 +781,6 @@ impl Simulation {
             sender: HOME,
             own,
             fields: [0; FIELDS],
-        }
-    }
-
-    /// The run has failed; the first failure counts.
-    #[cold]
-    pub(crate) fn fail(&mut self, kind: FailureKind, line: Line, text: String) {
-        if self.failure.is_some() {
-            return;
-        }
-        let remotes = self.platform.remotes;
-        let name = &self.remote.controller().name;
-        let mut agents: Vec<String> = match remotes {
-            1 => vec![name.clone()],
-            _ => (0..remotes).map(|r| format!("{name} {r}")).collect(),
-        };
-        agents.push(self.home.controller().name.clone());
-        let sequence = self.trace.as_ref().map(|trace| trace.sequence(agents));
-        self.failure = Some(Box::new(Failure {
-            kind,
-            text,
-            line,
-            time: self.now,
-            waits: Vec::new(),
-            sequence: sequence.unwrap_or_default(),
-        }));
-    }
-
-    /// Nothing has been performed for too long: says who waits for whom.
-    #[cold]
-    fn stuck(&mut self) {
-        if self.failure.is_some() {
-            return;
-        }
-        let open = self.behind.as_ref().map(|behind| behind.open());
-        let open = open.unwrap_or_default();
-        let mut waits = Vec::new();
-        let mut culprit: Option<(Time, Line)> = None;
-        for (_, access) in self
-            .accesses
-            .iter()
-            .filter(|(_, access)| access.purpose != Purpose::Hint)
-        {
-            if culprit.is_none_or(|oldest| (access.issued, access.line) < oldest) {
-                culprit = Some((access.issued, access.line));
-            }
-        }
-        let line = culprit
-            .map(|(_, line)| line)
-            .or(self.device.waiting_line())
-            .or(open.first().map(|(line, _)| *line))
-            .unwrap_or(0);
-        waits.extend(
-            open.iter()
-                .take(8)
-                .map(|(line, what)| format!("{what} of line {line}")),
-        );
-        let home = self.home.controller().name.clone();
-        for remote in 0..self.platform.remotes {
-            let configuration = self.caches[remote as usize].configuration(line);
-            let state = &self.remote.controller().states[self.remote.state(configuration)];
-            let waited: Vec<&str> = state
-                .waits
-                .iter()
-                .map(|message| self.names[message.index()].as_str())
-                .collect();
-            let words = self.remote.words(configuration);
-            let agent = self.agent_name(remote);
-            let accesses = self.accesses.iter().filter(|(_, access)| {
-                access.purpose != Purpose::Hint && access.line == line && access.cache == remote
-            });
-            let count = accesses.count();
-            let mut sentence = format!("{agent} is in {words}");
-            if !waited.is_empty() {
-                sentence.push_str(&format!(" and waits for {}", waited.join(" or ")));
-            }
-            if count > 0 {
-                sentence.push_str(&format!(
-                    "; {count} of its accesses to the line are not done"
-                ));
-            }
-            waits.push(sentence);
-        }
-        let configuration = self.directory.get(line);
-        waits.push(format!("{home} is in {}", self.home.words(configuration)));
-        for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
-            let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
-            let words = self.message_words(message);
-            waits.push(format!("{words} from {from} has not been taken by {to}"));
-        }
-        let text = match culprit {
-            Some((issued, _)) => format!(
-                "no access has been performed for {} ns; the oldest was issued at {} ns",
-                (self.now - self.progress) / 1000,
-                issued / 1000
-            ),
-            None if self.behind.is_some() => match open.first() {
-                Some((_, what)) => format!("{what}, and nothing else is left to do"),
-                None => "the application does not end".to_string(),
-            },
-            None => "the device's local operations do not end".to_string(),
-        };
-        self.fail(FailureKind::NoProgress, line, text);
-        if let Some(failure) = &mut self.failure {
-            failure.waits = waits;
         }
     }
 

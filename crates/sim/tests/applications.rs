@@ -203,7 +203,7 @@ impl Thread for Loads {
 }
 
 #[derive(Clone)]
-struct Broken(&'static str, Vec<Line>);
+struct Broken(&'static str, Vec<Vec<Line>>);
 
 impl Scenario for Broken {
     type Application = Breaker;
@@ -212,7 +212,7 @@ impl Scenario for Broken {
         Breaker(self.0)
     }
     fn threads(&self) -> Vec<Loads> {
-        vec![Loads(self.1.clone())]
+        self.1.iter().cloned().map(Loads).collect()
     }
     fn verify(&self, _: &Breaker, _: &[Loads], contents: &dyn Contents) -> Result<(), String> {
         match contents.word(2, 0) {
@@ -241,7 +241,7 @@ fn broken_contracts_are_reported_by_name() {
         // A thread beyond memory.
         ("nothing", vec![5000]),
     ] {
-        let setup = machine(Arc::new(Broken(way, lines)), 1, 0);
+        let setup = machine(Arc::new(Broken(way, vec![lines])), 1, 0);
         let Err(RunError::Failure(failure)) = cohkit_sim::simulation::run(&setup) else {
             panic!("{way}: nothing was reported");
         };
@@ -256,15 +256,15 @@ fn broken_contracts_are_reported_by_name() {
     }
     expect_test::expect![[r#"
         answers twice: contract of an application, line 3, 211 ns: breaker answers a read that is not open
-        never answers: no progress, line 3, 1000000000 ns: no access has been performed for 999999788 ns; the oldest was issued at 128 ns
+        never answers: no progress, line 3, 211 ns: no access has been performed for 0 ns; the oldest was issued at 128 ns: breaker has not answered a read
         answers short: contract of an application, line 3, 211 ns: breaker gives a line of 3 words; lines have 16
         unlocks: contract of an application, line 3, 211 ns: breaker unlocks what it has not locked
         accepts: contract of an application, line 3, 211 ns: breaker accepts a write that is not open
         writes: contract of an application, line 20, 211 ns: breaker writes memory of a line that it has not locked and invalidated
-        keeps a lock: no progress, line 20, 1000000000 ns: breaker has not given its lock back, and nothing else is left to do
+        keeps a lock: no progress, line 20, 253 ns: breaker has not given its lock back, and nothing else is left to do
         asks twice: contract of an application, line 20, 211 ns: breaker asks for a clean-invalidate before its clean is complete
         reads on: contract of an application, line 0, 211 ns: breaker reads 4294967295 lines at once; 65536 is the most
-        no wrong: result of a scenario, line 0, 1000000000 ns: breaker: line 2 begins with 8604477608339801740
+        no wrong: result of a scenario, line 0, 127 ns: breaker: line 2 begins with 8604477608339801740
         nothing: contract of an application, line 5000, 0 ns: thread 0 accesses word 0 of line 5000; there are 4096 lines of 16 words
     "#]].assert_eq(&all);
 }
@@ -272,7 +272,8 @@ fn broken_contracts_are_reported_by_name() {
 /// A core does not wait for ever, even if all others go on.
 #[test]
 fn a_core_gives_up() {
-    let mut setup = machine(Arc::new(Broken("never answers", vec![3, 2])), 1, 0);
+    let lines = vec![vec![3, 2], vec![1; 20_000]];
+    let mut setup = machine(Arc::new(Broken("never answers", lines)), 1, 0);
     setup.platform.cores.timeout.value = 20_000_000;
     let Err(RunError::Failure(failure)) = cohkit_sim::simulation::run(&setup) else {
         panic!("nothing was reported");
@@ -284,4 +285,26 @@ fn a_core_gives_up() {
         "{}",
         failure.text
     );
+}
+
+/// One clean-invalidate at a time takes as long as published (CCKit, table 3: 350 ns).
+#[test]
+fn clean_invalidate_takes_its_time() {
+    for name in ["enzian-dc-bram", "enzian-dc-ddr"] {
+        let engine = Invalidation {
+            lines: 200,
+            outstanding: 1,
+            dirty: false,
+            held: true,
+        };
+        let platform = Platform::shipped(name).unwrap();
+        let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(engine)).unwrap();
+        let tally = play(&setup).unwrap();
+        assert_eq!(tally.counts.get("written back"), Some(&0));
+        let nanoseconds = tally.times["clean-invalidate"].mean() / 1000.0;
+        assert!(
+            (nanoseconds / 350.0 - 1.0).abs() < 0.05,
+            "{name}: {nanoseconds} ns"
+        );
+    }
 }

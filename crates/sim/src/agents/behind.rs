@@ -23,7 +23,6 @@ use crate::message::Line;
 use crate::oracle::Level;
 use crate::scenario::{Play, Played, Tally};
 use crate::simulation::{Event as KernelEvent, Simulation};
-use crate::statistics::Histogram;
 
 /// The application in a run, and the threads that it comes with.
 pub(crate) struct Behind {
@@ -157,7 +156,7 @@ impl Behind {
     pub fn time(&mut self, what: &'static str, since: Time, at: Time) {
         if since >= self.warm_up && at <= self.until {
             let times = self.tally.times.entry(what);
-            times.or_insert_with(Histogram::default).record(at - since);
+            times.or_default().record(at - since);
         }
     }
 }
