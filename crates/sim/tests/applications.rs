@@ -88,8 +88,8 @@ fn invalidation() {
     let engine = |seed: u64| Invalidation {
         lines: 60,
         outstanding: 1 + (seed % 9) as u32,
-        dirty: seed % 2 == 0,
-        held: seed % 7 != 0,
+        dirty: seed.is_multiple_of(2),
+        held: !seed.is_multiple_of(7),
     };
     torture(
         "invalidation",
