@@ -141,10 +141,7 @@ pub enum Status {
 /// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let prepare = || {
-        let settled = match options.symmetry {
-            true => crate::order::findings(model).1,
-            false => Settled::new(),
-        };
+        let settled = watching(model, options);
         let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
         let parts = parts(model, &program, options);
         Ok((settled, program, parts))
@@ -183,6 +180,14 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         memory,
         walks: None,
     })
+}
+
+/// What is watched as loops run: where symmetry is made use of, that their order does not matter.
+pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
+    match options.symmetry {
+        true => crate::order::findings(model).1,
+        false => Settled::new(),
+    }
 }
 
 /// A model that is sound, as a program. Where rounds of a loop store different values in what is to be settled,

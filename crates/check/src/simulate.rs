@@ -1,12 +1,12 @@
 //! Random walks through a model that has too many states to visit all of them.
 //!
-//! Everything that a search looks for while it visits states is looked for: invariants, assertions, values out of range, deadlock.
+//! Everything that a search looks for while it visits states is looked for: invariants, assertions, values out of range, deadlock,
+//! and loops over scalarsets whose order matters. No states are taken for each other, whatever symmetry a model has.
 //! Finding it is a violation like any other, with a counterexample that is not a shortest one, but shortened where that is
 //! cheap. Finding nothing decides nothing. What takes all states to judge (covers, drain, liveness) is not looked at.
 
 use crate::model::Model;
-use crate::order::Settled;
-use crate::report::{compiled, judged, outcome, CheckError, Report};
+use crate::report::{compiled, judged, outcome, watching, CheckError, Report};
 use crate::search::{walk, Options, Plan, View, Walked};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct Walks {
 /// Walks through a model at random. The report depends on the model and the simulation alone, and is never
 /// [`crate::Outcome::Verified`].
 ///
-/// Of the options, threads, engine, cancel and progress count.
+/// Of the options, threads, engine, symmetry (whether loops are watched), cancel and progress count.
 ///
 /// # Errors
 /// Everything that [`Model::validate`] finds.
@@ -54,7 +54,8 @@ pub fn simulate(
     simulation: &Simulation,
     options: &Options,
 ) -> Result<Report, CheckError> {
-    let program = compiled(model, Settled::new()).map_err(CheckError::Model)?;
+    let settled = watching(model, options);
+    let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
     let view = View::whole(&program, model.deadlock);
     let Simulation {
         seed,
@@ -77,13 +78,8 @@ pub fn simulate(
         fired,
         memory,
     } = walk(&program, &view, &plan, options);
-    let outcome = outcome(
-        model,
-        &program,
-        &verdict,
-        (states.into(), longest),
-        Settled::new(),
-    );
+    let effort = (states.into(), longest);
+    let outcome = outcome(model, &program, &verdict, effort, settled);
     let of_model = |instance: usize| &model.rules[program.rules[instance].source as usize].name;
     let instances = || view.rules.iter().map(|&rule| rule as usize);
     let met: FxHashSet<&String> = instances().filter(|&i| fired[i]).map(of_model).collect();

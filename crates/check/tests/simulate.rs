@@ -2,6 +2,8 @@
 
 use cohkit_check::build::*;
 use cohkit_check::model::{Deadlock, Model, Rule, TypeId};
+use cohkit_check::murphi::{read, Dialect};
+use cohkit_check::replay::{again, Ending};
 use cohkit_check::search::{Engine, Reason};
 use cohkit_check::simulate::{simulate, Simulation};
 use cohkit_check::trace::replay;
@@ -121,4 +123,32 @@ fn walks_meet_only_what_can_be_reached() {
     assert!(report.depth <= SHORT.length);
     let other = Simulation { seed: 1, ..SHORT };
     assert_ne!(walk(&model, &other).states, report.states);
+}
+
+/// Two that own a thing at once are seen in an order that they do not have.
+#[test]
+fn walks_watch_loops_over_scalarsets() {
+    let text = "type node: scalarset(3);
+        var owns: array [node] of boolean; owner: node;
+        startstate begin for n: node do owns[n] := false; end; end;
+        ruleset n: node do rule \"take or leave\" begin owns[n] := !owns[n]; end; end;
+        rule \"look\" begin for n: node do if owns[n] then owner := n; end; end; end;";
+    let model = read("owners", text, Dialect::Any).unwrap().model;
+    let report = walk(&model, &SHORT);
+    let Outcome::Exceeded { limit, trace } = &report.outcome else {
+        panic!("{:?}", report.outcome)
+    };
+    assert!(limit.contains("`owner`"), "{limit}");
+    assert_eq!(trace.steps.last().unwrap().rule, "look");
+    assert!(trace.watched && report.walks.is_some());
+    let (_, ending) = again(&model, trace, None).unwrap();
+    assert!(matches!(ending, Ending::Exceeded(why) if why == *limit));
+
+    let unwatched = Options {
+        symmetry: false,
+        ..Options::default()
+    };
+    let report = simulate(&model, &SHORT, &unwatched).unwrap();
+    let reason = Reason::MaxSteps;
+    assert_eq!(report.outcome, Outcome::Undecided { reason });
 }
