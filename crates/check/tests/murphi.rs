@@ -17,7 +17,9 @@
 mod tools;
 
 use cohkit_check::model::{Deadlock, Model};
-use cohkit_check::murphi::{print, read, rumur_options, Diagnostic, Dialect, Read, Style};
+use cohkit_check::murphi::{
+    print, read, rumur_options, undefined_read, Diagnostic, Dialect, Read, Style,
+};
 use cohkit_check::trace::replay;
 use cohkit_check::{check, Options, Outcome, Report};
 use expect_test::expect_file;
@@ -170,6 +172,38 @@ fn each_is_what_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the dialects disagree about is told where neither is asked for.
+#[test]
+fn a_read_of_an_undefined_scalarset_is_warned_of() {
+    let text = |condition| {
+        format!(
+            "type node: scalarset(2);\nvar owner: node; steps: 0..3;\nstartstate begin steps := 0; end;\n\
+             rule steps < 3 ==> begin steps := steps + 1; end;\n\
+             ruleset n: node do\n  rule steps = 3 & {condition} ==> begin owner := n; steps := 0; end;\nend;"
+        )
+    };
+    let careless = text("owner != n");
+    let warning = undefined_read(&careless, Dialect::Any).unwrap();
+    assert!(warning.warning && warning.message.contains("`owner` is read"));
+    let (start, end) = (warning.span.start as usize, warning.span.end as usize);
+    assert!(careless[start..end].starts_with("rule steps = 3 & owner != n"));
+    for dialect in [Dialect::CMurphi, Dialect::Rumur] {
+        assert_eq!(undefined_read(&careless, dialect), None);
+    }
+    for careful in ["(isundefined(owner) | owner != n)", "true"] {
+        assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
+    }
+    // Read where it always has a value.
+    let given = careless.replace(
+        "startstate begin",
+        "ruleset n: node do startstate begin owner := n;",
+    );
+    let given = given.replacen("end;\nrule", "end; end;\nrule", 1);
+    assert_eq!(undefined_read(&given, Dialect::Any), None);
+    // Not a text that can be read.
+    assert_eq!(undefined_read("rule", Dialect::Any), None);
 }
 
 #[test]

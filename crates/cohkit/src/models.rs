@@ -79,9 +79,11 @@ pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Resul
         let all = diagnostics.iter().map(|d| d.render(&file, &text, colour));
         all.collect::<Vec<_>>().join("\n\n")
     };
-    let (model, warnings) = Reading::of(options)
+    let reading = Reading::of(options);
+    let (model, mut warnings) = reading
         .read(path, &text)
         .map_err(|errors| Failure::new(Outcome::BadInput, shown(&errors)))?;
+    warnings.extend(murphi::undefined_read(&text, reading.dialect));
     if !warnings.is_empty() {
         console.say(&shown(&warnings));
     }

@@ -98,7 +98,7 @@ impl Compiler<'_> {
                     };
                 }
                 if can_lack {
-                    self.emit_at(Op::Defined { a: cell }, |m| m.spell(place));
+                    self.emit_showing(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
                 }
                 let (lo, hi) = self
                     .model

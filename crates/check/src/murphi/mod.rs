@@ -14,12 +14,14 @@ mod ast;
 mod diagnostic;
 mod export;
 mod lexer;
+mod lint;
 mod lower;
 mod parser;
 
 pub use diagnostic::Diagnostic;
 pub(crate) use export::expression;
 pub use export::{print, rumur_options, Style};
+pub use lint::undefined_read;
 
 /// Whose Murphi a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,12 +55,28 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 /// Every error of the text, in the order of their places; at most [`Diagnostic::MOST`],
 /// of which the last then says how many more there are.
 pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<Read, Vec<Diagnostic>> {
+    read_as(name, text, dialect, dialect == Dialect::Rumur)
+}
+
+/// The same; `strict` says whether it is an error of the model to read an undefined value of a scalarset or union.
+fn read_as(
+    name: &str,
+    text: &str,
+    dialect: Dialect,
+    strict: bool,
+) -> Result<Read, Vec<Diagnostic>> {
     let mut sink = diagnostic::Sink::default();
     let mut model = None;
     if lexer::readable(text, &mut sink) {
         let tokens = lexer::lex(text, dialect, &mut sink);
         let items = parser::Parser::new(text, &tokens, dialect, &mut sink).file();
-        model = Some(lower::lower(name, text, &items, dialect, &mut sink));
+        model = Some(lower::lower(
+            name,
+            text,
+            &items,
+            (dialect, strict),
+            &mut sink,
+        ));
     }
     let failed = sink.failed();
     let (errors, warnings) = sink.finish();

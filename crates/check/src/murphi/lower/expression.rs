@@ -19,7 +19,7 @@ impl<'t> Lower<'t, '_> {
     pub(super) fn at_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
         // CMurphi takes undefined values of these types as they are.
         let own = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
-        let expr = match own && self.dialect != Dialect::Rumur {
+        let expr = match own && !self.strict {
             true => M::Peek(place.clone()),
             false => M::Read(place.clone()),
         };

@@ -92,6 +92,8 @@ struct Effects {
 struct Lower<'t, 's> {
     text: &'t str,
     dialect: Dialect,
+    /// Whether it is an error of the model to read an undefined value of a scalarset or union.
+    strict: bool,
     sink: &'s mut Sink,
     model: Model,
     scopes: Vec<FxHashMap<&'t str, Symbol>>,
@@ -118,13 +120,14 @@ pub(super) fn lower(
     name: &str,
     text: &str,
     items: &[Item],
-    dialect: Dialect,
+    (dialect, strict): (Dialect, bool),
     sink: &mut Sink,
 ) -> Model {
     let begins = text.char_indices().filter(|c| c.1 == '\n');
     let mut l = Lower {
         text,
         dialect,
+        strict,
         sink,
         model: Model {
             undefined: true,
