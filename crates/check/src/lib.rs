@@ -17,8 +17,11 @@
 //! - [`replay`], [`explain`], [`coverage`] and [`graph`]: counterexamples stepped again, why nothing leads on from
 //!   their end, what a search has exercised, and small models drawn. They walk again, by the interpreter.
 //!
-//! None of these knows what a protocol, a message or a cache is; only [`system`], which stands beside them and
-//! turns protocols into models, does. A model may carry [`model::Note`]s, and then its
+//! Beside them stands [`play`], which searches applications behind a home: it executes controllers and applications as
+//! they are, in place of a model of them.
+//!
+//! None of these knows what a protocol, a message or a cache is; only [`system`], which turns
+//! protocols into models, and [`play`] do. A model may carry [`model::Note`]s, and then its
 //! counterexamples are message sequences, but to the search a note is nothing.
 //! Not known either: time, probability and fairness.
 //!
@@ -73,6 +76,7 @@ pub mod model;
 pub mod murphi;
 mod native;
 mod order;
+pub mod play;
 mod program;
 pub mod replay;
 pub mod report;

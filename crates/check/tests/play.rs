@@ -1,0 +1,288 @@
+//! Applications with their protocol, in every order: two lines, in units of their own and in one.
+
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Placement, Scenario,
+};
+use cohkit_application::invalidation::Invalidation;
+use cohkit_application::prefetcher::Prefetch;
+use cohkit_application::rpc::Calls;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_check::play::{explore, Ending, Game};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::text::parse;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+fn play<S: Scenario>(scenario: &S, remotes: u8, lines: Line, units: u32, waiting: usize) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let protocol = parse(&text).expect("it is right");
+    let construction = construct(&protocol).expect("there is a home");
+    let (home, rights) = match remotes {
+        1 => (construction.flat(true), construction.flat_rights(true)),
+        _ => (
+            construction.factored(true),
+            construction.factored_rights(true),
+        ),
+    };
+    explore(&Game {
+        protocol: &protocol,
+        home: &home,
+        rights: &rights,
+        scenario,
+        remotes,
+        lines,
+        units,
+        waiting,
+        most_states: 1_000_000,
+    })
+}
+
+/// The number of states, all of which hold.
+#[track_caller]
+fn holds(ending: &Ending) -> usize {
+    match ending {
+        Ending::Verified { states, ends } => {
+            assert!(*ends > 0);
+            *states
+        }
+        Ending::Violated { what, steps } => panic!("{what}\n{}", steps.join("\n")),
+        Ending::Undecided { states } => panic!("undecided after {states}"),
+    }
+}
+
+fn table(rows: Line) -> SharedTable {
+    SharedTable {
+        rows,
+        contended: 1000,
+        outstanding: 2,
+        device: Some(u64::from(rows)),
+        threads: 1,
+        thread: Some(u64::from(rows)),
+    }
+}
+
+/// Two lines in units of their own, and in one that keeps one request waiting, or none.
+const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
+
+#[test]
+fn no_increment_of_a_shared_table_is_lost() {
+    let all = UNITS.map(|(units, waiting)| holds(&play(&table(2), 1, 2, units, waiting)));
+    // Two lines that share a unit get in each other's way.
+    assert!(all[0] > all[1], "{all:?}");
+}
+
+#[test]
+fn two_caches_share_a_table() {
+    let table = SharedTable {
+        threads: 2,
+        ..table(1)
+    };
+    holds(&play(&table, 2, 1, 1, 0));
+}
+
+#[test]
+fn lines_are_invalidated() {
+    for (dirty, held) in [(true, true), (false, true), (false, false)] {
+        let engine = Invalidation {
+            lines: 1,
+            outstanding: 1,
+            dirty,
+            held,
+        };
+        holds(&play(&engine, 1, 2, 1, 0));
+    }
+}
+
+#[test]
+fn reads_are_answered_by_a_prefetcher() {
+    for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
+        let prefetch = Prefetch {
+            lines: 2,
+            blocks,
+            block: 2,
+            burst,
+            threads: 1,
+            reads: Some(3),
+        };
+        for (units, waiting) in UNITS {
+            holds(&play(&prefetch, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Both control lines in one unit that keeps no request waiting: the device withholds one line while it takes the other.
+#[test]
+fn calls_return() {
+    let calls = Calls {
+        contexts: 1,
+        payload: 1,
+        calls: Some(3),
+    };
+    for (units, waiting) in UNITS {
+        holds(&play(&calls, 1, 2, units, waiting));
+    }
+}
+
+/// A mistake in an application.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Slip {
+    NeverUnlocks,
+    NeverLocks,
+    /// Gives the lock back while memory still writes.
+    UnlocksEarly,
+    NeverAnswers,
+    AnswersTwice,
+    NeverAccepts,
+}
+
+impl Slip {
+    /// What becomes of an action.
+    fn of(self, action: Action) -> Vec<Action> {
+        match (self, action) {
+            (Slip::NeverUnlocks | Slip::UnlocksEarly, Action::Unlock { .. })
+            | (Slip::NeverAnswers, Action::Answer { .. })
+            | (Slip::NeverAccepts, Action::Accept { .. }) => vec![],
+            (Slip::UnlocksEarly, Action::Store { tag, line, words }) => {
+                vec![Action::Store { tag, line, words }, Action::Unlock { line }]
+            }
+            (Slip::AnswersTwice, action @ Action::Answer { .. }) => vec![action.clone(), action],
+            (
+                Slip::NeverLocks,
+                Action::Local {
+                    line, operation, ..
+                },
+            ) => vec![Action::Local {
+                line,
+                operation,
+                lock: false,
+            }],
+            (_, action) => vec![action],
+        }
+    }
+}
+
+/// An application with a mistake.
+#[derive(Clone)]
+struct Faulty<S>(S, Slip);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Fault<A>(A, Slip);
+
+impl<A: Application> Application for Fault<A> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn placement(&self) -> Placement {
+        self.0.placement()
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        let mut meant = Actions::new();
+        self.0.handle(event, &mut meant);
+        for action in meant.take().flat_map(|action| self.1.of(action)) {
+            actions.push(action);
+        }
+    }
+}
+
+impl<S: Scenario> Scenario for Faulty<S> {
+    type Application = Fault<S::Application>;
+    type Thread = S::Thread;
+    fn application(&self) -> Self::Application {
+        Fault(self.0.application(), self.1)
+    }
+    fn threads(&self) -> Vec<S::Thread> {
+        self.0.threads()
+    }
+    fn verify(
+        &self,
+        application: &Self::Application,
+        threads: &[S::Thread],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        self.0.verify(&application.0, threads, contents)
+    }
+}
+
+/// How the violation of an application with a mistake is told.
+fn violation<S>(scenario: &S, slip: Slip) -> String
+where
+    S: Scenario + Clone,
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    match play(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
+        Ending::Violated { what, steps } => {
+            format!("{slip:?}: {what}\n  {}\n", steps.join("\n  "))
+        }
+        other => panic!("{slip:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn mistakes_of_applications_are_found() {
+    let calls = Calls {
+        contexts: 1,
+        payload: 1,
+        calls: Some(2),
+    };
+    let all = [
+        violation(&table(1), Slip::NeverUnlocks),
+        violation(&table(1), Slip::NeverLocks),
+        violation(&table(1), Slip::UnlocksEarly),
+        violation(&calls, Slip::NeverAnswers),
+        violation(&calls, Slip::AnswersTwice),
+        violation(&calls, Slip::NeverAccepts),
+    ];
+    expect_test::expect![[r#"
+        NeverUnlocks: the end cannot be reached from here; thread 0 waits for Update { line: 0, word: 0, update: Add(1) }; shared table has not given its lock back of line 0; line 0: home in I.lock; line 1: home in I
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          line 0: the home takes ReadExclusive from cpu
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          shared table stores line 0
+        NeverLocks: line 0: shared table writes memory of a line that it has not locked and invalidated
+          line 0: the home takes clean_invalidate
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+        UnlocksEarly: shared table changes line 0, of which cpu has a copy
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          line 0: the home takes the unlock
+          line 0: the home takes ReadExclusive from cpu
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          shared table stores line 0
+        NeverAnswers: the end cannot be reached from here; thread 0 waits for Store { line: 0, word: 0, value: 65537 }; two-line RPC has not answered a read of line 0; line 0: home in I:ReadExclusive.rd; line 1: home in I
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        AnswersTwice: line 0: two-line RPC answers a read that is not open
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        NeverAccepts: the end cannot be reached from here; thread 0 waits for LoadExclusive { line: 1, word: 0 }; two-line RPC has not accepted a write of line 0; two-line RPC has not answered a read of line 1; two-line RPC waits for its clean-invalidate of line 0; line 0: home in I.wr.clean_invalidate; line 1: home in I:ReadExclusive.rd
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          thread 0: LoadExclusive { line: 1, word: 0 }
+          line 0: cpu does evict
+          line 1: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 1, wants: Write, has: None }
+          two-line RPC hears Changed { line: 0, from: None, to: Write }
+          line 0: the home takes VictimDirty from cpu
+          line 0: the home takes clean_invalidate
+          two-line RPC hears Write { line: 0, words: [65537], keeps: None }
+          two-line RPC hears Changed { line: 0, from: Write, to: None }
+    "#]].assert_eq(&all.concat());
+}
