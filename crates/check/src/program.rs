@@ -163,6 +163,8 @@ pub(crate) struct Site {
     pub ty: Option<crate::model::TypeId>,
     /// 0 if there is no text.
     pub line: u32,
+    /// The names of the scalarset values for each of which it is run to find out whether something holds for all or for any.
+    pub among: Vec<crate::model::VariableId>,
 }
 
 /// A rule or start state with values for its parameters.

@@ -3,7 +3,7 @@
 use cohkit_check::build::*;
 use cohkit_check::model::{Model, Rule, TypeId};
 use cohkit_check::search::Engine;
-use cohkit_check::{check, Options, Outcome, Report};
+use cohkit_check::{check, Options, Outcome, Property, Report};
 
 const BOOL: TypeId = TypeId::BOOL;
 
@@ -171,6 +171,69 @@ fn an_order_that_matters_is_met() {
         ..Options::default()
     };
     assert_eq!(run(&owners(true), all).outcome, Outcome::Verified);
+}
+
+/// One of two nodes has a value, the other has none. Whichever comes first, a quantifier over both meets the other.
+#[test]
+fn an_error_is_not_hidden_by_a_value_that_decides() {
+    let with = |rest: &str| {
+        murphi(&format!(
+            "type node: scalarset(2);
+            var a: array [node] of boolean; b: array [node] of boolean; last: node;
+            startstate begin for n: node do b[n] := true; end; end;
+            ruleset n: node do
+              rule \"give\" forall m: node do b[m] end ==>
+              begin a[n] := true; b[n] := false; last := n; end;
+            end;
+            rule \"back\" !isundefined(last) ==>
+            begin for n: node do b[n] := true; undefine a[n]; end; undefine last; end;
+            {rest}"
+        ))
+    };
+    let given = "(exists m: node do !b[m] end)";
+    let nothing = "begin end;";
+    for rest in [
+        format!("rule {given} & exists m: node do a[m] end ==> {nothing}"),
+        format!("rule {given} & !forall m: node do !a[m] end ==> {nothing}"),
+        format!("rule begin if {given} & exists m: node do a[m] end then undefine last; end; end;"),
+        format!("assume {given} -> forall m: node do !a[m] end;"),
+        format!("cover {given} & exists m: node do a[m] end;"),
+    ] {
+        let model = with(&rest);
+        for engine in [Engine::Interpreter, Engine::Native] {
+            for symmetry in [true, false] {
+                let options = Options {
+                    engine,
+                    symmetry,
+                    ..Options::default()
+                };
+                let report = run(&model, options);
+                let Outcome::Violated {
+                    property, message, ..
+                } = &report.outcome
+                else {
+                    panic!("{rest} {symmetry}: {:?}", report.outcome)
+                };
+                assert_eq!(*property, Property::WellDefined, "{rest}");
+                assert!(
+                    message.contains("`a[m]` is read but undefined"),
+                    "{message}"
+                );
+            }
+        }
+    }
+    // An order that the model itself gives them is left to them.
+    let ordered = murphi(
+        "type node: scalarset(2);
+        var a: array [node] of boolean; last: node;
+        startstate begin end;
+        rule \"first\" isundefined(last) ==> begin clear last; a[last] := true; end;
+        rule \"look\" !isundefined(last) & exists m: node do a[m] end ==>
+        begin undefine a[last]; undefine last; end;",
+    );
+    let report = reduced(&ordered);
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(!report.symmetric);
 }
 
 /// Without care one state of each orbit would show no error: the first of two nodes is never the last.

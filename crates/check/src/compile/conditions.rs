@@ -138,13 +138,55 @@ impl Compiler<'_> {
         when: bool,
         to: Label,
     ) {
-        let end = self.label();
-        let broken = if when { end } else { to };
-        self.repeat(id, cost(self, body), |c| c.jump(body, !x, broken));
-        if when {
-            self.emit(Op::Jump { to: to.0 });
+        let around = self.among.len();
+        if let Type::Scalarset(2..) = self.model.ty(self.model.variable(id).ty) {
+            self.among.push(id);
         }
-        self.place(end);
+        if self.every.contains(&id) {
+            self.quantified_over_every(id, body, x, when, to);
+        } else {
+            let end = self.label();
+            let broken = if when { end } else { to };
+            self.repeat(id, cost(self, body), |c| c.jump(body, !x, broken));
+            if when {
+                self.emit(Op::Jump { to: to.0 });
+            }
+            self.place(end);
+        }
+        self.among.truncate(around);
+    }
+
+    /// The same, and no value is left out because those before decide.
+    fn quantified_over_every(
+        &mut self,
+        id: VariableId,
+        body: &Expr,
+        x: bool,
+        when: bool,
+        to: Label,
+    ) {
+        let mark = self.temporary;
+        let broken = self.temporary();
+        let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
+        self.emit(Op::Copy { dst: broken, a: no });
+        self.repeat(id, cost(self, body), |c| {
+            let next = c.label();
+            c.jump(body, x, next);
+            c.emit(Op::Copy {
+                dst: broken,
+                a: yes,
+            });
+            c.place(next);
+        });
+        let op = Comparison::Equal;
+        let b = if when { no } else { yes };
+        self.emit(Op::JumpIf {
+            op,
+            a: broken,
+            b,
+            to: to.0,
+        });
+        self.temporary = mark;
     }
 
     /// The same for numbers in steps.

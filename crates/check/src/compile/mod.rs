@@ -35,8 +35,33 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
 
 /// The same, and where rounds of a loop store different values in what is to be settled, a limit is run over.
 pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
+    let program = compile_looking(model, notes, settled.clone(), Vec::new());
+    // Values of a scalarset have no order. So an error that one of them leads to must not depend on whether another one
+    // decides a quantifier before: where there may be errors, all values are looked at.
+    let sites = program.sites.values();
+    let mut every: Vec<VariableId> = sites.flat_map(|site| &site.among).copied().collect();
+    every.sort_unstable();
+    every.dedup();
+    if !every.is_empty() {
+        let told_apart = crate::order::told_apart(model);
+        every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
+    }
+    match every.is_empty() {
+        true => program,
+        false => compile_looking(model, notes, settled, every),
+    }
+}
+
+/// The same; quantifiers that bind the names in `every` look at all values, whatever those before have decided.
+fn compile_looking(
+    model: &Model,
+    notes: bool,
+    settled: Settled,
+    every: Vec<VariableId>,
+) -> Program {
     let mut c = Compiler::new(model, notes);
     c.settled = settled;
+    c.every = every;
     c.call_costs();
     for (source, start) in model.starts.iter().enumerate() {
         c.instances(&start.parameters, |c, arguments| {
@@ -90,13 +115,15 @@ pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> 
         c.program.covers.push(entry);
     }
     for (i, property) in model.liveness.iter().enumerate() {
-        c.claims(property, |c, entries| {
-            c.program.liveness.push((i as u32, entries))
+        c.instances(&property.parameters, |c, _| {
+            let entry = c.claim(&property.holds, true);
+            c.program.liveness.push((i as u32, vec![entry]));
         });
     }
     for assumption in &model.assumptions {
-        c.claims(assumption, |c, entries| {
-            c.program.assumptions.extend(entries)
+        c.instances(&assumption.parameters, |c, _| {
+            let entry = c.claim(&assumption.holds, true);
+            c.program.assumptions.push(entry);
         });
     }
     c.recursive_functions();
@@ -134,6 +161,9 @@ struct Compiler<'a> {
     /// been stored.
     settled: Settled,
     watched: Vec<(Vec<Place>, Cell)>,
+    /// Names of quantifiers that look at all values; and those of scalarsets that bind what is being compiled.
+    every: Vec<VariableId>,
+    among: Vec<VariableId>,
     /// The line of the text that code is made for, and the one that a piece begins on.
     line: u32,
     first_line: u32,
@@ -261,6 +291,8 @@ impl<'a> Compiler<'a> {
             without_assumption: false,
             settled: Settled::new(),
             watched: Vec::new(),
+            every: Vec::new(),
+            among: Vec::new(),
             line: 0,
             first_line: 0,
         }
@@ -406,6 +438,7 @@ impl<'a> Compiler<'a> {
             what: site(self.model),
             ty,
             line: self.line,
+            among: self.among.clone(),
         };
         self.program
             .sites
