@@ -1,5 +1,11 @@
 //! Work on several threads.
 
+use std::any::Any;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{JoinHandle, Thread};
+
 /// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
 pub(crate) fn side_by_side<S: Send, T: Send>(
     shares: Vec<S>,
@@ -19,4 +25,218 @@ pub(crate) fn side_by_side<S: Send, T: Send>(
         }
         results
     })
+}
+
+/// Threads that stay, for work that comes in many short pieces: starting a thread takes as long as much of it,
+/// and one that stays finds in its caches what it had there. The one that has the team is one of them.
+#[derive(Default)]
+pub(crate) struct Team {
+    others: Vec<Member>,
+}
+
+struct Member {
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a thread of a team is told and tells.
+#[derive(Default)]
+struct Desk {
+    /// One of the numbers below.
+    what: AtomicUsize,
+    job: Mutex<Option<Job>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// There is nothing to do, or it is done.
+const DONE: usize = 0;
+/// There is a job.
+const WORK: usize = 1;
+/// There will be no more.
+const END: usize = 2;
+
+struct Job {
+    work: &'static (dyn Fn() + Sync),
+    /// Who waits for it.
+    owner: Thread,
+}
+
+/// How often to look before going to sleep, about a tenth of a millisecond.
+const LOOKS: usize = 2_000;
+
+/// Waits until `ready`, which another thread makes so before it wakes this one.
+fn wait(looks: usize, ready: impl Fn() -> bool) {
+    for _ in 0..looks {
+        if ready() {
+            return;
+        }
+        std::hint::spin_loop();
+    }
+    while !ready() {
+        std::thread::park();
+    }
+}
+
+impl Desk {
+    fn serve(&self, looks: usize) {
+        loop {
+            wait(looks, || self.what.load(Ordering::Acquire) != DONE);
+            if self.what.load(Ordering::Acquire) == END {
+                return;
+            }
+            let Some(job) = lock(&self.job).take() else {
+                return;
+            };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(job.work)) {
+                *lock(&self.panic) = Some(panic);
+            }
+            self.what.store(DONE, Ordering::Release);
+            job.owner.unpark();
+        }
+    }
+}
+
+/// What a lock holds, though its last holder may have panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Team {
+    /// A team of so many threads, the one that asks for it included.
+    pub fn new(threads: usize) -> Team {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        // Where threads share a core, the one that looks keeps another from working.
+        let looks = if threads > cores { 0 } else { LOOKS };
+        let member = |_| {
+            let desk = Arc::new(Desk::default());
+            let own = desk.clone();
+            let thread = std::thread::spawn(move || own.serve(looks));
+            Member {
+                desk,
+                thread: Some(thread),
+            }
+        };
+        Team {
+            others: (1..threads).map(member).collect(),
+        }
+    }
+
+    /// The thread that asks for it, alone.
+    pub const ALONE: Team = Team { others: Vec::new() };
+
+    /// How many threads there are.
+    pub fn len(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// The same as [`side_by_side`] with this team's threads, for at most as many shares.
+    pub fn side_by_side<S: Send, T: Send>(
+        &self,
+        shares: Vec<S>,
+        work: impl Fn(S) -> T + Sync,
+    ) -> Vec<T> {
+        assert!(shares.len() <= self.len(), "a share is done by one thread");
+        let places: Vec<Mutex<(Option<S>, Option<T>)>> = (shares
+            .into_iter()
+            .map(|share| Mutex::new((Some(share), None))))
+        .collect();
+        let work = &work;
+        let jobs: Vec<_> = places
+            .iter()
+            .map(|place| {
+                move || {
+                    let share = lock(place).0.take();
+                    let result = share.map(work);
+                    lock(place).1 = result;
+                }
+            })
+            .collect();
+        let mut jobs_left = jobs.iter().map(|job| job as &(dyn Fn() + Sync));
+        let own = jobs_left.next();
+        let busy: Vec<&Member> = self
+            .others
+            .iter()
+            .zip(jobs_left)
+            .map(|(member, job)| {
+                member.start(job);
+                member
+            })
+            .collect();
+        let own = own.map(|job| catch_unwind(AssertUnwindSafe(job)));
+        // Nothing returns or unwinds before all are through: they work on what is borrowed here.
+        for member in &busy {
+            member.finish();
+        }
+        let theirs: Vec<_> = (busy.iter())
+            .filter_map(|member| lock(&member.desk.panic).take())
+            .collect();
+        if let Some(panic) = own.and_then(Result::err).into_iter().chain(theirs).next() {
+            resume_unwind(panic);
+        }
+        let results = places.into_iter().map(|place| place.into_inner());
+        results.filter_map(|place| place.ok()?.1).collect()
+    }
+}
+
+impl Member {
+    #[allow(unsafe_code)]
+    fn start(&self, work: &(dyn Fn() + Sync)) {
+        // SAFETY: only the time for which it is borrowed is changed. The caller waits for the end of the job
+        // with `finish` while it is still borrowed.
+        let work =
+            unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
+        *lock(&self.desk.job) = Some(Job {
+            work,
+            owner: std::thread::current(),
+        });
+        self.desk.what.store(WORK, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+
+    fn finish(&self) {
+        wait(LOOKS, || self.desk.what.load(Ordering::Acquire) == DONE);
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        for member in &mut self.others {
+            member.desk.what.store(END, Ordering::Release);
+            if let Some(thread) = member.thread.take() {
+                thread.thread().unpark();
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_team_does_shares_in_their_order_and_survives_a_panic() {
+        for threads in [1, 2, 5] {
+            let team = Team::new(threads);
+            for round in 0..100 {
+                let shares: Vec<usize> = (0..1 + round % threads).collect();
+                let doubled = team.side_by_side(shares.clone(), |share| 2 * share + round);
+                let told: Vec<usize> = shares.iter().map(|share| 2 * share + round).collect();
+                assert_eq!(doubled, told);
+            }
+            let last = threads - 1;
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                team.side_by_side((0..threads).collect(), |share| assert_ne!(share, last))
+            }));
+            assert!(panic.is_err());
+            assert_eq!(
+                team.side_by_side(vec![7; threads], |share| share),
+                vec![7; threads]
+            );
+        }
+    }
 }

@@ -99,22 +99,30 @@ fn batches<const W: usize>(
         for state in next..states.end {
             store.states.read(state, &mut parent[..words]);
             let before = batch.states.len();
-            // The line of the table is on its way while further successors are computed.
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let mut place = hash(&child[..words]);
-                if near.recent.knows(place, &child, words) {
-                    return;
-                }
+                let known = near.recent.knows(place, &child, words);
                 if view.symmetry.is_some() {
+                    if known {
+                        return;
+                    }
                     view.canonicalise(&mut child[..words], &mut near.scratch);
                     place = hash(&child[..words]);
                 }
-                store.table.prefetch(place);
                 batch.states.push(child);
                 batch.hashes.push(place);
+                // Whether it is known cannot be foretold, so that nothing should wait for it.
+                let count = batch.hashes.len() - known as usize;
+                batch.states.truncate(count);
+                batch.hashes.truncate(count);
             };
-            match kernel.expand(&parent, true, reach) {
+            let expanded = kernel.expand(&parent, true, reach);
+            // The lines of the table are on their way while further states are expanded.
+            for &place in &batch.hashes[before..] {
+                store.table.prefetch(place);
+            }
+            match expanded {
                 Ok(fired) if fired.moves || view.deadlock == Deadlock::Off => {
                     batch.parents.push((batch.states.len(), fired.transitions));
                 }

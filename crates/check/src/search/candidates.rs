@@ -1,20 +1,17 @@
 //! New states that have no number yet, found by several threads at once.
 //!
 //! A thread writes a state here before it claims a place for it in the table, so that others can compare theirs with it.
-//! Each candidate knows its parent: of equal states the one with the first parent stays, as in a search with one thread.
+//! Each candidate knows its parent, which is the first of those that have led to it, as in a search with one thread.
 
 use crate::store::{prefetch, CANDIDATE};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 /// Candidates in a slab, which belongs to one thread.
-const SLAB: usize = 1 << 10;
+pub(super) const SLAB: usize = 1 << 8;
 
-/// Slabs at the most, so that there are about four million candidates.
-const MOST_SLABS: usize = 1 << 12;
-
-/// In place of the parent of a candidate that gave way to an equal one.
-const LOST: u32 = u32::MAX;
+/// Candidates at the most. No stretch should have as many.
+const MOST: usize = 1 << 22;
 
 struct Slab {
     parents: Box<[AtomicU32]>,
@@ -26,6 +23,8 @@ pub(super) struct Candidates {
     /// Words of a state.
     words: usize,
     slabs: Vec<OnceLock<Slab>>,
+    /// Which slabs may be used.
+    end: usize,
     /// How many slabs belong to somebody.
     taken: AtomicUsize,
 }
@@ -35,6 +34,22 @@ pub(super) struct Candidates {
 pub(super) struct Numbers {
     next: u32,
     end: u32,
+    /// Slabs that belong to the thread, and how many of them it has used. It keeps them from stretch to stretch,
+    /// since other threads' caches are farther away than its own.
+    slabs: Vec<u32>,
+    used: usize,
+}
+
+impl Numbers {
+    /// All of the thread's candidates are forgotten.
+    pub fn restart(&mut self) {
+        (self.next, self.end, self.used) = (0, 0, 0);
+    }
+
+    /// Not even slabs belong to it any longer; see [`Candidates::clear`].
+    pub fn forget(&mut self) {
+        *self = Numbers::default();
+    }
 }
 
 impl Candidates {
@@ -42,15 +57,23 @@ impl Candidates {
         Candidates {
             words,
             slabs: std::iter::repeat_with(OnceLock::new)
-                .take(MOST_SLABS)
+                .take(MOST / SLAB)
                 .collect(),
+            end: 0,
             taken: AtomicUsize::new(0),
         }
     }
 
-    /// Forgets all of them.
-    pub fn clear(&mut self) {
-        *self.taken.get_mut() = 0;
+    /// Forgets all of them. The numbers of new ones will be smaller than this. True if slabs belong to nobody
+    /// any longer, because so many new ones would not have enough.
+    pub fn clear(&mut self, numbers: usize, new: usize) -> bool {
+        self.end = numbers.min(MOST) / SLAB;
+        let taken = self.taken.get_mut();
+        let scarce = *taken + new / SLAB > self.end;
+        if scarce {
+            *taken = 0;
+        }
+        scarce
     }
 
     /// The next entry that a thread may use; `None` if there are too many.
@@ -64,15 +87,19 @@ impl Candidates {
 
     #[cold]
     fn take_slab(&self, numbers: &mut Numbers) -> bool {
-        let number = self.taken.fetch_add(1, Ordering::Relaxed);
-        let Some(slab) = self.slabs.get(number) else {
-            return false;
-        };
-        slab.get_or_init(|| Slab {
-            parents: (0..SLAB).map(|_| AtomicU32::new(0)).collect(),
-            words: (0..SLAB * self.words).map(|_| AtomicU64::new(0)).collect(),
-        });
-        numbers.next = (number * SLAB) as u32;
+        if numbers.used == numbers.slabs.len() {
+            let number = self.taken.fetch_add(1, Ordering::Relaxed);
+            let Some(slab) = self.slabs[..self.end].get(number) else {
+                return false;
+            };
+            slab.get_or_init(|| Slab {
+                parents: (0..SLAB).map(|_| AtomicU32::new(0)).collect(),
+                words: (0..SLAB * self.words).map(|_| AtomicU64::new(0)).collect(),
+            });
+            numbers.slabs.push(number as u32);
+        }
+        numbers.next = numbers.slabs[numbers.used] * SLAB as u32;
+        numbers.used += 1;
         numbers.end = numbers.next + SLAB as u32;
         true
     }
@@ -125,22 +152,22 @@ impl Candidates {
         }
     }
 
-    /// The parent with which the entry was written; greater than any if it gave way.
+    /// The parent of an entry's state: the first that has been found.
     #[inline(always)]
     pub fn parent(&self, entry: u32) -> u32 {
-        self.slab(entry)
-            .map_or(LOST, |(slab, i)| slab.parents[i].load(Ordering::Relaxed))
+        (self.slab(entry)).map_or(0, |(slab, i)| slab.parents[i].load(Ordering::Relaxed))
     }
 
-    /// The entry gives way to an equal one. Gives its parent.
-    pub fn lose(&self, entry: u32) -> u32 {
-        self.slab(entry).map_or(LOST, |(slab, i)| {
-            slab.parents[i].swap(LOST, Ordering::Relaxed)
-        })
-    }
-
-    /// Whether the entry has not given way.
-    pub fn stays(&self, entry: u32) -> bool {
-        self.parent(entry) != LOST
+    /// An entry's state has another parent. If that is an earlier one than is known, it takes the place of the one
+    /// that this gives.
+    #[inline(always)]
+    pub fn found_by(&self, entry: u32, parent: u32) -> Option<u32> {
+        let (slab, i) = self.slab(entry)?;
+        // Most are not; and who only reads a line leaves it to the others.
+        if slab.parents[i].load(Ordering::Relaxed) <= parent {
+            return None;
+        }
+        let before = slab.parents[i].fetch_min(parent, Ordering::Relaxed);
+        (before > parent).then_some(before)
     }
 }

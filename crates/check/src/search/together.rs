@@ -6,9 +6,10 @@
 //! If anything is found that has to be reported, all candidates are taken back, and one thread goes over the stretch again.
 
 use super::batch::{swift, Near, Successors};
-use super::candidates::{Candidates, Numbers};
+use super::candidates::{Candidates, Numbers, SLAB};
 use super::*;
 use crate::native::Kernel;
+use crate::threads::Team;
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
@@ -21,25 +22,36 @@ const AHEAD: usize = 16;
 /// What threads need besides, kept from stretch to stretch.
 pub(super) struct Together {
     candidates: Candidates,
+    team: Team,
     /// For each thread.
-    near: Vec<Near>,
+    own: Vec<Own>,
     /// New states per parent to be expected, with a large margin.
     growth: f64,
 }
 
 impl Together {
-    pub fn new(words: usize) -> Together {
+    fn new(words: usize, threads: usize) -> Together {
         Together {
             candidates: Candidates::new(words),
-            near: Vec::new(),
+            team: Team::new(threads),
+            own: (0..threads).map(|_| Own::default()).collect(),
             growth: 4.0,
         }
     }
 }
 
-/// A candidate of a thread.
+/// What belongs to one thread, from stretch to stretch.
+#[derive(Default)]
 struct Own {
+    near: Near,
+    numbers: Numbers,
+    found: Vec<Found>,
+}
+
+/// A candidate that a thread has found from this parent; another may have found it from an earlier one.
+struct Found {
     entry: u32,
+    parent: u32,
     place: Place,
 }
 
@@ -55,7 +67,6 @@ struct Chunk {
 /// What a thread has found.
 struct Finds {
     transitions: u64,
-    own: Vec<Own>,
     chunks: Vec<Chunk>,
     /// How many entries it has put into the table.
     entered: usize,
@@ -65,24 +76,35 @@ impl Search<'_> {
     /// Expands states from `next` on, at most to `end`, and gives the next one to be expanded.
     /// `None`, with nothing done, if one thread has to do it.
     pub(super) fn together(&mut self, end: usize, threads: usize) -> Option<usize> {
-        let mut memory = (self.memory.take()).unwrap_or_else(|| Together::new(self.store.words()));
-        memory.candidates.clear();
-        let next = self.stretch_together(end, threads, &mut memory);
+        let mut memory =
+            (self.memory.take()).unwrap_or_else(|| Together::new(self.store.words(), threads));
+        let next = self.stretch_together(end, &mut memory);
         self.memory = Some(memory);
         next
     }
 
-    fn stretch_together(
-        &mut self,
-        end: usize,
-        threads: usize,
-        memory: &mut Together,
-    ) -> Option<usize> {
+    fn stretch_together(&mut self, end: usize, memory: &mut Together) -> Option<usize> {
+        let Together {
+            candidates,
+            team,
+            own,
+            growth,
+        } = memory;
+        let threads = team.len();
         let first = self.next;
-        let expected = ((end - first) as f64 * memory.growth) as usize;
-        (self.store.table).reserve(expected + threads, &self.store.states, threads);
-        memory.near.resize_with(threads, Near::default);
-        let candidates = &memory.candidates;
+        // A thread may leave most of a slab unused.
+        let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB;
+        let table = &mut self.store.table;
+        table.reserve(expected, &self.store.states, team);
+        let scarce = candidates.clear(table.most_numbers(), expected);
+        for own in own.iter_mut() {
+            own.found.clear();
+            own.numbers.restart();
+            if scarce {
+                own.numbers.forget();
+            }
+        }
+        let candidates = &*candidates;
         let lost: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
             .map(|_| AtomicUsize::new(0))
             .collect();
@@ -100,9 +122,9 @@ impl Search<'_> {
             cancel: self.options.cancel,
         };
         let (program, view) = (self.program, self.view);
-        let share = self.store.table.left() / threads;
-        let finds = side_by_side(memory.near.iter_mut().collect(), |near| {
-            all.run(program, view, near, share)
+        let share = (self.store.table.left() / threads).saturating_sub(SLAB);
+        let finds = team.side_by_side(own.iter_mut().collect(), |own| {
+            all.run(program, view, own, share)
         });
         let closed = all.closing.into_inner();
         let failed = all.failed.into_inner();
@@ -121,16 +143,18 @@ impl Search<'_> {
         let new: usize = chunks.iter().map(|(_, chunk)| count(chunk)).sum();
         let fits = self.store.len() as u64 + new as u64 <= self.most_states();
         if failed || !fits {
-            for own in finds.iter().flat_map(|finds| &finds.own) {
-                self.store.table.clear(own.place);
+            for own in own {
+                for found in &own.found {
+                    self.store.table.clear(found.place);
+                }
+                own.near.recent.forget();
             }
-            memory.near.iter_mut().for_each(|near| near.recent.forget());
             return None;
         }
         let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
         // Twice what there was, and twice that where it was not enough.
-        let growth = new as f64 / (next - first).max(1) as f64;
-        memory.growth = 2.0 * growth * if closed { 2.0 } else { 1.0 };
+        let average = new as f64 / (next - first).max(1) as f64;
+        *growth = 2.0 * average * if closed { 2.0 } else { 1.0 };
 
         for finds in &finds {
             self.transitions += finds.transitions;
@@ -146,31 +170,32 @@ impl Search<'_> {
             table,
         } = &mut self.store;
         let rooms = states.append(chunks.iter().map(|(_, chunk)| count(chunk)));
-        let mut work: Vec<(&[Own], Vec<_>)> = finds.iter().map(|f| (&*f.own, vec![])).collect();
+        let mut work: Vec<(&[Found], Vec<_>)> =
+            own.iter().map(|own| (&*own.found, vec![])).collect();
         for (&(thread, chunk), room) in chunks.iter().zip(rooms) {
             work[thread].1.push((chunk, room, number));
             number += count(chunk) as u32;
         }
         let words = self.view.packing.words;
         let known = &*genealogy;
-        let families = side_by_side(work, |(own, chunks)| {
+        let families = team.side_by_side(work, |(found, chunks)| {
             let mut state = vec![0; words];
             let mut store = |(chunk, mut room, mut number): (&Chunk, Room, u32)| {
                 // Parents count from one in a genealogy.
                 let mut family = known.behind(chunk.parents.start as u64);
-                let own = &own[chunk.candidates.clone()];
-                for i in 0..own.len() {
-                    if let Some(ahead) = own.get(i + AHEAD) {
+                let found = &found[chunk.candidates.clone()];
+                for i in 0..found.len() {
+                    if let Some(ahead) = found.get(i + AHEAD) {
                         table.prefetch_place(ahead.place);
                     }
-                    let own = &own[i];
-                    if !candidates.stays(own.entry) {
+                    let found = &found[i];
+                    if candidates.parent(found.entry) != found.parent {
                         continue;
                     }
-                    candidates.read(own.entry, &mut state);
+                    candidates.read(found.entry, &mut state);
                     room.push(&state);
-                    table.replace(own.place, number);
-                    family.birth(first as u64 + candidates.parent(own.entry) as u64 + 1);
+                    table.replace(found.place, number);
+                    family.birth((first + found.parent as usize) as u64 + 1);
                     number += 1;
                 }
                 family
@@ -184,7 +209,7 @@ impl Search<'_> {
             }
         }
         // Not even the last chunks leave the table full.
-        table.reserve(0, states, threads);
+        table.reserve(0, states, team);
         Some(next)
     }
 }
@@ -211,17 +236,22 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    fn run(&self, program: &Program, view: &View, near: &mut Near, share: usize) -> Finds {
+    fn run(&self, program: &Program, view: &View, own: &mut Own, share: usize) -> Finds {
+        let Own {
+            near,
+            numbers,
+            found,
+        } = own;
         let mut worker = Worker::new(program, view);
         worker.guards = self.guards;
         let mut thread = Thread {
             all: self,
             judge: Worker::new(program, view),
             share,
-            numbers: Numbers::default(),
+            numbers,
+            found,
             finds: Finds {
                 transitions: 0,
-                own: Vec::new(),
                 chunks: Vec::new(),
                 entered: 0,
             },
@@ -237,7 +267,7 @@ impl All<'_> {
                 break;
             }
             let parents = first..self.end.min(first + CHUNK);
-            let before = thread.finds.own.len();
+            let before = thread.found.len();
             let mut stuck = Vec::new();
             if !thread.expand(parents.clone(), near, &mut worker, &mut stuck) {
                 self.failed.store(true, Ordering::Relaxed);
@@ -245,7 +275,7 @@ impl All<'_> {
             }
             thread.finds.chunks.push(Chunk {
                 parents,
-                candidates: before..thread.finds.own.len(),
+                candidates: before..thread.found.len(),
                 stuck,
             });
         }
@@ -260,7 +290,8 @@ struct Thread<'a> {
     judge: Worker<'a>,
     /// How many entries it may put into the table before it gets full.
     share: usize,
-    numbers: Numbers,
+    numbers: &'a mut Numbers,
+    found: &'a mut Vec<Found>,
     finds: Finds,
 }
 
@@ -351,7 +382,7 @@ impl Successors for Thread<'_> {
         let All {
             store, candidates, ..
         } = *self.all;
-        let Some(new) = candidates.next(&mut self.numbers) else {
+        let Some(new) = candidates.next(self.numbers) else {
             return false;
         };
         let parent = (parent - self.all.first) as u32;
@@ -371,26 +402,27 @@ impl Successors for Thread<'_> {
                 }
                 place
             }
+            Claimed::Known(entry, _) if entry & CANDIDATE == 0 => return true,
             Claimed::Known(entry, place) => {
-                let mut entry = entry;
-                loop {
-                    if entry & CANDIDATE == 0 || candidates.parent(entry) <= parent {
-                        return true;
-                    }
-                    write();
-                    match store.table.exchange(place, Some(entry), new) {
-                        Ok(()) => break,
-                        Err(there) => entry = there,
-                    }
-                }
-                let chunk = candidates.lose(entry) as usize / CHUNK;
-                self.all.lost[chunk].fetch_add(1, Ordering::Relaxed);
-                place
+                let Some(before) = candidates.found_by(entry, parent) else {
+                    return true;
+                };
+                self.all.lost[before as usize / CHUNK].fetch_add(1, Ordering::Relaxed);
+                self.found.push(Found {
+                    entry,
+                    parent,
+                    place,
+                });
+                return true;
             }
             Claimed::Full => return false,
         };
-        candidates.used(&mut self.numbers);
-        self.finds.own.push(Own { entry: new, place });
+        candidates.used(self.numbers);
+        self.found.push(Found {
+            entry: new,
+            parent,
+            place,
+        });
         true
     }
 

@@ -6,6 +6,7 @@ mod pages;
 mod table;
 
 use crate::program::Packing;
+use crate::threads::Team;
 pub(crate) use genealogy::Genealogy;
 pub(crate) use table::*;
 
@@ -30,6 +31,8 @@ pub(crate) struct States {
     bytes: Vec<u8>,
     count: usize,
 }
+
+static ALONE: Team = Team::ALONE;
 
 /// Bytes by which the room for states grows.
 const STEP: usize = 1 << 16;
@@ -232,7 +235,7 @@ impl Store {
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, 1);
+        table.reserve(1, states, &ALONE);
         let Err(free) = table.find(hash, |state| states.is(state as usize, words)) else {
             return false;
         };
@@ -251,7 +254,7 @@ impl Store {
         accept: impl FnOnce() -> bool,
     ) -> bool {
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, 1);
+        table.reserve(1, states, &ALONE);
         if let Err(free) = table.find(hash, |state| states.is(state as usize, words)) {
             if !accept() {
                 return false;

@@ -3,14 +3,16 @@
 //! It is a row of buckets of one cache line each: twelve entries and a byte of each one's hash.
 //! A state whose bucket is full goes to the next one. So most look-ups touch one line of the table,
 //! and one of the states where the byte of the hash agrees.
+//! An entry has the bits that its number leaves free for more of the hash.
 //!
 //! Any number of threads look entries up and put new ones in side by side ([`Table::claim`]), without a lock:
 //! equal states are looked for in the same places in the same order, so only one of them gets in.
 //! To grow, the table has to be had alone. It grows where it lies: buckets are in the order of hashes, so each entry
-//! moves towards the end, and from the end on there is always room.
+//! moves towards the end, and from the end on there is always room. Where an entry goes, its place and the bits of the hash
+//! that it has tell almost always, so the table is gone through in order, and few states are read.
 
 use super::pages;
-use crate::threads::side_by_side;
+use crate::threads::Team;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -19,6 +21,13 @@ pub(crate) const CANDIDATE: u32 = 1 << 31;
 
 const LANES: usize = 12;
 
+/// The lowest bits of a hash's place are not kept in entries. With fewer of them left out, the others would not fit
+/// beside the number; with more, more states would have to be read when the table grows.
+const COARSE: u32 = 6;
+
+/// How far behind its first bucket an entry is, if this can be told; as far or farther, if not.
+const FAR: usize = 3;
+
 /// Buckets whose states are fetched side by side when the table grows.
 const GROUP: usize = 16;
 
@@ -26,13 +35,13 @@ const GROUP: usize = 16;
 const LAST: usize = 64;
 
 /// Buckets that are worth a thread to move them.
-const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 12 };
+const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
 
 /// Entries are kept with all bits turned over, so that a free place is zero.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Bucket {
-    /// A byte of each entry's hash, 0 where free. The last four are never used.
+    /// A byte of each entry's hash, 0 where free; then two bits of each entry: how many buckets it is behind its first one.
     tags: [AtomicU64; 2],
     entries: [AtomicU32; LANES],
 }
@@ -102,10 +111,31 @@ impl Bucket {
         !self.entries[lane].load(Ordering::Acquire)
     }
 
-    /// Where a lane's tag lies.
+    /// What is to be added to the tags where a lane's tag and distance are 0.
     #[inline(always)]
-    fn shift(lane: usize) -> (usize, usize) {
-        (lane / 8, 8 * (lane % 8))
+    fn marks(lane: usize, tag: u8, distance: usize) -> [u64; 2] {
+        let tag = (tag as u64) << (8 * (lane % 8));
+        let distance = (distance.min(FAR) as u64) << (32 + 2 * lane);
+        if lane < 8 {
+            [tag, distance]
+        } else {
+            [0, tag | distance]
+        }
+    }
+
+    /// The first free lane. Those behind it are free too, unless threads claim places at the time.
+    #[inline(always)]
+    fn filled(&self) -> usize {
+        (lanes(self.tags(), 0) | 1 << LANES).trailing_zeros() as usize
+    }
+
+    /// Puts an entry in a free lane. No other thread may do so at the same time.
+    #[inline(always)]
+    fn put(&self, lane: usize, tag: u8, distance: usize, entry: u32) {
+        self.entries[lane].store(!entry, Ordering::Relaxed);
+        for (tags, mark) in self.tags.iter().zip(Bucket::marks(lane, tag, distance)) {
+            tags.store(tags.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
+        }
     }
 }
 
@@ -135,26 +165,45 @@ pub(crate) enum Claimed {
 /// The table.
 pub(crate) struct Table {
     buckets: Vec<Bucket>,
+    /// Bits of an entry's number; those above, but for [`CANDIDATE`], are of its hash.
+    bits: u32,
     count: usize,
 }
 
-/// Buckets after the next growth. Growing by a third keeps at least 58 % of the lanes in use.
-fn larger(buckets: usize) -> usize {
-    buckets + (buckets / 3).max(1)
+/// Bits for numbers of entries where there are so many buckets.
+fn bits(buckets: usize) -> u32 {
+    ((buckets * LANES).ilog2() + 1).min(CANDIDATE.ilog2())
 }
 
+/// Buckets after the next growth. Growing by a half keeps at least 62 % of the lanes in use: an entry takes 8.6 bytes at most.
+fn larger(buckets: usize) -> usize {
+    buckets + (buckets / 2).max(1)
+}
 /// How many entries this many buckets may hold.
 fn room(buckets: usize) -> usize {
-    buckets * LANES * 7 / 8
+    buckets * LANES * 15 / 16
 }
 
 impl Default for Table {
     fn default() -> Self {
         Table {
             buckets: vec![Bucket::default()],
+            bits: bits(1),
             count: 0,
         }
     }
+}
+
+/// The first bucket of a hash, of so many.
+#[inline(always)]
+fn first(hash: u64, buckets: usize) -> usize {
+    (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
+}
+
+/// The first of the places of hashes that belong to a bucket, of so many: the lower halves of their hashes.
+#[inline(always)]
+fn place(bucket: usize, buckets: usize) -> u64 {
+    ((bucket as u64) << 32).div_ceil(buckets as u64)
 }
 
 impl Table {
@@ -169,7 +218,19 @@ impl Table {
 
     #[inline(always)]
     fn first(&self, hash: u64) -> usize {
-        (((hash & 0xffff_ffff) * self.buckets.len() as u64) >> 32) as usize
+        first(hash, self.buckets.len())
+    }
+
+    /// What an entry is besides what it has of a hash.
+    #[inline(always)]
+    fn plain(&self, kept: u32) -> u32 {
+        kept & (CANDIDATE | ((1 << self.bits) - 1))
+    }
+
+    /// What an entry has of a hash.
+    #[inline(always)]
+    fn rest(&self, hash: u64) -> u32 {
+        ((hash as u32 >> COARSE) << self.bits) & !CANDIDATE
     }
 
     /// Asks for the line where a hash is looked for.
@@ -183,7 +244,7 @@ impl Table {
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.first(hash)];
         let lane = lanes(bucket.tags(), tag_of(hash)).trailing_zeros() as usize;
-        (lane < LANES).then(|| bucket.entry(lane))
+        (lane < LANES).then(|| self.plain(bucket.entry(lane)))
     }
 
     /// Looks for an entry that `same` accepts; else gives the free place for it.
@@ -197,7 +258,7 @@ impl Table {
             let tags = bucket.tags();
             let mut likely = lanes(tags, tag);
             while likely != 0 {
-                let entry = bucket.entry(likely.trailing_zeros() as usize);
+                let entry = self.plain(bucket.entry(likely.trailing_zeros() as usize));
                 if same(entry) {
                     return Ok(entry);
                 }
@@ -229,8 +290,9 @@ impl Table {
     ) -> Claimed {
         let mut write = Some(write);
         let tag = tag_of(hash);
-        let mut at = self.first(hash);
-        for _ in 0..self.buckets.len() {
+        let first = self.first(hash);
+        let mut at = first;
+        for distance in 0..self.buckets.len() {
             let bucket = &self.buckets[at];
             let place = |lane| Place {
                 bucket: at as u32,
@@ -240,7 +302,7 @@ impl Table {
             let mut likely = lanes(tags, tag);
             while likely != 0 {
                 let lane = likely.trailing_zeros();
-                let entry = bucket.entry(lane as usize);
+                let entry = self.plain(bucket.entry(lane as usize));
                 if same(entry) {
                     return Claimed::Known(entry, place(lane));
                 }
@@ -248,19 +310,32 @@ impl Table {
             }
             let mut free = lanes(tags, 0);
             while free != 0 {
-                let lane = free.trailing_zeros();
+                let lane = free.trailing_zeros() as usize;
                 if let Some(write) = write.take() {
                     write();
                 }
-                // Another thread may have been here since the tags were read: then its entry is compared whatever its tag.
-                match self.exchange(place(lane), None, new) {
-                    Ok(()) => {
-                        let (half, shift) = Bucket::shift(lane as usize);
-                        bucket.tags[half].fetch_or((tag as u64) << shift, Ordering::Release);
-                        return Claimed::New(place(lane));
+                // What an entry stands for is written before it and read after it.
+                let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+                let kept = !(new | self.rest(hash));
+                match bucket.entries[lane].compare_exchange(0, kept, success, failure) {
+                    Ok(_) => {
+                        for (half, mark) in
+                            Bucket::marks(lane, tag, distance).into_iter().enumerate()
+                        {
+                            if mark != 0 {
+                                bucket.tags[half].fetch_or(mark, Ordering::Release);
+                            }
+                        }
+                        return Claimed::New(place(lane as u32));
                     }
-                    Err(entry) if same(entry) => return Claimed::Known(entry, place(lane)),
-                    Err(_) => free &= free - 1,
+                    // Another thread has been here since the tags were read: its entry is compared whatever its tag.
+                    Err(kept) => {
+                        let entry = self.plain(!kept);
+                        if same(entry) {
+                            return Claimed::Known(entry, place(lane as u32));
+                        }
+                        free &= free - 1;
+                    }
                 }
             }
             at += 1;
@@ -271,36 +346,35 @@ impl Table {
         Claimed::Full
     }
 
-    /// Puts an entry in the place of another, or of none, unless that is no longer there: then gives what is.
-    #[inline(always)]
-    pub fn exchange(&self, place: Place, old: Option<u32>, new: u32) -> Result<(), u32> {
-        let entry = &self.buckets[place.bucket as usize].entries[place.lane as usize];
-        // What an entry stands for is written before it and read after it.
-        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-        (entry.compare_exchange(old.map_or(0, |old| !old), !new, success, failure))
-            .map(|_| ())
-            .map_err(|there| !there)
-    }
-
     /// Asks for the line of a place.
     #[inline(always)]
     pub fn prefetch_place(&self, place: Place) {
         prefetch(self.buckets.as_ptr().wrapping_add(place.bucket as usize));
     }
 
-    /// Puts another entry in an entry's place, while others do the same at other places.
+    /// Gives the entry at a place another number, while others do the same at other places.
     #[inline(always)]
     pub fn replace(&self, place: Place, by: u32) {
         let entry = &self.buckets[place.bucket as usize].entries[place.lane as usize];
-        entry.store(!by, Ordering::Relaxed);
+        let kept = !entry.load(Ordering::Relaxed);
+        entry.store(!(kept ^ self.plain(kept) ^ by), Ordering::Relaxed);
     }
 
     /// Takes an entry out. Those that were put in after it, whatever their hash, have to be taken out as well.
     pub fn clear(&mut self, place: Place) {
         let bucket = &mut self.buckets[place.bucket as usize];
-        let (half, shift) = Bucket::shift(place.lane as usize);
-        *bucket.tags[half].get_mut() &= !(0xff << shift);
-        *bucket.entries[place.lane as usize].get_mut() = 0;
+        let lane = place.lane as usize;
+        let marks = Bucket::marks(lane, u8::MAX, FAR);
+        for (tags, mark) in bucket.tags.iter_mut().zip(marks) {
+            *tags.get_mut() &= !mark;
+        }
+        *bucket.entries[lane].get_mut() = 0;
+    }
+
+    /// How many numbers there may be of candidates.
+    pub fn most_numbers(&self) -> usize {
+        // An entry with all bits set cannot be told from none.
+        (1 << self.bits) - 1
     }
 
     /// How many more entries fit before the table should grow.
@@ -315,24 +389,26 @@ impl Table {
 
     /// Makes room for more entries.
     #[inline(always)]
-    pub fn reserve(&mut self, more: usize, states: &(impl Hashes + Sync), threads: usize) {
+    pub fn reserve(&mut self, more: usize, states: &(impl Hashes + Sync), team: &Team) {
         if self.count + more > room(self.buckets.len()) {
-            self.grow(more, states, threads);
+            self.grow(more, states, team);
         }
     }
 
     /// Puts an entry at a place that [`Table::find`] gave. There must be room; see [`Table::reserve`].
     #[inline(always)]
     pub fn fill(&mut self, free: Place, hash: u64, entry: u32) {
-        let bucket = &mut self.buckets[free.bucket as usize];
-        let (half, shift) = Bucket::shift(free.lane as usize);
-        *bucket.tags[half].get_mut() |= (tag_of(hash) as u64) << shift;
-        *bucket.entries[free.lane as usize].get_mut() = !entry;
+        let (at, lane) = (free.bucket as usize, free.lane as usize);
+        let distance = match at.checked_sub(self.first(hash)) {
+            Some(distance) => distance,
+            None => at + self.buckets.len() - self.first(hash),
+        };
+        self.buckets[at].put(lane, tag_of(hash), distance, entry | self.rest(hash));
         self.count += 1;
     }
 
     #[cold]
-    fn grow(&mut self, more: usize, states: &(impl Hashes + Sync), threads: usize) {
+    fn grow(&mut self, more: usize, states: &(impl Hashes + Sync), team: &Team) {
         let before = self.buckets.len();
         let mut buckets = larger(before);
         while self.count + more > room(buckets) {
@@ -340,6 +416,11 @@ impl Table {
         }
         pages::reserve(&mut self.buckets, buckets - before);
         self.buckets.resize_with(buckets, Bucket::default);
+        let old = Old {
+            buckets: before,
+            bits: self.bits,
+        };
+        self.bits = bits(buckets);
         // The buckets behind `end` are free at first, or done.
         let mut end = before;
         let mut late = Vec::new();
@@ -349,15 +430,21 @@ impl Table {
                 true => 0,
                 false => (end * before).div_ceil(buckets),
             };
-            let threads = threads.min((end - start).div_ceil(WORTH_A_THREAD));
+            let threads = team.len().min((end - start).div_ceil(WORTH_A_THREAD));
             let part = (end - start).div_ceil(threads);
-            let parts = (start..end).step_by(part);
-            let parts = parts.map(|start| start..end.min(start + part)).collect();
+            let parts = (start..end).step_by(part).map(|start| {
+                let part = start..end.min(start + part);
+                // Each part of the old buckets has its own of the new ones.
+                let [from, to] = [part.start, part.end].map(|i| first(place(i, before), buckets));
+                match part.end == end {
+                    true => (part, from.max(end)..buckets),
+                    false => (part, from.max(end)..to),
+                }
+            });
             let table = &*self;
-            let left = match threads {
-                1 => side_by_side(parts, |part| table.move_up::<true>(part, end, states)),
-                _ => side_by_side(parts, |part| table.move_up::<false>(part, end, states)),
-            };
+            let left = team.side_by_side(parts.collect(), |(part, room)| {
+                table.move_up(&old, part, room, states)
+            });
             late.extend(left.into_iter().flatten());
             end = start;
         }
@@ -371,34 +458,74 @@ impl Table {
         self.count = count;
     }
 
-    /// Moves entries to where they belong now, but gives those that belong before `end`, or have no room behind.
-    fn move_up<const ALONE: bool>(
+    /// What is needed of the hash of an entry's state to put it where it belongs now, if its former place tells.
+    #[inline(always)]
+    fn recall(&self, old: &Old, home: &Home, tag: u64, kept: u32) -> Option<u64> {
+        // Of the hashes that belonged there, those that agree with what the entry has.
+        let mask = u64::from((CANDIDATE - 1) >> old.bits);
+        let kept = u64::from(kept >> old.bits);
+        let (low, high) = (home.low >> COARSE, home.high >> COARSE);
+        let middle = low + (kept.wrapping_sub(low) & mask);
+        if middle + mask < high {
+            return None;
+        }
+        let least = home.low.max(middle << COARSE);
+        let most = home.high.min((middle << COARSE) | ((1 << COARSE) - 1));
+        (self.first(least) == self.first(most)).then_some(tag << 32 | least)
+    }
+
+    /// Moves entries from some buckets to where they belong now, but gives those that do not belong
+    /// to the room for them, or find none there.
+    fn move_up(
         &self,
+        old: &Old,
         part: Range<usize>,
-        end: usize,
+        room: Range<usize>,
         states: &impl Hashes,
     ) -> Vec<u32> {
         let mut late = Vec::new();
-        // In groups, so that the states are fetched side by side.
+        // In groups, so that the states are fetched side by side that are needed.
         let mut entries = Vec::with_capacity(GROUP * LANES);
-        for group in self.buckets[part].chunks(GROUP) {
+        let mut target = Target::default();
+        for start in part.clone().step_by(GROUP) {
             entries.clear();
-            for bucket in group {
-                for entry in &bucket.entries {
-                    let kept = entry.load(Ordering::Relaxed);
-                    if kept != 0 {
-                        states.prefetch(!kept);
-                        entries.push(!kept);
-                        entry.store(0, Ordering::Relaxed);
+            for at in start..part.end.min(start + GROUP) {
+                let bucket = &self.buckets[at];
+                let [mut tags, mut distances] = bucket.tags();
+                distances >>= 32;
+                let home = old.home(at);
+                for (lane, entry) in bucket.entries.iter().enumerate() {
+                    let kept = !entry.load(Ordering::Relaxed);
+                    entry.store(0, Ordering::Relaxed);
+                    if lane == 8 {
+                        tags = bucket.tags[1].load(Ordering::Relaxed);
                     }
+                    let (tag, distance) = (tags & 0xff, distances as usize % (FAR + 1));
+                    tags >>= 8;
+                    distances >>= 2;
+                    // All that are behind are free too.
+                    if tag == 0 {
+                        break;
+                    }
+                    let hash = match distance {
+                        0 => self.recall(old, &home, tag, kept),
+                        FAR => None,
+                        _ => self.recall(old, &old.home_before(at, distance), tag, kept),
+                    };
+                    let number = kept & ((1 << old.bits) - 1);
+                    if hash.is_none() {
+                        states.prefetch(number);
+                    }
+                    entries.push((number, hash));
                 }
                 for tags in &bucket.tags {
                     tags.store(0, Ordering::Relaxed);
                 }
             }
-            for &entry in &entries {
-                let hash = states.hash(entry);
-                if self.first(hash) < end || !self.put::<ALONE>(hash, entry) {
+            target.look_at(self, first(old.home(start).low, self.buckets.len()));
+            for &(entry, hash) in &entries {
+                let hash = hash.unwrap_or_else(|| states.hash(entry));
+                if !self.put(hash, entry, &room, &mut target) {
                     late.push(entry);
                 }
             }
@@ -406,29 +533,75 @@ impl Table {
         late
     }
 
-    /// Puts an entry that is not there where it belongs or behind; false if there is no room up to the end.
+    /// Puts an entry that is not there where it belongs or behind, unless that is not in some room
+    /// that only this thread has.
     #[inline(always)]
-    fn put<const ALONE: bool>(&self, hash: u64, new: u32) -> bool {
-        for bucket in &self.buckets[self.first(hash)..] {
-            let mut free = lanes(bucket.tags(), 0);
-            while free != 0 {
-                let lane = free.trailing_zeros() as usize;
-                let (entry, relaxed) = (&bucket.entries[lane], Ordering::Relaxed);
-                let (half, shift) = Bucket::shift(lane);
-                let (tags, tag) = (&bucket.tags[half], (tag_of(hash) as u64) << shift);
-                if ALONE {
-                    entry.store(!new, relaxed);
-                    tags.store(tags.load(relaxed) | tag, relaxed);
-                    return true;
+    fn put(&self, hash: u64, entry: u32, room: &Range<usize>, target: &mut Target) -> bool {
+        let first = self.first(hash);
+        if first < room.start {
+            return false;
+        }
+        for at in first..room.end {
+            let bucket = &self.buckets[at];
+            let lane = match target.filled.get_mut(at.wrapping_sub(target.first)) {
+                Some(filled) => {
+                    let lane = *filled as usize;
+                    *filled += (lane < LANES) as u8;
+                    lane
                 }
-                if (entry.compare_exchange(0, !new, relaxed, relaxed)).is_ok() {
-                    tags.fetch_or(tag, relaxed);
-                    return true;
-                }
-                free &= free - 1;
+                None => bucket.filled(),
+            };
+            if lane < LANES {
+                bucket.put(lane, tag_of(hash), at - first, entry | self.rest(hash));
+                return true;
             }
         }
         false
+    }
+}
+
+/// Hashes that belong to a bucket, by their lower halves.
+struct Home {
+    low: u64,
+    high: u64,
+}
+
+/// Where entries go next: how many each bucket has.
+#[derive(Default)]
+struct Target {
+    first: usize,
+    filled: [u8; 2 * GROUP],
+}
+
+impl Target {
+    fn look_at(&mut self, table: &Table, first: usize) {
+        self.first = first;
+        for (filled, bucket) in self.filled.iter_mut().zip(&table.buckets[first..]) {
+            *filled = bucket.filled() as u8;
+        }
+    }
+}
+
+/// A table before it grows.
+struct Old {
+    buckets: usize,
+    bits: u32,
+}
+
+impl Old {
+    #[inline(always)]
+    fn home(&self, bucket: usize) -> Home {
+        Home {
+            low: place(bucket, self.buckets),
+            high: place(bucket + 1, self.buckets) - 1,
+        }
+    }
+
+    fn home_before(&self, at: usize, distance: usize) -> Home {
+        self.home(match at.checked_sub(distance) {
+            Some(bucket) => bucket,
+            None => at + self.buckets - distance,
+        })
     }
 }
 
@@ -462,9 +635,10 @@ mod tests {
     #[test]
     fn entries_are_found_while_a_table_grows() {
         let mut table = Table::default();
+        let teams = [1, 2, 3, 4].map(Team::new);
         for n in 0..50_000 {
             let hash = Numbers.hash(n);
-            table.reserve(1, &Numbers, n as usize % 4 + 1);
+            table.reserve(1, &Numbers, &teams[n as usize % 4]);
             let found = table.find(hash, |entry| entry == n);
             table.fill(found.err().unwrap(), hash, n);
         }
@@ -477,15 +651,43 @@ mod tests {
     }
 
     #[test]
+    fn few_states_are_read_as_a_table_grows() {
+        /// Counts what is read.
+        #[derive(Default)]
+        struct Read(AtomicU32);
+
+        impl Hashes for Read {
+            fn prefetch(&self, _: u32) {}
+
+            fn hash(&self, entry: u32) -> u64 {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Numbers.hash(entry)
+            }
+        }
+        let (mut table, read) = (Table::default(), Read::default());
+        let mut moved = 0;
+        let team = Team::new(3);
+        for n in 0..50_000 {
+            let buckets = table.buckets.len();
+            table.reserve(1, &read, &team);
+            moved += if table.buckets.len() > buckets { n } else { 0 };
+            let found = table.find(Numbers.hash(n), |entry| entry == n);
+            table.fill(found.err().unwrap(), Numbers.hash(n), n);
+        }
+        let read = read.0.into_inner();
+        assert!(0 < read && read < moved / 20, "{read} of {moved}");
+    }
+
+    #[test]
     fn threads_that_claim_the_same_states_get_each_of_them_once() {
         const COUNT: u32 = 40_000;
         let mut table = Table::default();
         for n in 0..100 {
-            table.reserve(1, &Numbers, 1);
+            table.reserve(1, &Numbers, &Team::ALONE);
             let free = table.find(Numbers.hash(n), |entry| entry == n);
             table.fill(free.err().unwrap(), Numbers.hash(n), n);
         }
-        table.reserve(COUNT as usize, &Numbers, 3);
+        table.reserve(COUNT as usize, &Numbers, &Team::new(3));
         let plain = |entry: u32| entry & !CANDIDATE;
         let claim = |from: u32, step: u32| {
             let mut places = Vec::new();
@@ -512,8 +714,8 @@ mod tests {
             match n % 3 {
                 0 => table.replace(place, n),
                 1 => {
-                    assert_eq!(table.exchange(place, Some(7), n), Err(n | CANDIDATE));
-                    assert_eq!(table.exchange(place, Some(n | CANDIDATE), n), Ok(()));
+                    table.replace(place, 7);
+                    table.replace(place, n);
                 }
                 _ => assert!(has(&table, n | CANDIDATE)),
             }
@@ -531,7 +733,7 @@ mod tests {
     #[test]
     fn a_full_table_takes_no_more() {
         let mut table = Table::default();
-        table.reserve(20, &Numbers, 1);
+        table.reserve(20, &Numbers, &Team::ALONE);
         let most = table.buckets.len() * LANES;
         let news = (0..3 * most as u32).filter(|&n| {
             matches!(
