@@ -449,8 +449,7 @@ impl Table {
             end = start;
         }
         let count = self.count;
-        for entry in late {
-            let hash = states.hash(entry);
+        for (entry, hash) in late {
             if let Err(free) = self.find(hash, |_| false) {
                 self.fill(free, hash, entry);
             }
@@ -474,15 +473,15 @@ impl Table {
         (self.first(least) == self.first(most)).then_some(tag << 32 | least)
     }
 
-    /// Moves entries from some buckets to where they belong now, but gives those that do not belong
-    /// to the room for them, or find none there.
+    /// Moves entries from some buckets to where they belong now, but gives those with their hashes
+    /// that do not belong to the room for them, or find none there.
     fn move_up(
         &self,
         old: &Old,
         part: Range<usize>,
         room: Range<usize>,
         states: &impl Hashes,
-    ) -> Vec<u32> {
+    ) -> Vec<(u32, u64)> {
         let mut late = Vec::new();
         // In groups, so that the states are fetched side by side that are needed.
         let mut entries = Vec::with_capacity(GROUP * LANES);
@@ -526,7 +525,7 @@ impl Table {
             for &(entry, hash) in &entries {
                 let hash = hash.unwrap_or_else(|| states.hash(entry));
                 if !self.put(hash, entry, &room, &mut target) {
-                    late.push(entry);
+                    late.push((entry, hash));
                 }
             }
         }
