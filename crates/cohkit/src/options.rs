@@ -297,6 +297,7 @@ pub(crate) struct Rtl {
 pub(crate) enum RtlCommand {
     Emit(Emit),
     Test(RtlTest),
+    Synth(Synth),
 }
 
 /// Prints the home as a SystemVerilog package and the image of its ROM.
@@ -361,6 +362,38 @@ pub(crate) struct RtlTest {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Maps the home to an UltraScale+ FPGA with Yosys, and tells its size and its longest paths.
+///
+/// Two slices share the units; one unit makes one slice. Each unit has a directory of 128 sets of 16 ways, so 64 units
+/// track a cache of 16 MiB with lines of 128 bytes; tags are for a range of 64 GiB.
+/// A path goes from register to register; each LUT on it is a level, and so is each carry cell of four bits.
+/// LUTs are counted one by one, before a placer joins small ones, so the figure is an upper bound.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Synth {
+    /// The protocol text.
+    pub file: PathBuf,
+
+    /// How many units, a power of two up to 64; several numbers give several configurations.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8, 32, 64], value_parser = units)]
+    pub units: Vec<usize>,
+
+    /// Keep what Yosys reads and writes in this folder, one folder for each configuration.
+    #[arg(long, value_name = "DIR")]
+    pub build: Option<PathBuf>,
+
+    /// Print JSON, a list of configurations; what depends on the machine stands under the key `run` of each.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn units(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(units @ 1..=64usize) if units.is_power_of_two() => Ok(units),
+        _ => Err("a power of two from 1 to 64 is needed".into()),
+    }
 }
 
 /// Runs published tables and figures and prints the published numbers beside ours.

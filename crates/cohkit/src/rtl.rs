@@ -1,6 +1,7 @@
 //! `cohkit rtl`: homes as hardware.
 
 mod lockstep;
+mod synth;
 
 use crate::console::Console;
 use crate::files;
@@ -13,6 +14,7 @@ use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::words::counted;
+use cohkit_rtl::lockstep::build::BuildError;
 use cohkit_rtl::print::{image, package, Origin};
 use cohkit_rtl::rom::Rom;
 use serde_json::json;
@@ -22,6 +24,7 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outco
     match &options.command {
         RtlCommand::Emit(options) => emit(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
+        RtlCommand::Synth(options) => synth::synth(options, console),
     }
 }
 
@@ -76,6 +79,18 @@ fn file_name(path: &Path) -> String {
         .unwrap_or(path.as_os_str())
         .to_string_lossy()
         .into_owned()
+}
+
+fn not_built(error: BuildError) -> Failure {
+    let message = match error {
+        BuildError::Missing(what) => format!("error: {what}"),
+        BuildError::Folder(folder, why) => format!(
+            "error: {}: cannot be written: {why}\n  help: `--build` names another folder",
+            folder.display()
+        ),
+        BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
+    };
+    Failure::new(Outcome::CouldNotRun, message)
 }
 
 fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failure> {

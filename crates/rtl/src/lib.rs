@@ -42,3 +42,4 @@ pub mod keywords;
 pub mod lockstep;
 pub mod print;
 pub mod rom;
+pub mod synth;

