@@ -52,12 +52,9 @@ impl Configuration {
     }
 }
 
-/// The published share of a VU9P that the home with its directory takes, in percent.
-#[derive(Clone, Copy)]
-struct Published {
-    lut: f64,
-    bram: f64,
-}
+/// The published shares of a VU9P that the home with its directory takes, in percent of LUTs and of BRAM36:
+/// `enzian.resources.dc` of experiments/published.toml.
+const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, Failure> {
     let source = Source::read(&options.file, console)?;
@@ -138,7 +135,6 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
             paths,
         });
     }
-    let published = published()?;
     let result = match options.json {
         true => {
             let list = configurations
@@ -148,7 +144,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
         }
         false => configurations
             .iter()
-            .map(|configuration| text(configuration, &source, published))
+            .map(|configuration| text(configuration, &source))
             .collect::<Vec<_>>()
             .join("\n"),
     };
@@ -156,33 +152,11 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
     Ok(Outcome::Yes)
 }
 
-/// The published share, from the list of published numbers.
-fn published() -> Result<Published, Failure> {
-    let text = include_str!("../../../../experiments/published.toml");
-    let number = |table: &toml::Table, key: &str| {
-        table["enzian"]["resources"]["dc"]
-            .get(key)
-            .and_then(toml::Value::as_float)
-    };
-    text.parse::<toml::Table>()
-        .ok()
-        .and_then(|table| {
-            Some(Published {
-                lut: number(&table, "lut_percent")?,
-                bram: number(&table, "bram_percent")?,
-            })
-        })
-        .ok_or_else(|| {
-            let message = "error: the list of published numbers has no share of the home";
-            Failure::new(Outcome::CouldNotRun, message)
-        })
-}
-
 fn percent(part: f64, whole: f64) -> f64 {
     100.0 * part / whole
 }
 
-fn text(configuration: &Configuration, source: &Source, published: Published) -> String {
+fn text(configuration: &Configuration, source: &Source) -> String {
     let Size { lut, ff, uram, .. } = configuration.size;
     let bram36 = configuration.size.bram36();
     let mut text = format!(
@@ -203,7 +177,7 @@ fn text(configuration: &Configuration, source: &Source, published: Published) ->
         let _ = write!(
             text,
             "; published: {:.2}% and {:.2}%",
-            published.lut, published.bram
+            PUBLISHED[0], PUBLISHED[1]
         );
     }
     let width = configuration
@@ -291,4 +265,23 @@ fn json(
         value.extend(rest);
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_published_shares_are_those_of_the_list() {
+        let list = include_str!("../../../../experiments/published.toml");
+        let [lut, bram] = super::PUBLISHED;
+        let shares = list
+            .split("[enzian.resources]")
+            .nth(1)
+            .and_then(|table| table.lines().find(|line| line.starts_with("dc = ")))
+            .expect("the list has them");
+        assert!(shares.contains(&format!("lut_percent = {lut}")), "{shares}");
+        assert!(
+            shares.contains(&format!("bram_percent = {bram}")),
+            "{shares}"
+        );
+    }
 }

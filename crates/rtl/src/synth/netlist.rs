@@ -217,6 +217,10 @@ impl Netlist {
             module: source_name(module).to_string(),
         });
         for (name, cell) in &own.cells {
+            // It says where a module stood that was made flat.
+            if cell.kind == "$scopeinfo" {
+                continue;
+            }
             let known = file.modules.get(&cell.kind);
             match known.filter(|module| !module.attributes.contains_key("blackbox")) {
                 Some(inner) => {
