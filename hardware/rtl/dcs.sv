@@ -140,7 +140,8 @@ module dcs #(
   logic [Units-1:0]                             drop_valid;
   logic [Units-1:0][Reads-1:0]                  read_done;
   logic [Units-1:0][Writes-1:0]                 write_done;
-  logic [Units-1:0]                             tx_valid, tx_ready;
+  logic [Units-1:0][NumTx-1:0]                  tx_valid;
+  logic [Units-1:0]                             tx_ready;
   send_e [Units-1:0]                            tx_send;
   logic [Units-1:0][UnitLine-1:0]               tx_line;
   logic [Units-1:0][ReadWidth-1:0]              tx_slot;
@@ -267,6 +268,8 @@ module dcs #(
   logic [NumRx-1:0][PayloadWidth-1:0] bytes;
   logic [NumRx-1:0][MaskWidth-1:0]    mask;
   logic [NumRx-1:0]                   bytes_free;
+  logic [UnitWidth-1:0]               free_unit;
+  logic [SlotWidth-1:0]               free_slot;
 
   for (genvar c = 0; c < NumRx; c++) begin : gen_ingress
     logic [Units-1:0] valid, ready, dropped;
@@ -305,8 +308,8 @@ module dcs #(
       .rd_data_o   (bytes[c]),
       .rd_mask_o   (mask[c]),
       .free_valid_i(bytes_free[c]),
-      .free_unit_i (bytes_unit),
-      .free_slot_i (bytes_slot),
+      .free_unit_i (free_unit),
+      .free_slot_i (free_slot),
       .drop_valid_i(dropped),
       .drop_slot_i (drop_slot),
       .idle_o      (rx_idle[c])
@@ -344,6 +347,8 @@ module dcs #(
     .rd_data_i     (bytes),
     .rd_mask_i     (mask),
     .free_valid_o  (bytes_free),
+    .free_unit_o   (free_unit),
+    .free_slot_o   (free_slot),
     .aw_valid_o    (axi_aw_valid_o),
     .aw_ready_i    (axi_aw_ready_i),
     .aw_id_o       (axi_aw_id_o),
@@ -359,6 +364,7 @@ module dcs #(
     .b_id_i        (axi_b_id_i)
   );
 
+  logic                    line_read;
   logic [UnitWidth-1:0]    line_unit;
   logic [ReadWidth-1:0]    line_slot;
   logic [BeatWidth-1:0]    line_beat;
@@ -384,6 +390,7 @@ module dcs #(
     .unit_slot_i (read_slot),
     .unit_event_i(read_event),
     .unit_done_o (read_done),
+    .rd_en_i     (line_read),
     .rd_unit_i   (line_unit),
     .rd_slot_i   (line_slot),
     .rd_beat_i   (line_beat),
@@ -404,6 +411,7 @@ module dcs #(
 
   logic [NumTx-1:0][Units-1:0]            tx_unit_ready;
   logic [NumTx-1:0][Units-1:0][Reads-1:0] tx_unit_done;
+  logic [NumTx-1:0]                       tx_read_en;
   logic [NumTx-1:0][UnitWidth-1:0]        tx_unit;
   logic [NumTx-1:0][ReadWidth-1:0]        tx_read;
   logic [NumTx-1:0][BeatWidth-1:0]        tx_beat;
@@ -412,7 +420,7 @@ module dcs #(
     logic [Units-1:0] valid;
 
     for (genvar u = 0; u < Units; u++) begin : gen_from_unit
-      assign valid[u] = tx_valid[u] && Protocol.send_circuit[c][4'(tx_send[u])];
+      assign valid[u] = tx_valid[u][c];
     end
 
     dcs_egress #(
@@ -434,6 +442,7 @@ module dcs #(
       .unit_line_i (tx_line),
       .unit_slot_i (tx_slot),
       .unit_done_o (tx_unit_done[c]),
+      .rd_en_o     (tx_read_en[c]),
       .rd_unit_o   (tx_unit[c]),
       .rd_slot_o   (tx_read[c]),
       .rd_beat_o   (tx_beat[c]),
@@ -449,6 +458,7 @@ module dcs #(
   always_comb begin
     tx_ready  = '0;
     tx_done   = '0;
+    line_read = 1'b0;
     line_unit = '0;
     line_slot = '0;
     line_beat = '0;
@@ -456,6 +466,7 @@ module dcs #(
       tx_ready |= tx_unit_ready[c];
       tx_done  |= tx_unit_done[c];
       if (Protocol.tx_payload[c]) begin
+        line_read = tx_read_en[c];
         line_unit = tx_unit[c];
         line_slot = tx_read[c];
         line_beat = tx_beat[c];

@@ -24,6 +24,8 @@ module dcs_egress #(
   input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
   output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the bytes have left
 
+  // Bytes of a line, which come a cycle later and stay.
+  output logic                              rd_en_o,
   output logic [UnitWidth-1:0]              rd_unit_o,
   output logic [ReadWidth-1:0]              rd_slot_o,
   output logic [home_pkg::bits(Beats)-1:0]  rd_beat_o,
@@ -47,9 +49,11 @@ module dcs_egress #(
 
   job_t [Units-1:0]     asked;
   job_t                 job;
-  logic                 job_valid, load, last, carries;
+  logic                 job_valid, first, load, room, carries;
   logic [UnitWidth-1:0] unit;
-  logic [BeatWidth-1:0] beat_q;
+  logic [UnitWidth-1:0] unit_q;
+  logic [ReadWidth-1:0] slot_q;
+  logic [BeatWidth-1:0] beat_q, rest_q;   // the next beat of the line that is leaving, and how many are left of it
 
   for (genvar u = 0; u < Units; u++) begin : gen_asked
     assign asked[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
@@ -65,35 +69,42 @@ module dcs_egress #(
     .wr_ready_o(unit_ready_o),
     .wr_data_i (asked),
     .rd_valid_o(job_valid),
-    .rd_ready_i(load && last),
+    .rd_ready_i(first),
     .rd_data_o (job),
     .rd_index_o(unit)
   );
 
+  // A message is taken from its unit with the first beat, so that whether it has more is needed a cycle later only.
   assign carries   = HasBytes && Protocol.send_payload[4'(job.send)];
-  assign last      = !carries || beat_q == BeatWidth'(Beats - 1);
-  assign load      = job_valid && (!tx_valid_o || tx_ready_i);
-  assign rd_unit_o = unit;
-  assign rd_slot_o = job.slot;
-  assign rd_beat_o = beat_q;
+  assign room      = !tx_valid_o || tx_ready_i;
+  assign first     = job_valid && room && rest_q == '0;
+  assign load      = first || room && rest_q != '0;
+  assign rd_en_o   = HasBytes && load;
+  assign rd_unit_o = rest_q == '0 ? unit : unit_q;
+  assign rd_slot_o = rest_q == '0 ? job.slot : slot_q;
+  assign rd_beat_o = rest_q == '0 ? '0 : beat_q;
 
   always_comb begin
     unit_done_o = '0;
-    unit_done_o[unit][job.slot] = load && carries && last;
+    unit_done_o[rd_unit_o][rd_slot_o] = rest_q == '0 ? first && carries && Beats == 1 : room && rest_q == BeatWidth'(1);
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      beat_q     <= '0;
+      rest_q     <= '0;
       tx_valid_o <= 1'b0;
     end else begin
-      if (load) beat_q <= last ? '0 : beat_q + 1'b1;
-      if (!tx_valid_o || tx_ready_i) tx_valid_o <= load;
+      if (first)     rest_q <= carries ? BeatWidth'(Beats - 1) : '0;
+      else if (load) rest_q <= rest_q - 1'b1;
+      if (room) tx_valid_o <= load;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (load) begin
+    if (load) beat_q <= rd_beat_o + 1'b1;
+    if (first) begin
+      unit_q      <= unit;
+      slot_q      <= job.slot;
       tx_header_o <= '{
         mask:    '1,
         message: 8'(job.send),
@@ -104,9 +115,7 @@ module dcs_egress #(
   end
 
   if (HasBytes) begin : gen_bytes
-    always_ff @(posedge clk_i) begin
-      if (load) tx_data_o <= rd_data_i;
-    end
+    assign tx_data_o = rd_data_i;
   end else begin : gen_no_bytes
     logic unused;
     assign tx_data_o = '0;

@@ -28,7 +28,8 @@ module dcs_reader #(
   input  event_e [Units-1:0]                  unit_event_i,
   output logic   [Units-1:0][Reads-1:0]       unit_done_o,
 
-  // Bytes of a line that was read, in the same cycle.
+  // Bytes of a line that was read, in the next cycle; they stay until others are asked for.
+  input  logic                                rd_en_i,
   input  logic [UnitWidth-1:0]                rd_unit_i,
   input  logic [ReadWidth-1:0]                rd_slot_i,
   input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
@@ -101,7 +102,7 @@ module dcs_reader #(
     else if (r_valid_i) beats_q[r_place] <= r_last_i ? '0 : beats_q[r_place] + 1'b1;
   end
 
-  ram_distributed #(
+  ram_block #(
     .Depth(Places * Beats),
     .Width(PayloadWidth)
   ) u_lines (
@@ -109,6 +110,7 @@ module dcs_reader #(
     .wr_en_i  (r_valid_i),
     .wr_addr_i(bits(Places * Beats)'(32'(r_place) * Beats + 32'(beats_q[r_place]))),
     .wr_data_i(r_data_i),
+    .rd_en_i,
     .rd_addr_i(bits(Places * Beats)'((32'(rd_unit_i) * Reads + 32'(rd_slot_i)) * Beats + 32'(rd_beat_i))),
     .rd_data_o
   );

@@ -30,13 +30,17 @@ module dcs_writer #(
   input  logic   [Units-1:0][SlotWidth-1:0]   unit_bytes_i,
   output logic   [Units-1:0][Writes-1:0]      unit_done_o,
 
-  // The bytes of every circuit's slot; the slot is free once its last bytes were taken.
+  // The bytes of every circuit's slot, in the same cycle.
   output logic [UnitWidth-1:0]                rd_unit_o,
   output logic [SlotWidth-1:0]                rd_slot_o,
   output logic [home_pkg::bits(Beats)-1:0]    rd_beat_o,
   input  logic [NumRx-1:0][PayloadWidth-1:0]  rd_data_i,
   input  logic [NumRx-1:0][MaskWidth-1:0]     rd_mask_i,
+
+  // A slot whose last bytes were taken, by circuit.
   output logic [NumRx-1:0]                    free_valid_o,
+  output logic [UnitWidth-1:0]                free_unit_o,
+  output logic [SlotWidth-1:0]                free_slot_o,
 
   output logic                                aw_valid_o,
   input  logic                                aw_ready_i,
@@ -107,7 +111,11 @@ module dcs_writer #(
   for (genvar c = 0; c < NumRx; c++) begin : gen_chosen
     assign chosen[c] = job.circuit == 2'(c);
   end
-  assign free_valid_o = load_bytes && last ? chosen : '0;
+  always_ff @(posedge clk_i) begin
+    free_valid_o <= rst_ni && load_bytes && last ? chosen : '0;
+    free_unit_o  <= unit;
+    free_slot_o  <= job.bytes;
+  end
 
   logic [PayloadWidth-1:0] data;
   logic [MaskWidth-1:0]    mask;

@@ -26,6 +26,7 @@ module dcu #(
   parameter int unsigned         StoreSlots  = 2,  // places for bytes in each circuit whose messages may wait
 
   localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
+  localparam int unsigned NumTx      = int'(Protocol.tx_circuits),
   localparam int unsigned EventWidth = $bits(event_e),
   localparam int unsigned StateWidth = $bits(state_e),
   localparam int unsigned LineWidth  = TagWidth + SetWidth,
@@ -90,7 +91,7 @@ module dcu #(
 
   // Messages to the remote, in order. If they carry the line, it is in the slot of the read,
   // which is free again once its bytes have left.
-  output logic                             tx_valid_o,
+  output logic [NumTx-1:0]                 tx_valid_o,   // by circuit
   input  logic                             tx_ready_i,
   output send_e                            tx_send_o,
   output logic [LineWidth-1:0]             tx_line_o,
@@ -123,8 +124,8 @@ module dcu #(
   // A message for each read, write and local operation, and one that leaves as soon as its request is taken.
   localparam int unsigned TxDepth      = 2 ** $clog2(Reads + Writes + Locals + 1);
   localparam int unsigned AnswerDepth  = 2 ** $clog2(Locals + 1);
-  localparam int unsigned ReadDepth    = Reads > 1 ? 2 ** $clog2(Reads) : 2;
-  localparam int unsigned WriteDepth   = Writes > 1 ? 2 ** $clog2(Writes) : 2;
+  localparam int unsigned ReadDepth    = 2 ** $clog2(Reads);
+  localparam int unsigned WriteDepth   = 2 ** $clog2(Writes);
 
   if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep) begin : gen_wrong_ways
     $error("dcu: Ways and WaysPerStep must be powers of two, and Ways a multiple of WaysPerStep");
@@ -140,11 +141,6 @@ module dcu #(
   end
 
   // ------------------------------------------------------------------ what is kept
-
-  typedef struct packed {
-    state_e              state;
-    logic [TagWidth-1:0] tag;
-  } entry_t;
 
   // An event with what belongs to it.
   typedef struct packed {
@@ -221,6 +217,8 @@ module dcu #(
   logic      [NumRx-1:0]    rx_used_d, rx_used_q;
   logic                     request_used_d, request_used_q;
   logic [2:0]               request_operation_q;
+  event_e                   request_event_q;
+  logic                     request_locks_q;
   logic [LineWidth-1:0]     request_line_q;
   logic                     unlock_used_d, unlock_used_q;
   logic [LineWidth-1:0]     unlock_line_q;
@@ -245,9 +243,9 @@ module dcu #(
   typedef enum logic [2:0] {
     Sweep,  // the directory is emptied after reset
     Idle,   // the next event is picked
-    Look,   // a group of ways is compared
-    Ask,    // the ROM is asked
-    Answer, // its row comes
+    Read,   // the first group of ways is read; the ROM is asked as if no way had the line
+    Look,   // a group of ways is compared, while the one before is judged
+    Ask,    // the ROM is asked, and its row comes
     Exec,   // what it says is done
     Second  // a second message is put into its queue
   } step_e;
@@ -285,14 +283,15 @@ module dcu #(
     offered[FromUnlock] = '{event_e'(Protocol.unlock), unlock_line_q, 2'd0, '0, state_e'(0), '0};
     ask[FromLocal]      = request_used_q;
     early[FromLocal]    = 1'b0;
-    offered[FromLocal]  = '{event_e'(Protocol.messages + 8'(request_operation_q)), request_line_q, 2'd0, '0, state_e'(0), '0};
+    offered[FromLocal]  = '{request_event_q, request_line_q, 2'd0, '0, state_e'(0), '0};
     ask[FromEvict]      = evict_q;
     early[FromEvict]    = 1'b0;
     offered[FromEvict]  = '{event_e'(Protocol.evict), LineWidth'(evict_set_q), 2'd0, '0, state_e'(0), evict_way_q};
   end
 
   rr_pick #(
-    .Size(Sources)
+    .Size   (Sources),
+    .OfGroup(Sources)
   ) u_pick_early (
     .clk_i,
     .rst_ni,
@@ -302,7 +301,8 @@ module dcu #(
   );
 
   rr_pick #(
-    .Size(Sources)
+    .Size   (Sources),
+    .OfGroup(Sources)
   ) u_pick_late (
     .clk_i,
     .rst_ni,
@@ -326,26 +326,45 @@ module dcu #(
 
   // ------------------------------------------------------------------ the directory
 
-  logic                     wr_en, rd_en;
-  logic [AddrWidth-1:0]     wr_addr, rd_addr;
-  entry_t [WaysPerStep-1:0] wr_group, rd_group;
-  logic [GroupWidth-1:0]    group_d, group_q;       // the group that is compared
-  logic                     hit_d, hit_q;
-  logic                     room_d, room_q;         // a way is free; it is that of the event if there was no hit
-  logic [AddrWidth-1:0]     sweep_d, sweep_q;
+  row_t                  row_q;               // what the ROM says
+  logic                  wr_en, rd_en;
+  logic [AddrWidth-1:0]  wr_addr, rd_addr;
+  logic [GroupWidth-1:0] group_d, group_q;    // the group that is compared
+  logic [GroupWidth-1:0] judged_q;            // the group that is judged
+  logic                  judges_d, judges_q;  // one is
+  logic                  hit_d, hit_q;
+  logic                  room_d, room_q;      // a way is free; it is that of the event if there was no hit
+  logic [AddrWidth-1:0]  sweep_d, sweep_q;
+  logic                  last_judged, found, free;
+  logic [PlaceWidth-1:0] found_place, free_place;
+  state_e                found_state, evicted_state;
+  logic [TagWidth-1:0]   evicted_tag;
 
-  ram_block #(
-    .Depth(2 ** SetWidth * Groups),
-    .Width($bits(entry_t) * WaysPerStep)
+  dcu_directory #(
+    .state_e    (state_e),
+    .TagWidth   (TagWidth),
+    .WaysPerStep(WaysPerStep),
+    .Words      (2 ** SetWidth * Groups)
   ) u_directory (
     .clk_i,
-    .wr_en_i  (wr_en),
-    .wr_addr_i(wr_addr),
-    .wr_data_i(wr_group),
-    .rd_en_i  (rd_en),
-    .rd_addr_i(rd_addr),
-    .rd_data_o(rd_group)
+    .rd_en_i      (rd_en),
+    .rd_addr_i    (rd_addr),
+    .wr_en_i      (wr_en),
+    .wr_clear_i   (step_q == Sweep),
+    .wr_addr_i    (wr_addr),
+    .place_i      (place_of(now_q.way)),
+    .wr_state_i   (row_q.next),
+    .tag_i        (now_q.line[SetWidth+:TagWidth]),
+    .state_o      (evicted_state),
+    .tag_o        (evicted_tag),
+    .found_o      (found),
+    .found_place_o(found_place),
+    .found_state_o(found_state),
+    .free_o       (free),
+    .free_place_o (free_place)
   );
+
+  assign last_judged = judged_q == GroupWidth'(Groups - 1);
 
   function automatic logic [AddrWidth-1:0] address(input logic [SetWidth-1:0] set, input logic [GroupWidth-1:0] group);
     return AddrWidth'(set) * AddrWidth'(Groups) + AddrWidth'(group);
@@ -363,33 +382,12 @@ module dcu #(
     return WayWidth'(group) * WayWidth'(WaysPerStep) + WayWidth'(place);
   endfunction
 
-  logic                  found, free;
-  logic [PlaceWidth-1:0] found_place, free_place;
-  state_e                found_state;
-  entry_t                evicted;
-
-  always_comb begin
-    found       = 1'b0;
-    free        = 1'b0;
-    found_place = '0;
-    free_place  = '0;
-    found_state = state_e'(0);
-    for (int unsigned i = 0; i < WaysPerStep; i++) begin
-      if (rd_group[i].state == state_e'(0)) begin
-        free       = 1'b1;
-        free_place = PlaceWidth'(i);
-      end else if (rd_group[i].tag == now_q.line[SetWidth+:TagWidth]) begin
-        found       = 1'b1;
-        found_place |= PlaceWidth'(i);
-        found_state = state_e'(found_state | rd_group[i].state);
-      end
-    end
-    evicted = rd_group[place_of(now_q.way)];
-  end
-
   // ------------------------------------------------------------------ the row, and whether it can be followed
 
-  row_t                row_q;
+  logic                known_d, known_q;          // `row_q` is the row of the state and event in hand
+  logic                asks_d, asks_q;            // the ROM is asked
+  logic                row_stays_q;               // its next state is not the first one
+  logic                row_reads_q, row_takes_q;  // it begins a read; its effect is `Take`
   logic                of_waiting, of_message, of_local, of_device;
   logic                needs_room, has_places, takes;
   logic                read_free, write_free, local_free, waiting_free;
@@ -401,7 +399,7 @@ module dcu #(
   logic                immediate;                 // a message leaves although no memory operation has ended
   logic                of_read, of_write;
   logic                wants_lock;
-  logic                unblock;                   // something has changed that an event may have lacked
+  logic                unblock, unblock_q;        // something has changed that an event may have lacked; it counts a cycle later
 
   // Whether the event in hand is one that never has to wait.
   logic source_early;
@@ -413,60 +411,60 @@ module dcu #(
   assign of_device  = source_q[FromLocal];
   assign of_local   = of_device || source_q[FromEvict];
 
-  always_comb begin
-    read_free     = 1'b0;
-    read_place    = '0;
-    write_free    = 1'b0;
-    write_place   = '0;
-    local_free    = 1'b0;
-    local_place   = '0;
-    waiting_free  = 1'b0;
-    waiting_place = '0;
+  // What is free is known a cycle late, which does no harm: places are taken here only, and seldom.
+  // So it is with whose line is that in hand: that one is known for some cycles before it matters.
+  logic [Reads-1:0]   same_read_q;
+  logic [Writes-1:0]  same_write_q;
+  logic [Locals-1:0]  same_local_q;
+  logic [Waiting-1:0] same_waiting_q;
+  logic               locks_full_q;
+
+  always_ff @(posedge clk_i) begin
+    read_free    <= read_used_q != '1;
+    write_free   <= write_used_q != '1;
+    local_free   <= local_used_q != '1;
+    waiting_free <= waiting_used_q != '1;
+    locks_full_q <= locks_q == LockWidth'(Waiting);
     for (int unsigned i = 0; i < Reads; i++) begin
-      if (!read_used_q[i]) begin
-        read_free  = 1'b1;
-        read_place = ReadWidth'(i);
-      end
+      if (!read_used_q[i]) read_place <= ReadWidth'(i);
+      same_read_q[i] <= read_used_q[i] && read_q[i].line == now_q.line;
     end
     for (int unsigned i = 0; i < Writes; i++) begin
-      if (!write_used_q[i]) begin
-        write_free  = 1'b1;
-        write_place = WriteWidth'(i);
-      end
+      if (!write_used_q[i]) write_place <= WriteWidth'(i);
+      same_write_q[i] <= write_used_q[i] && write_q[i].line == now_q.line;
     end
     for (int unsigned i = 0; i < Locals; i++) begin
-      if (!local_used_q[i]) begin
-        local_free  = 1'b1;
-        local_place = LocalWidth'(i);
-      end
+      if (!local_used_q[i]) local_place <= LocalWidth'(i);
+      same_local_q[i] <= local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line;
     end
     for (int unsigned i = 0; i < Waiting; i++) begin
-      if (!waiting_used_q[i]) begin
-        waiting_free  = 1'b1;
-        waiting_place = WaitingWidth'(i);
-      end
+      if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(i);
+      same_waiting_q[i] <= waiting_q[i].line == now_q.line;
     end
+  end
+
+  always_comb begin
     // The operation in hand on the event's line.
     answered_place = '0;
     answered_evict = 1'b0;
     for (int unsigned i = 0; i < Locals; i++) begin
-      if (local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line) begin
+      if (same_local_q[i]) begin
         answered_place |= LocalWidth'(i);
         answered_evict |= local_q[i].evict;
       end
     end
   end
 
-  assign wants_lock = of_device && Protocol.locking[request_operation_q];
+  assign wants_lock = of_device && request_locks_q;
   assign immediate  = row_q.grant_valid && !of_read && !of_write;
-  assign needs_room = !hit_q && row_q.next != state_e'(0) && !room_q;
-  assign has_places = (row_q.memory != MemoryRead || read_free)
+  assign needs_room = !hit_q && row_stays_q && !room_q;
+  assign has_places = (!row_reads_q || read_free)
                    && (row_q.memory != MemoryWrite || write_free)
                    && (!of_local || local_free)
-                   && (!wants_lock || locks_q != LockWidth'(Waiting))
+                   && (!wants_lock || !locks_full_q)
                    && (!immediate || !immediate_q)
                    && !needs_room;
-  assign takes      = step_q == Exec && row_q.effect == Take && has_places;
+  assign takes      = step_q == Exec && row_takes_q && has_places;
 
   // ------------------------------------------------------------------ queues to what is around
 
@@ -502,7 +500,39 @@ module dcu #(
     .rd_data_o (answer_rd_data)
   );
 
-  assign tx_valid_o         = tx_rd_valid;
+  // What has left is accounted for a cycle later.
+  logic                  left_valid_q, left_bare_q, told_valid_q, told_unlock_q;
+  tx_of_e                left_of_q;
+  logic [ReadWidth-1:0]  left_read_q;
+  logic [WriteWidth-1:0] left_write_q;
+  logic [LocalWidth-1:0] told_place_q;
+
+  always_ff @(posedge clk_i) begin
+    left_of_q     <= tx_rd_data.of;
+    left_read_q   <= tx_rd_data.read;
+    left_write_q  <= tx_rd_data.write;
+    left_bare_q   <= !Protocol.send_payload[4'(tx_rd_data.send)];
+    told_unlock_q <= answer_rd_data.unlock;
+    told_place_q  <= answer_rd_data.place;
+    if (!rst_ni) begin
+      left_valid_q <= 1'b0;
+      told_valid_q <= 1'b0;
+    end else begin
+      left_valid_q <= tx_rd_valid && tx_ready_i;
+      told_valid_q <= answer_rd_valid && answer_ready_i;
+    end
+  end
+
+  // The circuit of the first message in the queue is decoded beforehand. After a message has left,
+  // the one behind it, if there is one, is seen a cycle late.
+  always_ff @(posedge clk_i) begin
+    for (int unsigned c = 0; c < NumTx; c++) begin
+      if (!rst_ni)           tx_valid_o[c] <= 1'b0;
+      else if (!tx_rd_valid) tx_valid_o[c] <= tx_wr && Protocol.send_circuit[c][4'(tx_wr_data.send)];
+      else                   tx_valid_o[c] <= !tx_ready_i && Protocol.send_circuit[c][4'(tx_rd_data.send)];
+    end
+  end
+
   assign tx_send_o          = tx_rd_data.send;
   assign tx_line_o          = tx_rd_data.line;
   assign tx_slot_o          = tx_rd_data.read;
@@ -610,12 +640,14 @@ module dcu #(
   assign write_circuit_o = write_rd_data.circuit;
   assign write_bytes_o   = write_rd_data.bytes;
 
-  assign drop_valid_o   = takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
-                       && row_q.memory != MemoryWrite;
-  assign drop_circuit_o = now_q.circuit;
-  assign drop_slot_o    = now_q.slot;
+  always_ff @(posedge clk_i) begin
+    drop_valid_o   <= rst_ni && takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
+                   && row_q.memory != MemoryWrite;
+    drop_circuit_o <= now_q.circuit;
+    drop_slot_o    <= now_q.slot;
+  end
 
-  assign rom_valid_o = step_q == Ask;
+  assign rom_valid_o = asks_q;
   assign rom_addr_o  = {now_q.state, now_q.happened};
 
   // ------------------------------------------------------------------ one step
@@ -628,19 +660,20 @@ module dcu #(
     hit_d    = hit_q;
     room_d   = room_q;
     sweep_d  = sweep_q;
+    judges_d = 1'b0;
+    // What comes while the ROM is asked again is the row of a guess.
+    known_d  = known_q || row_valid_i && !asks_q;
+    asks_d   = asks_q && !rom_ready_i;
     rd_en    = 1'b0;
     rd_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
     wr_en    = 1'b0;
     wr_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
-    wr_group = rd_group;
-    wr_group[place_of(now_q.way)] = '{row_q.next, now_q.line[SetWidth+:TagWidth]};
 
     unique case (step_q)
       Sweep: begin
-        wr_en    = 1'b1;
-        wr_addr  = sweep_q;
-        wr_group = '0;
-        sweep_d  = sweep_q + 1'b1;
+        wr_en   = 1'b1;
+        wr_addr = sweep_q;
+        sweep_d = sweep_q + 1'b1;
         if (sweep_q == AddrWidth'(2 ** SetWidth * Groups - 1)) step_d = Idle;
       end
       Idle: begin
@@ -649,42 +682,55 @@ module dcu #(
         group_d  = '0;
         hit_d    = from_memory || pick[FromEvict];
         room_d   = 1'b0;
-        rd_en    = 1'b1;
-        rd_addr  = address(picked.line[SetWidth-1:0], pick[FromEvict] ? group_of(picked.way) : '0);
-        if (pick != '0) step_d = from_memory ? Ask : Look;
+        known_d  = 1'b0;
+        // For others than those from memory it is a guess: most lines are not held, and then the row is there in time.
+        asks_d   = pick != '0 && !pick[FromEvict];
+        if (pick != '0) step_d = from_memory ? Ask : Read;
+      end
+      Read: begin
+        rd_en  = 1'b1;
+        step_d = Look;
+        if (!source_q[FromEvict]) rd_addr = address(now_q.line[SetWidth-1:0], '0);
       end
       Look: begin
-        rd_en   = 1'b1;
-        rd_addr = address(now_q.line[SetWidth-1:0], group_q + 1'b1);
-        group_d = group_q + 1'b1;
+        judges_d = 1'b1;
+        group_d  = group_q + 1'b1;
+        rd_en    = 1'b1;
+        rd_addr  = address(now_q.line[SetWidth-1:0], group_q + 1'b1);
         if (source_q[FromEvict]) begin
-          now_d.state                    = evicted.state;
-          now_d.line[SetWidth+:TagWidth] = evicted.tag;
-          // Somebody else has made room meanwhile.
-          step_d = evicted.state == state_e'(0) ? Idle : Ask;
-        end else begin
-          if (free && !room_q) begin
-            room_d    = 1'b1;
-            now_d.way = way_of(group_q, free_place);
+          if (!judges_q) begin
+            now_d.state                    = evicted_state;
+            now_d.line[SetWidth+:TagWidth] = evicted_tag;
+          end else begin
+            // Somebody else may have made room meanwhile.
+            step_d = now_q.state == state_e'(0) ? Idle : Ask;
+            asks_d = now_q.state != state_e'(0);
           end
+        end else if (judges_q) begin
           if (found) begin
             hit_d       = 1'b1;
-            now_d.way   = way_of(group_q, found_place);
+            now_d.way   = way_of(judged_q, found_place);
             now_d.state = found_state;
+            step_d      = Ask;
+            asks_d      = 1'b1;
+            known_d     = 1'b0;
+          end else begin
+            if (free && !room_q) begin
+              room_d    = 1'b1;
+              now_d.way = way_of(judged_q, free_place);
+            end
+            if (last_judged) step_d = known_d ? Exec : Ask;
           end
-          if (found || group_q == GroupWidth'(Groups - 1)) step_d = Ask;
+          // The group is read again, to be written with the next state in it.
+          if (last_judged) rd_addr = address(now_q.line[SetWidth-1:0], room_q ? group_of(now_q.way) : judged_q);
         end
       end
       Ask: begin
-        // The group is read again, to be written with the next state in it.
         rd_en = 1'b1;
-        if (rom_ready_i) step_d = Answer;
-      end
-      Answer: begin
-        if (row_valid_i) step_d = Exec;
+        if (known_d) step_d = Exec;
       end
       Exec: begin
-        wr_en  = takes && (hit_q || row_q.next != state_e'(0));
+        wr_en  = takes && (hit_q || row_stays_q);
         step_d = takes && row_q.grant_valid && row_q.forward_valid ? Second : Idle;
       end
       Second: begin
@@ -728,16 +774,16 @@ module dcu #(
         unblock        = 1'b1;
       end
     end
-    if (tx_rd_valid && tx_ready_i) begin
+    if (left_valid_q) begin
       unblock = 1'b1;
-      if (tx_rd_data.of == TxWrite) write_used_d[tx_rd_data.write] = 1'b0;
-      if (tx_rd_data.of == TxImmediate) immediate_d = 1'b0;
-      if (tx_rd_data.of == TxRead && !Protocol.send_payload[4'(tx_rd_data.send)]) read_used_d[tx_rd_data.read] = 1'b0;
+      if (left_of_q == TxWrite) write_used_d[left_write_q] = 1'b0;
+      if (left_of_q == TxImmediate) immediate_d = 1'b0;
+      if (left_of_q == TxRead && left_bare_q) read_used_d[left_read_q] = 1'b0;
     end
-    if (answer_rd_valid && answer_ready_i) begin
+    if (told_valid_q) begin
       unblock = 1'b1;
-      if (answer_rd_data.unlock) unlocking_d = 1'b0;
-      else local_used_d[answer_rd_data.place] = 1'b0;
+      if (told_unlock_q) unlocking_d = 1'b0;
+      else local_used_d[told_place_q] = 1'b0;
     end
 
     if (takes) begin
@@ -789,15 +835,15 @@ module dcu #(
 
       // The state of a line that memory is working on is kept beside the directory too.
       for (int unsigned i = 0; i < Reads; i++) begin
-        if (read_used_q[i] && read_q[i].line == now_q.line) read_d[i].state = row_q.next;
+        if (same_read_q[i]) read_d[i].state = row_q.next;
       end
       for (int unsigned i = 0; i < Writes; i++) begin
-        if (write_used_q[i] && write_q[i].line == now_q.line) write_d[i].state = row_q.next;
+        if (same_write_q[i]) write_d[i].state = row_q.next;
       end
 
       // What waited for this line, or for a way that is now free, is presented again.
       for (int unsigned i = 0; i < Waiting; i++) begin
-        if (waiting_q[i].line == now_q.line || (waiting_q[i].room && row_q.next == state_e'(0))) waiting_d[i].ready = 1'b1;
+        if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
     end else if (step_q == Exec) begin
       if (row_q.effect == Refuse && (of_device ? local_free : source_q[FromUnlock])) begin
@@ -837,13 +883,13 @@ module dcu #(
     end
 
     // Room was made by somebody else before the directory could.
-    if (step_q == Look && source_q[FromEvict] && evicted.state == state_e'(0)) begin
+    if (step_q == Look && source_q[FromEvict] && judges_q && now_q.state == state_e'(0)) begin
       evict_d = 1'b0;
       unblock = 1'b1;
       for (int unsigned i = 0; i < Waiting; i++) waiting_d[i].ready |= waiting_q[i].room;
     end
 
-    if (unblock) blocked_d = '0;
+    if (unblock_q) blocked_d = '0;
   end
 
   assign rx_ready_o     = ~rx_used_q;
@@ -856,6 +902,8 @@ module dcu #(
       sweep_q        <= '0;
       source_q       <= '0;
       blocked_q      <= '0;
+      asks_q         <= 1'b0;
+      unblock_q      <= 1'b0;
       read_used_q    <= '0;
       write_used_q   <= '0;
       local_used_q   <= '0;
@@ -874,6 +922,8 @@ module dcu #(
       sweep_q        <= sweep_d;
       source_q       <= source_d;
       blocked_q      <= blocked_d;
+      asks_q         <= asks_d;
+      unblock_q      <= unblock;
       read_used_q    <= read_used_d;
       write_used_q   <= write_used_d;
       local_used_q   <= local_used_d;
@@ -900,7 +950,15 @@ module dcu #(
     local_q     <= local_d;
     waiting_q   <= waiting_d;
     evict_set_q <= evict_set_d;
-    if (step_q == Answer && row_valid_i) row_q <= row_i;
+    judged_q    <= group_q;
+    judges_q    <= judges_d;
+    known_q     <= known_d;
+    if (row_valid_i && !asks_q) begin
+      row_q       <= row_i;
+      row_stays_q <= row_i.next != state_e'(0);
+      row_reads_q <= row_i.memory == MemoryRead;
+      row_takes_q <= row_i.effect == Take;
+    end
     for (int unsigned i = 0; i < NumRx; i++) begin
       if (rx_ready_o[i]) begin
         rx_q[i] <= '{event_e'(rx_event_i[i]), rx_line_i[i], 2'(i), rx_slot_i[i], state_e'(0), '0};
@@ -908,6 +966,8 @@ module dcu #(
     end
     if (local_ready_o) begin
       request_operation_q <= local_operation_i;
+      request_locks_q     <= Protocol.locking[local_operation_i];
+      request_event_q     <= event_e'(Protocol.messages + 8'(local_operation_i));
       request_line_q      <= local_line_i;
     end
     if (unlock_ready_o) unlock_line_q <= unlock_line_i;

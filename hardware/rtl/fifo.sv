@@ -1,9 +1,9 @@
-// A queue. What is written in one cycle can be read in the next.
+// A queue. What is written in one cycle can be read in the next. A queue of one place is written only when it is empty.
 //
 // `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the path of ready.
 
 module fifo #(
-  parameter int unsigned Depth  = 2,     // a power of two, at least 2
+  parameter int unsigned Depth  = 2,     // a power of two
   parameter type         data_t = logic
 ) (
   input  logic  clk_i,
@@ -17,35 +17,50 @@ module fifo #(
   input  logic  rd_ready_i,
   output data_t rd_data_o
 );
-  localparam int unsigned IndexWidth = $clog2(Depth);
-
-  if (Depth < 2 || 2 ** IndexWidth != Depth) begin : gen_wrong_depth
-    $error("fifo: Depth must be a power of two and at least 2");
+  if (2 ** $clog2(Depth) != Depth) begin : gen_wrong_depth
+    $error("fifo: Depth must be a power of two");
   end
 
-  data_t                 places_q [Depth];
-  // One bit more than an index: equal indices mean full if these bits differ, and empty if not.
-  logic [IndexWidth:0]   wr_index_q, rd_index_q;
-  logic                  full, wr, rd;
+  if (Depth == 1) begin : gen_one
+    assign wr_ready_o = !rd_valid_o;
 
-  assign full       = wr_index_q == {~rd_index_q[IndexWidth], rd_index_q[IndexWidth-1:0]};
-  assign wr_ready_o = !full;
-  assign rd_valid_o = wr_index_q != rd_index_q;
-  assign rd_data_o  = places_q[rd_index_q[IndexWidth-1:0]];
-  assign wr         = wr_valid_i && wr_ready_o;
-  assign rd         = rd_valid_o && rd_ready_i;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) rd_valid_o <= 1'b0;
+      else         rd_valid_o <= rd_valid_o ? !rd_ready_i : wr_valid_i;
+    end
 
-  always_ff @(posedge clk_i) begin
-    if (wr) places_q[wr_index_q[IndexWidth-1:0]] <= wr_data_i;
-  end
+    always_ff @(posedge clk_i) begin
+      if (wr_ready_o) rd_data_o <= wr_data_i;
+    end
+  end else begin : gen_several
+    localparam int unsigned IndexWidth = $clog2(Depth);
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      wr_index_q <= '0;
-      rd_index_q <= '0;
-    end else begin
-      if (wr) wr_index_q <= wr_index_q + 1'b1;
-      if (rd) rd_index_q <= rd_index_q + 1'b1;
+    data_t                 places_q [Depth];
+    // One bit more than an index: equal indices mean full if these bits differ, and empty if not.
+    logic [IndexWidth:0]   wr_index_q, rd_index_q;
+    logic                  full, last, wr, rd;
+
+    assign full       = wr_index_q == {~rd_index_q[IndexWidth], rd_index_q[IndexWidth-1:0]};
+    assign last       = wr_index_q == rd_index_q + 1'b1;
+    assign wr_ready_o = !full;
+    assign rd_data_o  = places_q[rd_index_q[IndexWidth-1:0]];
+    assign wr         = wr_valid_i && wr_ready_o;
+    assign rd         = rd_valid_o && rd_ready_i;
+
+    always_ff @(posedge clk_i) begin
+      if (wr) places_q[wr_index_q[IndexWidth-1:0]] <= wr_data_i;
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        wr_index_q <= '0;
+        rd_index_q <= '0;
+        rd_valid_o <= 1'b0;
+      end else begin
+        if (wr) wr_index_q <= wr_index_q + 1'b1;
+        if (rd) rd_index_q <= rd_index_q + 1'b1;
+        rd_valid_o <= wr || rd_valid_o && !(rd && last);
+      end
     end
   end
 

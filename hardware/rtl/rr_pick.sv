@@ -1,9 +1,11 @@
 // Picks one of several in turn: the first that asks at or after the one that follows the last taken.
 //
-// Each that goes on asking is picked after at most `Size - 1` others.
+// More than `OfGroup` are picked in two steps that happen at once: in turn among groups of so many, and in turn within each group.
+// Each that goes on asking is picked after at most `Size - 1` others (`Size` rounded up to groups).
 
 module rr_pick #(
-  parameter int unsigned Size = 2
+  parameter int unsigned Size    = 2,
+  parameter int unsigned OfGroup = 8
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
@@ -16,22 +18,58 @@ module rr_pick #(
     logic unused;
     assign unused = ^{clk_i, rst_ni, taken_i};
     assign pick_o = ask_i;
-  end else begin : gen_several
+  end else if (Size <= OfGroup) begin : gen_several
     // Those after the last one that was taken, as a mask: ...1110000.
-    logic [Size-1:0] after_q, late, lowest_late, lowest;
+    logic [Size-1:0] after_d, after_q, late;
 
-    assign late        = ask_i & after_q;
-    assign lowest_late = late & (~late + 1'b1);
-    assign lowest      = ask_i & (~ask_i + 1'b1);
-    assign pick_o      = late != '0 ? lowest_late : lowest;
+    assign late       = ask_i & after_q;
+    assign pick_o[0]  = late == '0 ? ask_i[0] : late[0];
+    assign after_d[0] = 1'b0;
+    for (genvar i = 1; i < Size; i++) begin : gen_pick
+      assign pick_o[i]  = late == '0 ? ask_i[i] && ask_i[i-1:0] == '0 : late[i] && late[i-1:0] == '0;
+      // All places above the one picked.
+      assign after_d[i] = pick_o[i-1:0] != '0;
+    end
 
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        after_q <= '0;
-      end else if (taken_i && ask_i != '0) begin
-        // All places above the one picked.
-        after_q <= ~(pick_o | (pick_o - 1'b1));
-      end
+      if (!rst_ni)                     after_q <= '0;
+      else if (taken_i && ask_i != '0) after_q <= after_d;
+    end
+  end else begin : gen_groups
+    localparam int unsigned Groups = (Size + OfGroup - 1) / OfGroup;
+
+    logic [Groups-1:0] group_asks, group;
+
+    rr_pick #(
+      .Size   (Groups),
+      .OfGroup(OfGroup)
+    ) u_groups (
+      .clk_i,
+      .rst_ni,
+      .ask_i  (group_asks),
+      .taken_i,
+      .pick_o (group)
+    );
+
+    for (genvar g = 0; g < Groups; g++) begin : gen_group
+      localparam int unsigned First = g * OfGroup;
+      localparam int unsigned Own   = Size - First < OfGroup ? Size - First : OfGroup;
+
+      logic [Own-1:0] own;
+
+      assign group_asks[g]      = ask_i[First+:Own] != '0;
+      assign pick_o[First+:Own]  = group[g] ? own : '0;
+
+      rr_pick #(
+        .Size   (Own),
+        .OfGroup(OfGroup)
+      ) u_own (
+        .clk_i,
+        .rst_ni,
+        .ask_i  (ask_i[First+:Own]),
+        .taken_i(taken_i && group[g]),
+        .pick_o (own)
+      );
     end
   end
 endmodule : rr_pick

@@ -1,4 +1,7 @@
-// Joins streams into one, in turn, behind a register that cuts all paths.
+// Joins streams into one, in turn. Which stream is next is decided in one cycle; in the next its data passes.
+//
+// Nothing is stored but the choice, which stays until the data is taken. A stream can be chosen again in the cycle
+// after that, so one that is alone passes every other cycle.
 
 module stream_arbiter #(
   parameter int unsigned Size   = 2,
@@ -18,47 +21,49 @@ module stream_arbiter #(
 );
   localparam int unsigned IndexWidth = home_pkg::bits(Size);
 
-  typedef struct packed {
-    logic [IndexWidth-1:0] index;
-    data_t                 data;
-  } joined_t;
+  logic [Size-1:0]       ask, pick, chosen_q;
+  logic [IndexWidth-1:0] index_d, index_q;
+  logic                  choose;
 
-  logic [Size-1:0] pick;
-  logic            ready;
-  joined_t         joined, result;
+  // What is chosen may leave in this cycle, and whether more follows is not known before.
+  assign ask    = wr_valid_i & ~chosen_q;
+  assign choose = !rd_valid_o || rd_ready_i;
 
   rr_pick #(
     .Size(Size)
   ) u_pick (
     .clk_i,
     .rst_ni,
-    .ask_i  (wr_valid_i),
-    .taken_i(ready),
+    .ask_i  (ask),
+    .taken_i(choose),
     .pick_o (pick)
   );
 
-  assign wr_ready_o = ready ? pick : '0;
-
   always_comb begin
-    joined = '0;
+    index_d = '0;
     for (int unsigned i = 0; i < Size; i++) begin
-      if (pick[i]) joined |= {IndexWidth'(i), wr_data_i[i]};
+      if (pick[i]) index_d |= IndexWidth'(i);
     end
   end
 
-  spill_register #(
-    .data_t(joined_t)
-  ) u_register (
-    .clk_i,
-    .rst_ni,
-    .wr_valid_i(wr_valid_i != '0),
-    .wr_ready_o(ready),
-    .wr_data_i (joined),
-    .rd_valid_o,
-    .rd_ready_i,
-    .rd_data_o (result)
-  );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      chosen_q   <= '0;
+      rd_valid_o <= 1'b0;
+    end else if (choose) begin
+      chosen_q   <= pick;
+      rd_valid_o <= ask != '0;
+    end
+  end
 
-  assign rd_data_o  = result.data;
-  assign rd_index_o = result.index;
+  always_ff @(posedge clk_i) begin
+    if (choose) index_q <= index_d;
+  end
+
+  assign rd_data_o  = wr_data_i[index_q];
+  assign rd_index_o = index_q;
+  assign wr_ready_o = rd_ready_i ? chosen_q : '0;
+
+  stable_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    rd_valid_o && !rd_ready_i |=> rd_valid_o && $stable({rd_data_o, rd_index_o}));
 endmodule : stream_arbiter

@@ -298,6 +298,7 @@ pub(crate) enum RtlCommand {
     Emit(Emit),
     Test(RtlTest),
     Synth(Synth),
+    Measure(Measure),
 }
 
 /// Prints the home as a SystemVerilog package and the image of its ROM.
@@ -393,6 +394,49 @@ fn units(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(units @ 1..=64usize) if units.is_power_of_two() => Ok(units),
         _ => Err("a power of two from 1 to 64 is needed".into()),
+    }
+}
+
+/// Measures the RTL: latencies in cycles, and how much traffic it bears.
+///
+/// The RTL is built with Verilator, and put among the agents of `rtl test`, which now act on time; everything is still
+/// compared with the controllers. Latencies are of an idle home, from header to header, with memory and a remote that
+/// answer in the next cycle; of what has no answer, until memory has been given the bytes.
+/// Traffic is measured in its middle half, at 322 MHz, with memory that takes 300, 70 and 3 ns: reads of lines that
+/// nobody holds; writes, each of which gets a line and gives it back dirty; and, one request after the other, the local
+/// operation that takes a line from the remote, which answers after 290 ns.
+/// `in hand` is the average of requests that a unit has begun or waits with; a port is full beyond 95%.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Measure {
+    /// The protocol text.
+    pub file: PathBuf,
+
+    /// How many units, in two slices: a power of two from 2 to 64.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = units_of_two_slices)]
+    pub units: usize,
+
+    /// Most lines that the remote or the device has in hand, for each unit.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub outstanding: usize,
+
+    /// Lines of each stream of traffic.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(64..=65536))]
+    pub lines: usize,
+
+    /// The folder in which the built RTL is kept for next time; one of this user's if not given.
+    #[arg(long, value_name = "DIR")]
+    pub build: Option<PathBuf>,
+
+    /// Print JSON; what depends on the machine stands under the key `run`.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn units_of_two_slices(text: &str) -> Result<usize, String> {
+    match units(text) {
+        Ok(units) if units > 1 => Ok(units),
+        _ => Err("a power of two from 2 to 64 is needed".into()),
     }
 }
 

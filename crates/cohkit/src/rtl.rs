@@ -1,6 +1,7 @@
 //! `cohkit rtl`: homes as hardware.
 
 mod lockstep;
+mod measure;
 mod synth;
 
 use crate::console::Console;
@@ -25,6 +26,7 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outco
         RtlCommand::Emit(options) => emit(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
         RtlCommand::Synth(options) => synth::synth(options, console),
+        RtlCommand::Measure(options) => measure::measure(options, console),
     }
 }
 

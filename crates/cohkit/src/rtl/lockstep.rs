@@ -163,7 +163,7 @@ fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
 }
 
 /// The folder for what is built.
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     let named = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())

@@ -8,6 +8,9 @@
 mod agents;
 mod ports;
 mod steps;
+mod traffic;
+
+pub use traffic::{Crossing, Ports, Rate, Traffic};
 
 use super::build::Shape;
 use super::campaign::Waveform;
@@ -56,6 +59,8 @@ pub struct Run {
     pub ready: u64,
     /// Of 16 cycles, in how many the device begins something.
     pub device: u64,
+    /// Memory and messages take their most, and memory answers in order: for measurements.
+    pub exact: bool,
 }
 
 impl Run {
@@ -77,6 +82,7 @@ impl Run {
             delay: [1, 10, 60, 60, 400][chance.below(5) as usize],
             ready: [16, 16, 12, 4][chance.below(4) as usize],
             device: [0, 1, 2, 4, 8][chance.below(5) as usize],
+            exact: false,
         }
     }
 }
@@ -242,6 +248,9 @@ pub struct Bench<'a> {
     /// The last cycle in which anything moved.
     progress: u64,
     report: Report,
+    /// What crossed the ports, while measurements keep it.
+    crossings: Option<Vec<(u64, Crossing)>>,
+    ports: Ports,
 }
 
 /// A failure without the line's history.
@@ -336,6 +345,8 @@ impl<'a> Bench<'a> {
                 covered: vec![vec![false; rom.events.len()]; rom.states.len()],
                 ..Report::default()
             },
+            crossings: None,
+            ports: Ports::default(),
         }
     }
 
@@ -350,23 +361,24 @@ impl<'a> Bench<'a> {
         self.report.cycles = self.cycle;
         match result {
             Ok(()) => Ok(self.report),
-            Err((what, line)) => Err(Box::new(Mismatch {
-                what,
-                cycle: self.cycle,
-                sequence: line.map(|line| Sequence {
-                    agents: vec!["remote".into(), "home".into(), "device".into()],
-                    steps: self.lines[line].history.iter().cloned().collect(),
-                }),
-            })),
+            Err(wrong) => Err(self.mismatch(wrong)),
         }
     }
 
+    /// What was wrong, with the history of the line.
+    pub(super) fn mismatch(&self, (what, line): (String, Option<usize>)) -> Box<Mismatch> {
+        Box::new(Mismatch {
+            what,
+            cycle: self.cycle,
+            sequence: line.map(|line| Sequence {
+                agents: vec!["remote".into(), "home".into(), "device".into()],
+                steps: self.lines[line].history.iter().cloned().collect(),
+            }),
+        })
+    }
+
     fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
-        self.inputs.reset = 1;
-        for _ in 0..4 {
-            self.step_model()?;
-        }
-        self.inputs.reset = 0;
+        self.reset()?;
         let patience = 200 * (self.run.memory + self.run.delay) + 20_000;
         loop {
             let more = self.report.messages < self.run.messages;
@@ -389,6 +401,23 @@ impl<'a> Bench<'a> {
             if self.cycle - self.progress > patience {
                 return self.stuck();
             }
+        }
+    }
+
+    fn reset(&mut self) -> Checked {
+        self.inputs.reset = 1;
+        for _ in 0..4 {
+            self.step_model()?;
+        }
+        self.inputs.reset = 0;
+        Ok(())
+    }
+
+    /// The cycle in which something comes that takes as many cycles, or as few as one.
+    fn after(&mut self, most: u64) -> u64 {
+        match self.run.exact {
+            true => self.cycle + most - 1,
+            false => self.cycle + 1 + self.chance.below(most),
         }
     }
 

@@ -41,6 +41,10 @@ pub const SOURCES: &[(&str, &str)] = &[
         "protocol_rom.sv",
         include_str!("../../../../hardware/rtl/protocol_rom.sv"),
     ),
+    (
+        "dcu_directory.sv",
+        include_str!("../../../../hardware/rtl/dcu_directory.sv"),
+    ),
     ("dcu.sv", include_str!("../../../../hardware/rtl/dcu.sv")),
     (
         "dcs_ingress.sv",

@@ -75,9 +75,26 @@ impl Setup<'_> {
         run: Run,
         waveform: Option<Waveform>,
     ) -> Result<Report, Failed> {
-        let model = Model::open(self.library, image).map_err(Failed::Tool)?;
-        let bench = Bench::new(self.protocol, self.home, self.rom, model, run, self.shape);
+        let bench = self.bench_with(image, run)?;
         bench.finish(waveform).map_err(Failed::Mismatch)
+    }
+
+    /// A home that has not yet been reset, with the ROM as it is.
+    pub(super) fn bench(&self, run: Run) -> Result<Bench<'_>, Failed> {
+        let image = self.image(None)?;
+        self.bench_with(&image, run)
+    }
+
+    fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, Failed> {
+        let model = Model::open(self.library, image).map_err(Failed::Tool)?;
+        Ok(Bench::new(
+            self.protocol,
+            self.home,
+            self.rom,
+            model,
+            run,
+            self.shape,
+        ))
     }
 
     /// The image of the ROM, with another word at an address if asked for.

@@ -3,9 +3,11 @@
 //! [`build`] makes the RTL a library, [`model`] loads it, [`bench`] puts it among a remote, a device and a memory that
 //! delay, reorder and push back by chance, and compares every step and message with the controllers.
 //! [`campaign`] does so for many seeds, and with spoilt ROMs to see that it is noticed.
+//! [`measure`] has the same agents act in order and on time, and counts cycles.
 
 pub mod bench;
 pub mod build;
 pub mod campaign;
 mod chance;
+pub mod measure;
 pub mod model;

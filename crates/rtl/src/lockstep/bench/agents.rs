@@ -130,7 +130,10 @@ impl Bench<'_> {
         let channel = self.protocol.message(message.kind).channel;
         // Some are much later than most.
         let slow = if self.chance.below(8) == 0 { 6 } else { 1 };
-        let mut time = self.cycle + 1 + self.chance.below(slow * self.run.delay);
+        let mut time = match self.run.exact {
+            true => self.cycle + self.run.delay,
+            false => self.cycle + 1 + self.chance.below(slow * self.run.delay),
+        };
         if let Some(group) = self.protocol.order_of(ChannelId(channel.0)) {
             let last = &mut self.lines[at].order[usize::from(to_home)][group % CIRCUITS];
             time = time.max(*last);

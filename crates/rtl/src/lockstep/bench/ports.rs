@@ -6,6 +6,7 @@ impl Bench<'_> {
     pub(super) fn drive(&mut self) {
         let ready = self.run.ready;
         let cycle = self.cycle;
+        let exact = self.run.exact;
         for s in 0..SLICES {
             let (inputs, slice, chance) = (&mut self.inputs, &mut self.slices[s], &mut self.chance);
             let mut often = || u64::from(chance.below(16) < ready);
@@ -52,7 +53,10 @@ impl Bench<'_> {
                     .filter(|&read| slice.reads[read].at <= cycle)
                     .collect();
                 if !done.is_empty() {
-                    slice.reading = Some(done[chance.below(done.len() as u64) as usize]);
+                    slice.reading = Some(match exact {
+                        true => done[0],
+                        false => done[chance.below(done.len() as u64) as usize],
+                    });
                 }
             }
             inputs.r_valid[s] = u64::from(slice.reading.is_some());
@@ -82,6 +86,7 @@ impl Bench<'_> {
     pub(super) fn observe(&mut self) -> Checked {
         let outputs = std::mem::take(&mut self.outputs);
         for s in 0..SLICES {
+            self.ports.count(&self.inputs, &outputs, s);
             self.enter(s, &outputs)?;
             let mut units = outputs.step_valid[s];
             while units != 0 {
@@ -109,13 +114,16 @@ impl Bench<'_> {
 
     /// What entered the home.
     pub(super) fn enter(&mut self, s: usize, outputs: &Outputs) -> Checked {
-        let slice = &mut self.slices[s];
         for c in 0..CIRCUITS {
             if self.inputs.rx_valid[s] & outputs.rx_ready[s] & 1 << c == 0 {
                 continue;
             }
             self.progress = self.cycle;
-            let entrance = &mut slice.entrances[c];
+            let entrance = &self.slices[s].entrances[c];
+            if let (0, Some(&(at, _))) = (entrance.beat, entrance.queue.front()) {
+                self.cross(Crossing::Enters(at));
+            }
+            let entrance = &mut self.slices[s].entrances[c];
             entrance.valid = false;
             entrance.beat += 1;
             let whole = match entrance.queue.front() {
@@ -131,10 +139,13 @@ impl Bench<'_> {
             }
         }
         if self.inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
-            slice.asks.pop_front();
-            slice.ask_valid = false;
+            if let Some((at, _)) = self.slices[s].asks.pop_front() {
+                self.cross(Crossing::Asks(at));
+            }
+            self.slices[s].ask_valid = false;
             self.progress = self.cycle;
         }
+        let slice = &mut self.slices[s];
         if self.inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
             slice.unlocks.pop_front();
             slice.unlock_valid = false;
@@ -162,6 +173,7 @@ impl Bench<'_> {
                             format!("a message to the remote has the number {number}"),
                         );
                     }
+                    self.cross(Crossing::Leaves(line));
                     Leaving {
                         line,
                         number,
@@ -237,6 +249,8 @@ impl Bench<'_> {
             );
         };
         line.answers.remove(place);
+        self.cross(Crossing::Answers(at));
+        let line = &mut self.lines[at];
         self.report.answers += 1;
         if answer.unlock {
             line.unlocks -= 1;
@@ -273,7 +287,8 @@ impl Bench<'_> {
                 );
             }
             self.lines[line].operation = Memory::Reading;
-            let at = self.cycle + 1 + self.chance.below(self.run.memory);
+            let at = self.after(self.run.memory);
+            self.cross(Crossing::Reads(line));
             self.slices[s].reads.push(Burst {
                 line,
                 id: outputs.ar_id[s],
@@ -353,7 +368,8 @@ impl Bench<'_> {
                 }
             }
             line.operation = Memory::Writing;
-            let time = self.cycle + 1 + self.chance.below(self.run.memory);
+            self.cross(Crossing::Writes(at));
+            let time = self.after(self.run.memory);
             self.slices[s].writes.push(Burst {
                 line: at,
                 id,

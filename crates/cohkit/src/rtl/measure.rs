@@ -1,0 +1,255 @@
+//! `cohkit rtl measure`: latencies and throughput of the RTL.
+
+use super::lockstep::cache;
+use super::{compile, file_name, not_built, origin};
+use crate::console::Console;
+use crate::files;
+use crate::options::Measure;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_protocol::words::counted;
+use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
+use cohkit_rtl::lockstep::build::{build, Shape};
+use cohkit_rtl::lockstep::campaign::{Failed, Setup};
+use cohkit_rtl::lockstep::measure::{latencies, rate, Latency, Scenario};
+use cohkit_rtl::print::package;
+use serde_json::json;
+use std::fmt::Write;
+
+/// The clock that cycles are told in, in MHz.
+const CLOCK: f64 = 322.0;
+/// The latencies of memory that are tried, in nanoseconds.
+const MEMORIES: [f64; 3] = [300.0, 70.0, 3.0];
+/// How long the remote takes to answer a forward, in nanoseconds: there, in it, and back.
+const REMOTE: f64 = 290.0;
+/// A port through which something passes in more of its cycles than this is what limits.
+const FULL: f64 = 0.95;
+
+/// One measured stream.
+struct Stream {
+    name: &'static str,
+    /// Latency of memory in nanoseconds.
+    memory: f64,
+    rate: Rate,
+    /// What limits it, and in which share of its cycles that is in use.
+    limit: (String, f64),
+}
+
+fn cycles(nanoseconds: f64) -> u64 {
+    ((nanoseconds * CLOCK / 1000.0).round() as u64).max(1)
+}
+
+pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcome, Failure> {
+    let source = Source::read(&options.file, console)?;
+    let (home, rom) = compile(&source, console)?;
+    let protocol = &source.protocol;
+    let file = file_name(&options.file);
+    let command = format!("cohkit rtl emit {file}");
+    let package = package(protocol, &rom, &origin(&source, &file, &command));
+    let cache = options.build.clone().unwrap_or_else(cache);
+    files::make_folder(&cache)?;
+    let shape = Shape {
+        units: options.units / 2,
+        set_bits: 7,
+        ways: 16,
+        ..Shape::default()
+    };
+    let library = build(&cache, &protocol.name, &rom, &package, shape, false).map_err(not_built)?;
+    let folder =
+        tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+    let setup = Setup {
+        protocol,
+        home: &home,
+        rom: &rom,
+        library: &library,
+        shape,
+        folder: folder.path(),
+    };
+    let failed = |failed| {
+        match failed {
+        Failed::Tool(what) => Failure::new(Outcome::CouldNotRun, format!("error: {what}")),
+        Failed::Mismatch(found) => Failure::new(
+            Outcome::No,
+            format!(
+                "error: the RTL does something else than the controllers in cycle {}: {}\n  help: `cohkit rtl test` looks into it",
+                found.cycle, found.what
+            ),
+        ),
+    }
+    };
+    let latencies = latencies(&setup).map_err(failed)?;
+    let all = options.units * options.outstanding;
+    let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
+        traffic,
+        before,
+        pattern,
+        lines: options.lines,
+        memory: cycles(memory),
+        delay: cycles(delay),
+        most: all,
+    };
+    // A request and its answer cross the link in so much time; so much the forward and its answer take.
+    let half = REMOTE / 2.0;
+    let take = Traffic::Local(rom.evict as u8);
+    let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
+    let mut asked: Vec<(&'static str, f64, Scenario)> = Vec::new();
+    for memory in MEMORIES {
+        for (name, traffic, pattern) in [
+            ("sequential reads", Traffic::Reads, spread),
+            ("random reads", Traffic::Reads, anywhere),
+            ("sequential writes", Traffic::Writes, spread),
+            ("random writes", Traffic::Writes, anywhere),
+        ] {
+            asked.push((name, memory, scenario(traffic, None, pattern, memory, 0.0)));
+        }
+    }
+    let memory = MEMORIES[1];
+    for (name, before) in [
+        ("invalidation, not held", None),
+        ("invalidation, held clean", Some(Traffic::Reads)),
+        ("invalidation, held dirty", Some(Traffic::Dirties)),
+    ] {
+        asked.push((name, memory, scenario(take, before, spread, memory, half)));
+    }
+    let mut streams = Vec::new();
+    for (name, memory, scenario) in asked {
+        if console.is_interrupted() {
+            return Err(Failure::new(
+                Outcome::Interrupted,
+                "interrupted; nothing was written",
+            ));
+        }
+        let rate = rate(&setup, &scenario).map_err(failed)?;
+        streams.push(Stream {
+            name,
+            memory,
+            rate,
+            limit: limit(&setup, &rate),
+        });
+    }
+    let result = match options.json {
+        true => format!("{:#}\n", json(options, &source, &latencies, &streams)),
+        false => text(options, &source, &latencies, &streams),
+    };
+    console.print(&result)?;
+    Ok(Outcome::Yes)
+}
+
+/// The port that is in use most, and in which share of its cycles; all ports are there twice.
+fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
+    let ports = &rate.ports;
+    let mut all = vec![
+        ("AXI read addresses".to_string(), ports.axi_ar),
+        ("AXI read data".to_string(), ports.axi_r),
+        ("AXI write data".to_string(), ports.axi_w),
+        ("local operations".to_string(), ports.local_req),
+        ("local answers".to_string(), ports.local_rsp),
+    ];
+    for (circuit, &count) in setup.rom.rx.iter().zip(&ports.rx) {
+        all.push((format!("circuit {} to the home", circuit.name), count));
+    }
+    for (circuit, &count) in setup.rom.tx.iter().zip(&ports.tx) {
+        all.push((format!("circuit {} to the remote", circuit.name), count));
+    }
+    let share = |count: u64| count as f64 / (2 * rate.cycles).max(1) as f64;
+    let (name, count) = all
+        .into_iter()
+        .max_by_key(|(_, count)| *count)
+        .unwrap_or_default();
+    (name, share(count))
+}
+
+fn per_cycle(rate: &Rate) -> f64 {
+    rate.lines as f64 / rate.cycles.max(1) as f64
+}
+
+fn bandwidth(rate: &Rate, source: &Source) -> f64 {
+    per_cycle(rate) * CLOCK * 1e6 * f64::from(source.protocol.line_bytes) / f64::from(1 << 30)
+}
+
+/// Lines per round trip of the remote, as a share of the units.
+fn per_round_trip(rate: &Rate, units: usize) -> f64 {
+    per_cycle(rate) * cycles(REMOTE) as f64 / units as f64
+}
+
+fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[Stream]) -> String {
+    let mut text = format!(
+        "{}: {} of 128 sets of 16 ways, at {CLOCK} MHz\n\n  latency of the home alone, in cycles\n",
+        source.protocol.name,
+        counted(options.units as u64, "unit")
+    );
+    let width = latencies
+        .iter()
+        .map(|latency| latency.what.len())
+        .chain(streams.iter().map(|stream| stream.name.len()))
+        .max()
+        .unwrap_or(0);
+    for Latency { what, cycles } in latencies {
+        let _ = writeln!(text, "  {what:width$}  {cycles:4}");
+    }
+    let _ = writeln!(
+        text,
+        "\n  {:width$}  memory   lines/cycle   GiB/s  in hand/unit  most used port",
+        "traffic"
+    );
+    for stream in streams {
+        let full = if stream.limit.1 > FULL { " (full)" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {:width$}  {:3} ns  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full}",
+            stream.name,
+            stream.memory,
+            per_cycle(&stream.rate),
+            bandwidth(&stream.rate, source),
+            stream.rate.in_hand / options.units as f64,
+            stream.limit.0,
+            100.0 * stream.limit.1,
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n  of the units per round trip of {REMOTE} ns: {}",
+        streams
+            .iter()
+            .filter(|stream| stream.name.contains(", held"))
+            .map(|stream| format!(
+                "{} {:.0}%",
+                stream.name,
+                100.0 * per_round_trip(&stream.rate, options.units)
+            ))
+            .collect::<Vec<_>>()
+            .join("; ")
+    );
+    text
+}
+
+fn json(
+    options: &Measure,
+    source: &Source,
+    latencies: &[Latency],
+    streams: &[Stream],
+) -> serde_json::Value {
+    json!({
+        "protocol": source.protocol.name,
+        "units": options.units,
+        "clock_mhz": CLOCK,
+        "latencies": latencies.iter().map(|latency| json!({
+            "what": latency.what,
+            "cycles": latency.cycles,
+        })).collect::<Vec<_>>(),
+        "traffic": streams.iter().map(|stream| json!({
+            "name": stream.name,
+            "memory_ns": stream.memory,
+            "lines_per_cycle": per_cycle(&stream.rate),
+            "gib_per_s": bandwidth(&stream.rate, source),
+            "units_per_round_trip": per_round_trip(&stream.rate, options.units),
+            "in_hand_per_unit": stream.rate.in_hand / options.units as f64,
+            "most_used_port": stream.limit.0,
+            "most_used_port_share": stream.limit.1,
+        })).collect::<Vec<_>>(),
+        "run": {
+            "file": options.file.display().to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+    })
+}

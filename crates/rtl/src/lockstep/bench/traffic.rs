@@ -1,0 +1,250 @@
+//! Traffic for measurements: what the remote and the device do is given, and what crosses the ports is kept.
+
+use super::*;
+
+/// Cycles without any movement after which something must be wrong.
+const PATIENCE: u64 = 20_000;
+
+/// What crossed a port, of a line by its index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crossing {
+    /// A message to the home, with its header.
+    Enters(usize),
+    /// A message to the remote, with its header.
+    Leaves(usize),
+    /// A local operation.
+    Asks(usize),
+    /// The answer to one.
+    Answers(usize),
+    /// The address of a read of memory.
+    Reads(usize),
+    /// All of a write of memory.
+    Writes(usize),
+}
+
+/// In how many cycles something passed each port, of both slices together.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Ports {
+    pub rx: [u64; CIRCUITS],
+    pub tx: [u64; CIRCUITS],
+    pub axi_ar: u64,
+    pub axi_r: u64,
+    pub axi_w: u64,
+    pub local_req: u64,
+    pub local_rsp: u64,
+}
+
+impl Ports {
+    pub(super) fn count(&mut self, inputs: &Inputs, outputs: &Outputs, s: usize) {
+        for c in 0..CIRCUITS {
+            self.rx[c] += (inputs.rx_valid[s] & outputs.rx_ready[s]) >> c & 1;
+            self.tx[c] += (outputs.tx_valid[s] & inputs.tx_ready[s]) >> c & 1;
+        }
+        self.axi_ar += outputs.ar_valid[s] & inputs.ar_ready[s];
+        self.axi_r += inputs.r_valid[s] & outputs.r_ready[s];
+        self.axi_w += outputs.w_valid[s] & inputs.w_ready[s];
+        self.local_req += inputs.local_req_valid[s] & outputs.local_req_ready[s];
+        self.local_rsp += outputs.local_rsp_valid[s] & inputs.local_rsp_ready[s];
+    }
+
+    fn since(&self, before: &Ports) -> Ports {
+        let circuits = |now: [u64; CIRCUITS], before: [u64; CIRCUITS]| {
+            std::array::from_fn(|circuit| now[circuit] - before[circuit])
+        };
+        Ports {
+            rx: circuits(self.rx, before.rx),
+            tx: circuits(self.tx, before.tx),
+            axi_ar: self.axi_ar - before.axi_ar,
+            axi_r: self.axi_r - before.axi_r,
+            axi_w: self.axi_w - before.axi_w,
+            local_req: self.local_req - before.local_req,
+            local_rsp: self.local_rsp - before.local_rsp,
+        }
+    }
+}
+
+/// What the remote or the device does with every line, in the order of the lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Traffic {
+    /// The remote gets the right to read.
+    Reads,
+    /// The remote gets the right to write, and gives the line back dirty.
+    Writes,
+    /// The remote gets the right to write and keeps the line dirty.
+    Dirties,
+    /// The device begins this local operation.
+    Local(u8),
+}
+
+/// How fast traffic went, in the middle half of its lines.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rate {
+    /// Lines of it.
+    pub lines: u64,
+    /// Cycles that they took.
+    pub cycles: u64,
+    /// Messages of the remote and local operations that the home had in hand, on the average:
+    /// from entering until the answer left, or for writes until memory had the bytes.
+    pub in_hand: f64,
+    /// What passed the ports in these cycles.
+    pub ports: Ports,
+}
+
+impl Bench<'_> {
+    pub(super) fn cross(&mut self, crossing: Crossing) {
+        if let Some(crossings) = &mut self.crossings {
+            crossings.push((self.cycle, crossing));
+        }
+    }
+
+    fn one_cycle(&mut self) -> Checked {
+        self.deliver()?;
+        self.drive();
+        self.step_model()?;
+        self.observe()?;
+        if self.cycle - self.progress > PATIENCE {
+            return self.stuck();
+        }
+        Ok(())
+    }
+
+    /// Resets the home and lets it empty its directory.
+    pub(in crate::lockstep) fn begin(&mut self, settle: u64) -> Checked {
+        self.reset()?;
+        for _ in 0..settle {
+            self.one_cycle()?;
+        }
+        self.progress = self.cycle;
+        Ok(())
+    }
+
+    /// Lets everything come to rest.
+    pub(in crate::lockstep) fn settle(&mut self) -> Checked {
+        while !self.at_rest() {
+            self.one_cycle()?;
+        }
+        self.progress = self.cycle;
+        Ok(())
+    }
+
+    /// Has the remote or the device do one thing with a line and gives what crossed the ports until everything rests.
+    pub(in crate::lockstep) fn single(
+        &mut self,
+        at: usize,
+        what: Result<Access, u8>,
+    ) -> Checked<Vec<(u64, Crossing)>> {
+        self.crossings = Some(Vec::new());
+        match what {
+            Ok(access) => self.access(at, access)?,
+            Err(operation) => self.ask(at, operation),
+        }
+        self.settle()?;
+        Ok(self.crossings.take().unwrap_or_default())
+    }
+
+    fn ask(&mut self, at: usize, operation: u8) {
+        let slice = self.lines[at].number as usize % SLICES;
+        self.lines[at].asked.push_back(operation);
+        self.slices[slice].asks.push_back((at, operation));
+    }
+
+    fn right(&self, at: usize) -> Right {
+        self.protocol.remote.states[usize::from(self.lines[at].remote.state)].right
+    }
+
+    /// Traffic on all lines, of which at most `most` are in hand at a time.
+    pub(in crate::lockstep) fn traffic(&mut self, traffic: Traffic, most: usize) -> Checked<Rate> {
+        let lines = self.lines.len();
+        let (first, last) = (lines / 4, lines * 3 / 4);
+        let (mut next, mut done) = (0, 0);
+        let mut active: Vec<usize> = Vec::new();
+        let mut begun = None;
+        let mut ended = None;
+        self.crossings = Some(Vec::new());
+        let answers = self.report.answers as usize;
+        while done < lines {
+            let mut still = Vec::with_capacity(active.len());
+            for at in std::mem::take(&mut active) {
+                let finished = match traffic {
+                    Traffic::Reads => self.right(at) >= Right::Read,
+                    Traffic::Writes | Traffic::Dirties => {
+                        self.right(at) == Right::Write && {
+                            // The right has come; now the line is written.
+                            self.access(at, Access::Store)?;
+                            true
+                        }
+                    }
+                    Traffic::Local(_) => false,
+                };
+                if finished && traffic == Traffic::Writes {
+                    self.access(at, Access::Evict)?;
+                }
+                match finished {
+                    true => done += 1,
+                    false => still.push(at),
+                }
+            }
+            active = still;
+            if let Traffic::Local(_) = traffic {
+                done = self.report.answers as usize - answers;
+            }
+            if begun.is_none() && done >= first {
+                begun = Some((self.cycle, done, self.ports));
+            }
+            if ended.is_none() && done >= last {
+                ended = Some((self.cycle, done, self.ports));
+            }
+            match traffic {
+                Traffic::Local(operation) => {
+                    while next < lines && next - done < most {
+                        self.ask(next, operation);
+                        next += 1;
+                    }
+                }
+                _ => {
+                    while next < lines && active.len() < most {
+                        let access = match traffic {
+                            Traffic::Reads => Access::Load,
+                            _ => Access::Store,
+                        };
+                        self.access(next, access)?;
+                        active.push(next);
+                        next += 1;
+                    }
+                }
+            }
+            self.one_cycle()?;
+        }
+        self.settle()?;
+        let crossings = self.crossings.take().unwrap_or_default();
+        let (Some(begun), Some(ended)) = (begun, ended) else {
+            return Err(("too few lines to measure".into(), None));
+        };
+        Ok(Rate {
+            lines: (ended.1 - begun.1) as u64,
+            cycles: ended.0 - begun.0,
+            in_hand: in_hand(&crossings, begun.0, ended.0),
+            ports: ended.2.since(&begun.2),
+        })
+    }
+}
+
+/// How many messages and operations the home had in hand on the average between two cycles.
+/// Each that enters is over with the next thing of its line that leaves.
+fn in_hand(crossings: &[(u64, Crossing)], from: u64, to: u64) -> f64 {
+    let mut since: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
+    let mut total = 0;
+    for &(cycle, crossing) in crossings {
+        match crossing {
+            Crossing::Enters(at) | Crossing::Asks(at) => since.entry(at).or_default().push(cycle),
+            Crossing::Leaves(at) | Crossing::Answers(at) | Crossing::Writes(at) => {
+                if let Some(entered) = since.get_mut(&at).and_then(Vec::pop) {
+                    total += cycle.min(to).saturating_sub(entered.max(from));
+                }
+            }
+            Crossing::Reads(_) => {}
+        }
+    }
+    total as f64 / (to - from).max(1) as f64
+}

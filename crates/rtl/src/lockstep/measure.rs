@@ -1,0 +1,139 @@
+//! Latencies and throughput of the Verilated home, with the same agents and checks as lockstep, but on time.
+//!
+//! Latencies are of an idle home, from header to header: memory and remote answer in the next cycle.
+
+use super::bench::{Bench, Crossing, Pattern, Rate, Run, Traffic};
+use super::campaign::{Failed, Setup};
+use cohkit_protocol::controller::Access;
+
+/// How long one thing takes the home, in cycles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// What is done, and in which state the line was.
+    pub what: String,
+    /// From the cycle in which it enters, to that in which its answer leaves;
+    /// of what has no answer, to that in which memory has been given the bytes.
+    pub cycles: u64,
+}
+
+/// Traffic to be measured, and what is around the home meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    /// What is done with each line.
+    pub traffic: Traffic,
+    /// What the remote has done with each line before.
+    pub before: Option<Traffic>,
+    /// Which lines.
+    pub pattern: Pattern,
+    /// How many.
+    pub lines: usize,
+    /// Cycles from the address of a read of memory to its first beat, and from the bytes of a write to its response.
+    pub memory: u64,
+    /// Cycles that a message is under way, from port to port.
+    pub delay: u64,
+    /// Most lines in hand at a time, for the remote or the device.
+    pub most: usize,
+}
+
+fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
+    Run {
+        seed: 0,
+        messages: 0,
+        lines,
+        pattern,
+        memory,
+        delay,
+        ready: 16,
+        device: 0,
+        exact: true,
+    }
+}
+
+/// Cycles that a directory of this size takes to empty itself after reset, and some more.
+fn settle(setup: &Setup) -> u64 {
+    (setup.shape.ways as u64) << setup.shape.set_bits
+}
+
+/// Measures each thing once, on a line of its own.
+///
+/// # Errors
+/// [`Failed`], also if the home does something else than the controllers.
+pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
+    // The first store gets the right, the second writes.
+    let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
+    let mut things = vec![
+        ("read, not held".to_string(), vec![], load),
+        ("write, not held".to_string(), vec![], store),
+        ("upgrade".to_string(), vec![load], store),
+        ("write-back".to_string(), vec![store, store], evict),
+    ];
+    for (number, local) in setup.home.locals.iter().enumerate() {
+        for (state, before) in [
+            ("not held", vec![]),
+            ("held clean", vec![load]),
+            ("held dirty", vec![store, store]),
+        ] {
+            let lock = if local.locks { " with lock" } else { "" };
+            let what = format!("{}{lock}, {state}", local.name);
+            things.push((what, before, Err(number as u8)));
+        }
+    }
+    let mut bench = setup.bench(run(Pattern::Spread, things.len(), 1, 0))?;
+    let mut latencies = Vec::new();
+    let result = (|| {
+        bench.begin(settle(setup))?;
+        for (at, (what, before, thing)) in things.into_iter().enumerate() {
+            for thing in before {
+                bench.single(at, thing)?;
+            }
+            let crossings = bench.single(at, thing)?;
+            if let Some(cycles) = latency(&crossings) {
+                latencies.push(Latency { what, cycles });
+            }
+        }
+        Ok(())
+    })();
+    result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))?;
+    Ok(latencies)
+}
+
+/// From the first thing that entered to the answer of its kind, or else to the write of memory.
+fn latency(crossings: &[(u64, Crossing)]) -> Option<u64> {
+    let &(begin, first) = crossings.first()?;
+    let ends = |wanted: fn(&Crossing) -> bool| {
+        crossings
+            .iter()
+            .find(|(_, crossing)| wanted(crossing))
+            .map(|&(end, _)| end - begin)
+    };
+    match first {
+        Crossing::Asks(_) => ends(|crossing| matches!(crossing, Crossing::Answers(_))),
+        _ => ends(|crossing| matches!(crossing, Crossing::Leaves(_)))
+            .or_else(|| ends(|crossing| matches!(crossing, Crossing::Writes(_)))),
+    }
+}
+
+/// Measures how fast traffic goes.
+///
+/// # Errors
+/// [`Failed`], also if the home does something else than the controllers.
+pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
+    let Scenario {
+        traffic,
+        before,
+        pattern,
+        lines,
+        memory,
+        delay,
+        most,
+    } = *scenario;
+    let mut bench: Bench = setup.bench(run(pattern, lines, memory, delay))?;
+    let result = (|| {
+        bench.begin(settle(setup))?;
+        if let Some(before) = before {
+            bench.traffic(before, most)?;
+        }
+        bench.traffic(traffic, most)
+    })();
+    result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+}
