@@ -468,79 +468,83 @@ module dcu #(
 
   // ------------------------------------------------------------------ queues to what is around
 
-  logic    tx_wr, tx_wr_ready, tx_rd_valid, answer_wr, answer_wr_ready, answer_rd_valid;
-  tx_t     tx_wr_data, tx_rd_data;
-  answer_t answer_wr_data, answer_rd_data;
+  typedef struct packed {
+    logic [LineWidth-1:0] line;
+    logic [ReadWidth-1:0] slot;
+    event_e               happened;
+  } read_t;
 
-  fifo #(
-    .Depth (TxDepth),
-    .data_t(tx_t)
-  ) u_tx (
+  typedef struct packed {
+    logic [LineWidth-1:0]  line;
+    logic [WriteWidth-1:0] slot;
+    event_e                happened;
+    logic [1:0]            circuit;
+    logic [SlotWidth-1:0]  bytes;
+  } write_t;
+
+  logic    tx_wr, answer_wr, read_wr, write_wr, left_valid, told_valid;
+  tx_t     tx_wr_data, tx_rd_data, left;
+  answer_t answer_wr_data, answer_rd_data, told;
+  read_t   read_wr_data, read_rd_data;
+  write_t  write_wr_data, write_rd_data;
+
+  dcu_queues #(
+    .Protocol   (Protocol),
+    .tx_t       (tx_t),
+    .answer_t   (answer_t),
+    .read_t     (read_t),
+    .write_t    (write_t),
+    .TxDepth    (TxDepth),
+    .AnswerDepth(AnswerDepth),
+    .ReadDepth  (ReadDepth),
+    .WriteDepth (WriteDepth)
+  ) u_queues (
     .clk_i,
     .rst_ni,
-    .wr_valid_i(tx_wr),
-    .wr_ready_o(tx_wr_ready),
-    .wr_data_i (tx_wr_data),
-    .rd_valid_o(tx_rd_valid),
-    .rd_ready_i(tx_ready_i),
-    .rd_data_o (tx_rd_data)
+    .tx_wr_i         (tx_wr),
+    .tx_wr_data_i    (tx_wr_data),
+    .tx_valid_o,
+    .tx_ready_i,
+    .tx_data_o       (tx_rd_data),
+    .left_valid_o    (left_valid),
+    .left_o          (left),
+    .answer_wr_i     (answer_wr),
+    .answer_wr_data_i(answer_wr_data),
+    .answer_valid_o,
+    .answer_ready_i,
+    .answer_o        (answer_rd_data),
+    .told_valid_o    (told_valid),
+    .told_o          (told),
+    .read_wr_i       (read_wr),
+    .read_wr_data_i  (read_wr_data),
+    .read_valid_o,
+    .read_ready_i,
+    .read_o          (read_rd_data),
+    .write_wr_i      (write_wr),
+    .write_wr_data_i (write_wr_data),
+    .write_valid_o,
+    .write_ready_i,
+    .write_o         (write_rd_data)
   );
 
-  fifo #(
-    .Depth (AnswerDepth),
-    .data_t(answer_t)
-  ) u_answer (
-    .clk_i,
-    .rst_ni,
-    .wr_valid_i(answer_wr),
-    .wr_ready_o(answer_wr_ready),
-    .wr_data_i (answer_wr_data),
-    .rd_valid_o(answer_rd_valid),
-    .rd_ready_i(answer_ready_i),
-    .rd_data_o (answer_rd_data)
-  );
-
-  // What has left is accounted for a cycle later.
-  logic                  left_valid_q, left_bare_q, told_valid_q, told_unlock_q;
-  tx_of_e                left_of_q;
-  logic [ReadWidth-1:0]  left_read_q;
-  logic [WriteWidth-1:0] left_write_q;
-  logic [LocalWidth-1:0] told_place_q;
-
-  always_ff @(posedge clk_i) begin
-    left_of_q     <= tx_rd_data.of;
-    left_read_q   <= tx_rd_data.read;
-    left_write_q  <= tx_rd_data.write;
-    left_bare_q   <= !Protocol.send_payload[4'(tx_rd_data.send)];
-    told_unlock_q <= answer_rd_data.unlock;
-    told_place_q  <= answer_rd_data.place;
-    if (!rst_ni) begin
-      left_valid_q <= 1'b0;
-      told_valid_q <= 1'b0;
-    end else begin
-      left_valid_q <= tx_rd_valid && tx_ready_i;
-      told_valid_q <= answer_rd_valid && answer_ready_i;
-    end
-  end
-
-  // The circuit of the first message in the queue is decoded beforehand. After a message has left,
-  // the one behind it, if there is one, is seen a cycle late.
-  always_ff @(posedge clk_i) begin
-    for (int unsigned c = 0; c < NumTx; c++) begin
-      if (!rst_ni)           tx_valid_o[c] <= 1'b0;
-      else if (!tx_rd_valid) tx_valid_o[c] <= tx_wr && Protocol.send_circuit[c][4'(tx_wr_data.send)];
-      else                   tx_valid_o[c] <= !tx_ready_i && Protocol.send_circuit[c][4'(tx_rd_data.send)];
-    end
-  end
+  logic unused;
+  assign unused = ^{left.line, told.refused, told.operation, told.line, tx_rd_data.of, tx_rd_data.write, answer_rd_data.place};
 
   assign tx_send_o          = tx_rd_data.send;
   assign tx_line_o          = tx_rd_data.line;
   assign tx_slot_o          = tx_rd_data.read;
-  assign answer_valid_o     = answer_rd_valid;
   assign answer_unlock_o    = answer_rd_data.unlock;
   assign answer_refused_o   = answer_rd_data.refused;
   assign answer_operation_o = answer_rd_data.operation;
   assign answer_line_o      = answer_rd_data.line;
+  assign read_line_o        = read_rd_data.line;
+  assign read_slot_o        = read_rd_data.slot;
+  assign read_event_o       = read_rd_data.happened;
+  assign write_line_o       = write_rd_data.line;
+  assign write_slot_o       = write_rd_data.slot;
+  assign write_event_o      = write_rd_data.happened;
+  assign write_circuit_o    = write_rd_data.circuit;
+  assign write_bytes_o      = write_rd_data.bytes;
 
   // Messages to the remote: the grant first, then, in the step after, the forward.
   always_comb begin
@@ -580,65 +584,10 @@ module dcu #(
     end
   end
 
-  typedef struct packed {
-    logic [LineWidth-1:0] line;
-    logic [ReadWidth-1:0] slot;
-    event_e               happened;
-  } read_t;
-
-  typedef struct packed {
-    logic [LineWidth-1:0]  line;
-    logic [WriteWidth-1:0] slot;
-    event_e                happened;
-    logic [1:0]            circuit;
-    logic [SlotWidth-1:0]  bytes;
-  } write_t;
-
-  read_t  read_wr_data, read_rd_data;
-  write_t write_wr_data, write_rd_data;
-  logic   read_wr, read_wr_ready, write_wr, write_wr_ready;
-
   assign read_wr       = takes && row_q.memory == MemoryRead;
   assign read_wr_data  = '{now_q.line, read_place, now_q.happened};
   assign write_wr      = takes && row_q.memory == MemoryWrite;
   assign write_wr_data = '{now_q.line, write_place, now_q.happened, now_q.circuit, now_q.slot};
-
-  fifo #(
-    .Depth (ReadDepth),
-    .data_t(read_t)
-  ) u_read (
-    .clk_i,
-    .rst_ni,
-    .wr_valid_i(read_wr),
-    .wr_ready_o(read_wr_ready),
-    .wr_data_i (read_wr_data),
-    .rd_valid_o(read_valid_o),
-    .rd_ready_i(read_ready_i),
-    .rd_data_o (read_rd_data)
-  );
-
-  fifo #(
-    .Depth (WriteDepth),
-    .data_t(write_t)
-  ) u_write (
-    .clk_i,
-    .rst_ni,
-    .wr_valid_i(write_wr),
-    .wr_ready_o(write_wr_ready),
-    .wr_data_i (write_wr_data),
-    .rd_valid_o(write_valid_o),
-    .rd_ready_i(write_ready_i),
-    .rd_data_o (write_rd_data)
-  );
-
-  assign read_line_o     = read_rd_data.line;
-  assign read_slot_o     = read_rd_data.slot;
-  assign read_event_o    = read_rd_data.happened;
-  assign write_line_o    = write_rd_data.line;
-  assign write_slot_o    = write_rd_data.slot;
-  assign write_event_o   = write_rd_data.happened;
-  assign write_circuit_o = write_rd_data.circuit;
-  assign write_bytes_o   = write_rd_data.bytes;
 
   always_ff @(posedge clk_i) begin
     drop_valid_o   <= rst_ni && takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
@@ -774,16 +723,16 @@ module dcu #(
         unblock        = 1'b1;
       end
     end
-    if (left_valid_q) begin
+    if (left_valid) begin
       unblock = 1'b1;
-      if (left_of_q == TxWrite) write_used_d[left_write_q] = 1'b0;
-      if (left_of_q == TxImmediate) immediate_d = 1'b0;
-      if (left_of_q == TxRead && left_bare_q) read_used_d[left_read_q] = 1'b0;
+      if (left.of == TxWrite) write_used_d[left.write] = 1'b0;
+      if (left.of == TxImmediate) immediate_d = 1'b0;
+      if (left.of == TxRead && !Protocol.send_payload[4'(left.send)]) read_used_d[left.read] = 1'b0;
     end
-    if (told_valid_q) begin
+    if (told_valid) begin
       unblock = 1'b1;
-      if (told_unlock_q) unlocking_d = 1'b0;
-      else local_used_d[told_place_q] = 1'b0;
+      if (told.unlock) unlocking_d = 1'b0;
+      else local_used_d[told.place] = 1'b0;
     end
 
     if (takes) begin
@@ -991,10 +940,6 @@ module dcu #(
   event_expected: assert property (@(posedge clk_i) disable iff (!rst_ni)
     step_q == Exec |-> row_q.effect != Never)
     else $error("dcu: the ROM has no row for event %0d in state %0d", now_q.happened, now_q.state);
-  tx_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) tx_wr |-> tx_wr_ready);
-  answer_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) answer_wr |-> answer_wr_ready);
-  read_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) read_wr |-> read_wr_ready);
-  write_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) write_wr |-> write_wr_ready);
   locks_conserved: assert property (@(posedge clk_i) disable iff (!rst_ni)
     takes && source_q[FromUnlock] |-> locks_q != '0);
   leaves_what_may_wait: assert property (@(posedge clk_i) disable iff (!rst_ni)

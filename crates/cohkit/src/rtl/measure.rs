@@ -90,7 +90,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     };
     // A request and its answer cross the link in so much time; so much the forward and its answer take.
     let half = REMOTE / 2.0;
-    let take = Traffic::Local(rom.evict as u8);
+    let take = Traffic::Local(rom.evict);
     let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
     let mut asked: Vec<(&'static str, f64, Scenario)> = Vec::new();
     for memory in MEMORIES {

@@ -222,3 +222,44 @@ fn synthesis_tells_sizes_and_paths() {
         .sum();
     assert_eq!(Some(sum), one["lut"].as_u64());
 }
+
+#[test]
+fn measurements_hold_their_bars() {
+    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh"]);
+    let output = command
+        .args(["--units", "4", "--lines", "256", "--json", "--build"])
+        .arg(built())
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        assert!(
+            text(&output.stderr).contains("install Verilator 5.006"),
+            "{}",
+            text(&output.stderr)
+        );
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    let find = |list: &str, key: &str, name: &str| {
+        let list = value[list].as_array().expect("a list");
+        let found = list.iter().find(|entry| entry[key] == name);
+        found
+            .unwrap_or_else(|| panic!("{name} is measured"))
+            .clone()
+    };
+    // A directory of 16 ways, memory that answers in the next cycle.
+    let read = find("latencies", "what", "read, not held");
+    assert!(read["cycles"].as_u64() <= Some(20), "{read}");
+    assert!(find("latencies", "what", "write-back")["cycles"].is_u64());
+    // A unit has two local operations in hand, so its round trips overlap.
+    let held = find("traffic", "name", "invalidation, held clean");
+    assert!(
+        held["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{held}"
+    );
+    // The home of 64 units bears 24 GiB/s, so these four have to bear a sixteenth of it.
+    let reads = find("traffic", "name", "sequential reads");
+    assert_eq!(reads["memory_ns"], 300.0);
+    assert!(reads["gib_per_s"].as_f64() >= Some(24.0 / 16.0), "{reads}");
+}

@@ -45,6 +45,10 @@ pub const SOURCES: &[(&str, &str)] = &[
         "dcu_directory.sv",
         include_str!("../../../../hardware/rtl/dcu_directory.sv"),
     ),
+    (
+        "dcu_queues.sv",
+        include_str!("../../../../hardware/rtl/dcu_queues.sv"),
+    ),
     ("dcu.sv", include_str!("../../../../hardware/rtl/dcu.sv")),
     (
         "dcs_ingress.sv",
