@@ -25,6 +25,7 @@ class RefusedError(Exception): ...
 @type_check_only
 class Looking(TypedDict):
     symmetry: bool
+    hash_compaction: bool
     threads: int | None
     max_states: int | None
     max_depth: int | None

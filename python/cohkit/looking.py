@@ -17,6 +17,8 @@ class Options(TypedDict, total=False):
     Attributes:
         symmetry: explore one state of each orbit only: states that differ by which caching agent, or which value of a
             scalarset, is which; if not, each on its own. `True` if not given.
+        hash_compaction: keep of states that were expanded a signature of 64 bits instead of the state; the verdict then
+            has an `omission_probability`, and what takes all states to judge is not judged.
         threads: threads that search; the verdicts do not depend on it. As many as there are processors if not given,
             and never more.
         max_states: give up beyond this many states.
@@ -33,6 +35,7 @@ class Options(TypedDict, total=False):
     """
 
     symmetry: bool
+    hash_compaction: bool
     threads: int | None
     max_states: int | None
     max_depth: int | None
@@ -53,6 +56,7 @@ def looking(options: Options) -> Looking:
     every = options.get("checkpoint_every_seconds", 30)
     return {
         "symmetry": options.get("symmetry", True),
+        "hash_compaction": options.get("hash_compaction", False),
         "threads": options.get("threads"),
         "max_states": options.get("max_states"),
         "max_depth": options.get("max_depth"),
@@ -81,6 +85,12 @@ def _judge(options: Options) -> None:
             raise InputError(f"`{name}` is a positive number, not {value}")
     if options.get("checkpoint") is not None and options.get("resume") is not None:
         raise InputError("give `checkpoint` to begin or `resume` to go on; not both")
+    if options.get("hash_compaction"):
+        for name in ("coverage", "checkpoint", "resume"):
+            if options.get(name):
+                raise InputError(f"`{name}` needs the states that were expanded; hash compaction keeps their signatures")
+        if options.get("simulate_steps"):
+            raise InputError("random walks keep no states: hash compaction is for searches")
     _judge_walks(options)
 
 

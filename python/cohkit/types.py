@@ -129,6 +129,7 @@ class Verdict(TypedDict):
     assumptions: list[str]
     notes: list[str]
     coverage: NotRequired[Coverage]
+    omission_probability: NotRequired[float]
     walks: NotRequired[Walks]
     run: dict[str, Any]
 
@@ -147,6 +148,7 @@ class ModelVerdict(TypedDict):
     properties: list[Property]
     counterexample: Counterexample | None
     coverage: NotRequired[Coverage]
+    omission_probability: NotRequired[float]
     walks: NotRequired[Walks]
     run: dict[str, Any]
 

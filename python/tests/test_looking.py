@@ -26,6 +26,7 @@ def without_run(verdict: Any) -> Any:
     [
         ({"symmetry": False}, ["--symmetry", "off"]),
         ({"coverage": True}, ["--coverage"]),
+        ({"hash_compaction": True}, ["--hash-compaction"]),
         (
             {"simulate_steps": 3000, "seed": 7, "max_depth": 50},
             ["--simulate", "3000", "--seed", "7", "--max-depth", "50"],
@@ -43,7 +44,7 @@ def test_systems_and_models_are_looked_at_as_by_the_command(
     model = cohkit.check_model("models/german.m", **options)
     assert without_run(model) == without_run(printed)
     for verdict, kind in ((verdicts[0], types.Verdict), (model, types.ModelVerdict)):
-        extra = {"coverage", "walks"} - set(verdict)
+        extra = {"coverage", "omission_probability", "walks"} - set(verdict)
         assert set(verdict) == set(get_type_hints(kind)) - extra
     assert ("walks" in model) == ("simulate_steps" in options)
     assert ("coverage" in model) == ("coverage" in options)

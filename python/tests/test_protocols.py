@@ -81,6 +81,8 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         ({"simulate_steps": 5, "seed": -1}, "`seed` is a number below"),
         ({"simulate_steps": 5, "coverage": True}, "random walks have no `coverage`"),
         ({"checkpoint": "a", "resume": "a"}, "not both"),
+        ({"hash_compaction": True, "coverage": True}, "`coverage` needs the states"),
+        ({"hash_compaction": True, "simulate_steps": 5}, "random walks keep no states"),
         ({"checkpoint_every_seconds": 0}, "`checkpoint_every_seconds` is a positive number, not 0"),
         ({"resume": "no/such/folder"}, "holds no checkpoints"),
     ],
@@ -97,7 +99,7 @@ def test_verdicts_are_those_of_the_command(name: str, cohkit_command: Command) -
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))
     assert {"undecided"} <= {verdict["outcome"] for verdict in verdicts}
     for verdict in verdicts:
-        assert set(verdict) == set(get_type_hints(types.Verdict)) - {"coverage", "walks"}
+        assert set(verdict) == set(get_type_hints(types.Verdict)) - {"coverage", "omission_probability", "walks"}
         assert set(verdict["properties"][0]) == set(get_type_hints(types.Property))
 
 

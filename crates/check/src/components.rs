@@ -301,6 +301,7 @@ pub(crate) fn search_parts(
         matches!(
             f.verdict,
             Verdict::Holds
+                | Verdict::Undecided(Reason::HashCompaction)
                 | Verdict::Broken(
                     Broken::DeadEnd(_)
                         | Broken::Livelock(_)
@@ -316,7 +317,11 @@ pub(crate) fn search_parts(
         _ => false,
     };
     let mut verdict = first_verdict(explored().map(|f| &f.verdict), limit);
-    if parts.views.len() > 1 && !matches!(verdict, Verdict::Undecided(_)) {
+    let given_up = match verdict {
+        Verdict::Undecided(reason) => reason != Reason::HashCompaction,
+        _ => false,
+    };
+    if parts.views.len() > 1 && !given_up {
         let equal = |i: usize| parts.views[i].rules.iter();
         let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
             // A class that was not explored itself moves by its own rules in place of its equal's.
@@ -337,7 +342,7 @@ pub(crate) fn search_parts(
                 Verdict::Broken(_, other) => {
                     limit(&verdict) || path.rules.len() < other.rules.len()
                 }
-                Verdict::Undecided(_) => false,
+                Verdict::Undecided(reason) => *reason == Reason::HashCompaction,
             };
             if later {
                 verdict = Verdict::Broken(Broken::Deadlock, path);
@@ -390,8 +395,10 @@ fn first_verdict<'a>(
         Verdict::Broken(Broken::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::Broken(Broken::Livelock(_), path) => (3, path.rules.len()),
         Verdict::Broken(_, path) => (0, path.rules.len()),
+        // Of the others something may be known that is worse.
+        Verdict::Undecided(Reason::HashCompaction) => (4, 0),
         Verdict::Undecided(_) => (1, 0),
-        Verdict::Holds => (4, 0),
+        Verdict::Holds => (5, 0),
     };
     verdicts.min_by_key(rank).cloned().unwrap_or(Verdict::Holds)
 }

@@ -5,7 +5,9 @@ use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::order::Settled;
 use crate::program::{Op, Program};
-use crate::search::{Broken, CheckpointError, Options, Path, Reason, Verdict, View};
+use crate::search::{
+    omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict, View,
+};
 use crate::simulate::Walks;
 use crate::symmetry::Symmetry;
 use crate::trace::{found, Trace};
@@ -43,6 +45,9 @@ pub struct Report {
     pub different: usize,
     /// Bytes that states and their table took at the most. Does not depend on the machine.
     pub memory: u64,
+    /// How probable it is at the most that a state was left out, if only signatures of states were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omission_probability: Option<f64>,
     /// What random walks came to, if there were any in place of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walks: Option<Box<Walks>>,
@@ -166,7 +171,15 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         .count();
     let outcome = outcome(model, &program, &verdict, (states, depth), settled);
     let properties = judged(model, &program, &outcome);
+    // Parts that are equal were explored once.
+    let explored = (components.iter().zip(&parts.representative).enumerate())
+        .filter(|(part, (_, representative))| part == *representative);
+    let omission = explored.map(|(_, (&states, _))| omission_bound(states));
+    let omission_probability = options
+        .hash_compaction
+        .then(|| omission.sum::<f64>().min(1.0));
     Ok(Report {
+        omission_probability,
         outcome,
         states,
         symmetric,
@@ -230,6 +243,9 @@ pub(crate) fn judged(model: &Model, program: &Program, outcome: &Outcome) -> Vec
                 property: violated, ..
             } if *violated == property => Status::Violated,
             Outcome::Verified => Status::Holds,
+            Outcome::Undecided {
+                reason: Reason::HashCompaction,
+            } if property.order() == 0 => Status::Holds,
             // What is judged when everything is known comes in this order, when all before has been found to hold.
             Outcome::Violated {
                 property: violated, ..

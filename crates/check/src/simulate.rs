@@ -110,6 +110,7 @@ pub fn simulate(
         complete: false,
         different: 1,
         memory,
+        omission_probability: None,
         walks: Some(Box::new(walks)),
     })
 }

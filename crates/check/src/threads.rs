@@ -16,7 +16,15 @@ pub(crate) fn side_by_side<S: Send, T: Send>(
         let mut shares = shares.into_iter();
         let own = shares.next();
         let others: Vec<_> = shares
-            .map(|share| scope.spawn(move || work(share)))
+            .map(|share| {
+                #[cfg(test)]
+                let bits = crate::store::bits();
+                scope.spawn(move || {
+                    #[cfg(test)]
+                    crate::store::shorten(bits);
+                    work(share)
+                })
+            })
             .collect();
         let mut results: Vec<T> = own.map(work).into_iter().collect();
         for handle in others {
@@ -146,7 +154,11 @@ impl Team {
         let jobs: Vec<_> = places
             .iter()
             .map(|place| {
+                #[cfg(test)]
+                let bits = crate::store::bits();
                 move || {
+                    #[cfg(test)]
+                    crate::store::shorten(bits);
                     let share = lock(place).0.take();
                     let result = share.map(work);
                     lock(place).1 = result;

@@ -129,6 +129,7 @@ impl Listener for Verdicts {
 #[pyo3(from_item_all)]
 struct Looking {
     symmetry: bool,
+    hash_compaction: bool,
     threads: Option<usize>,
     max_states: Option<u64>,
     max_depth: Option<u64>,
@@ -151,6 +152,7 @@ impl Looking {
             systems,
             capacity,
             symmetry: self.symmetry,
+            hash_compaction: self.hash_compaction,
             threads: self.threads,
             max_states: self.max_states,
             max_depth: self.max_depth,

@@ -108,6 +108,22 @@ fn suited(options: &Check) -> Result<(), Failure> {
         given("--dialect", options.dialect.is_some()),
         given("--deadlock", options.deadlock.is_some()),
     ];
+    if options.hash_compaction {
+        let takes_states = [
+            given("--checkpoint", options.checkpoint.is_some()),
+            given("--resume", options.resume.is_some()),
+            given("--coverage", options.coverage),
+        ];
+        if let Some(option) = takes_states.iter().flatten().next() {
+            return Err(Failure::new(
+                Outcome::BadInput,
+                format!(
+                    "error: `{option}` needs the states that were expanded, and `--hash-compaction` keeps only their signatures\n  \
+                     help: leave one of the two out"
+                ),
+            ));
+        }
+    }
     for file in &options.files {
         let (others, this, what) = match models::is_model(file) {
             true => (&of_protocols[..], "a Murphi model", "protocol texts"),
@@ -132,6 +148,7 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
         systems: systems(options),
         capacity: options.capacity,
         symmetry: options.symmetry != Some(SymmetryOption::Off),
+        hash_compaction: options.hash_compaction,
         threads: options.threads.map(usize::from),
         max_states: options.max_states,
         max_depth: options.max_depth,

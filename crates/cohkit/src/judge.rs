@@ -91,6 +91,8 @@ pub struct Request<'a> {
     pub capacity: Option<u8>,
     /// Whether states that differ only by a permutation of caching agents are explored once.
     pub symmetry: bool,
+    /// Whether only signatures of states are kept ([`search::Options::hash_compaction`]).
+    pub hash_compaction: bool,
     /// Threads that search; as many as there are processors if not given, and never more.
     /// The verdicts do not depend on it.
     pub threads: Option<usize>,
@@ -275,6 +277,7 @@ pub(crate) fn searching<'a>(
         max_depth: request.max_depth,
         max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
         symmetry: request.symmetry,
+        hash_compaction: request.hash_compaction,
         cancel: Some(request.cancel),
         progress: Some(progress),
         keeper: kept,

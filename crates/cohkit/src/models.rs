@@ -8,7 +8,7 @@ use crate::judge::Request;
 use crate::options::{Check, DeadlockOption, DialectOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
-use crate::verdict::{counterexample, effort, kind, name, number, property, words};
+use crate::verdict::{add, counterexample, effort, kind, name, number, omission, property, words};
 use crate::{explanation, files, graph, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_check::coverage::coverage;
@@ -261,11 +261,12 @@ fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let counts = effort(report);
     let (verdict, trace) = match &report.outcome {
         cohkit_check::Outcome::Verified => {
-            let _ = writeln!(text, "verified: {counts}");
+            let _ = writeln!(text, "verified{}: {counts}", omission(report));
             return text;
         }
         cohkit_check::Outcome::Undecided { reason } => {
-            let _ = writeln!(text, "undecided: {} after {counts}", words(*reason));
+            let (why, omission) = (words(*reason), omission(report));
+            let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
             return text;
         }
         cohkit_check::Outcome::Exceeded { limit, trace } => (format!("undecided: {limit}"), trace),
@@ -332,8 +333,6 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         "counterexample": example,
         "run": run,
     });
-    if let Some(walks) = &report.walks {
-        entry["walks"] = json!(walks);
-    }
+    add(report, &mut entry);
     entry
 }

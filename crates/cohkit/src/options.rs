@@ -140,6 +140,13 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u64>,
 
+    /// Keep of states that were expanded a signature of 64 bits instead of the state, for systems and models that take too
+    /// much memory. A state with the signature of another is left out; the verdict says how probable that is at the most.
+    /// A violation is a real one, with the way there. Whether requests can complete, covers and liveness are not judged,
+    /// for that takes all states again; for the same reason it cannot be used with checkpoints and `--coverage`.
+    #[arg(long, conflicts_with_all = ["replay", "simulate"])]
+    pub hash_compaction: bool,
+
     /// Walk at random instead of searching, for systems and models that are too large: so many steps, on walks that begin
     /// in a start state. Every state on the way, and all that one step leads to, is judged, but for what takes all states to
     /// judge. Finding nothing decides nothing. The same seed gives the same walks on any number of threads.

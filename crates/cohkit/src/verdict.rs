@@ -98,10 +98,12 @@ impl Verdict<'_> {
                     cohkit_check::Outcome::Verified => {
                         let (states, rest) = counts.split_once(',').unwrap_or((&counts, ""));
                         let parts = self.parts(report);
-                        let _ = writeln!(text, "verified: {states}{parts},{rest}");
+                        let _ =
+                            writeln!(text, "verified{}: {states}{parts},{rest}", omission(report));
                     }
                     cohkit_check::Outcome::Undecided { reason } => {
-                        let _ = writeln!(text, "undecided: {} after {counts}", words(*reason));
+                        let (why, omission) = (words(*reason), omission(report));
+                        let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
                     }
                     cohkit_check::Outcome::Exceeded { limit, trace } => {
                         let _ = writeln!(text, "undecided: {limit} after {counts}");
@@ -252,11 +254,8 @@ impl Verdict<'_> {
         if let Some(coverage) = &self.coverage {
             entry["coverage"] = coverage.json();
         }
-        if let Finding::Searched(Report {
-            walks: Some(walks), ..
-        }) = &self.finding
-        {
-            entry["walks"] = json!(walks);
+        if let Finding::Searched(report) = &self.finding {
+            add(report, &mut entry);
         }
         entry
     }
@@ -264,6 +263,24 @@ impl Verdict<'_> {
 
 /// Whose limit it is that a channel holds only so many messages.
 pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
+
+/// Adds what only some ways to look at states come to.
+pub(crate) fn add(report: &Report, entry: &mut Value) {
+    if let Some(walks) = &report.walks {
+        entry["walks"] = json!(walks);
+    }
+    if let Some(probability) = report.omission_probability {
+        entry["omission_probability"] = json!(probability);
+    }
+}
+
+/// With what reservation there is a verdict.
+pub(crate) fn omission(report: &Report) -> String {
+    let probability = report.omission_probability;
+    probability.map_or(String::new(), |p| {
+        format!(" with omission probability at most {p:.1e}")
+    })
+}
 
 /// How much was looked at, in words: states first, then behind a comma all else.
 pub(crate) fn effort(report: &Report) -> String {
@@ -298,6 +315,9 @@ pub(crate) fn words(reason: Reason) -> &'static str {
         Reason::MaxStates => "the limit on states was reached",
         Reason::MaxDepth => "the limit on depth was reached",
         Reason::MaxMemory => "the limit on memory was reached",
+        Reason::HashCompaction => {
+            "every state was visited, but with hash compaction not everything is judged"
+        }
         Reason::MaxSteps => "no violation was met on random walks",
         Reason::Interrupted => "interrupted",
     }

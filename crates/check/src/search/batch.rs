@@ -83,7 +83,7 @@ fn batches<const W: usize>(
         parents: Vec::with_capacity(4 * BATCH),
     };
     if near.recent.is_empty() && !states.is_empty() {
-        successors.store().read(0, &mut parent[..words]);
+        successors.store().read(states.start, &mut parent[..words]);
         near.recent.start(&parent[..words]);
     }
     let mut next = states.start;

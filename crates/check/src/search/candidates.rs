@@ -3,7 +3,7 @@
 //! A thread writes a state here before it claims a place for it in the table, so that others can compare theirs with it.
 //! Each candidate knows its parent, which is the first of those that have led to it, as in a search with one thread.
 
-use crate::store::{prefetch, CANDIDATE};
+use crate::store::{hash, prefetch, CANDIDATE};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
@@ -150,6 +150,14 @@ impl Candidates {
                 *word = place.load(Ordering::Relaxed);
             }
         }
+    }
+
+    /// The hash of an entry's state.
+    #[cold]
+    pub fn hash(&self, entry: u32) -> u64 {
+        let mut state = vec![0; self.words];
+        self.read(entry, &mut state);
+        hash(&state)
     }
 
     /// The parent of an entry's state: the first that has been found.

@@ -12,6 +12,9 @@ mod candidates;
 mod checkpoint;
 mod drain;
 mod goals;
+#[cfg(test)]
+mod omissions;
+mod path;
 mod recent;
 mod together;
 mod walks;
@@ -21,6 +24,7 @@ use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
 use crate::native::{Effort, Guards, Kernel, Native};
 use crate::program::{Cell, Claim, Packing, Program};
+pub use crate::store::omission_bound;
 use crate::store::*;
 use crate::symmetry::{Scratch, Symmetry};
 use crate::threads::side_by_side;
@@ -71,6 +75,10 @@ pub struct Options<'a> {
     /// Whether states that differ only by a permutation of scalarset values are explored once. The search stores one
     /// of each orbit, and reports numbers of orbits. Such models are not decomposed.
     pub symmetry: bool,
+    /// Whether of states that were expanded only a signature of 64 bits is kept. What is not visited because its
+    /// signature is that of another state is not known; [`omission_bound`] says how probable that is at the most.
+    /// Violations are as exact as without. What takes all states to judge is not judged, and there are no checkpoints.
+    pub hash_compaction: bool,
     /// What fires the rules. All engines give the same report.
     pub engine: Engine,
     /// Set from outside to stop the search soon.
@@ -96,6 +104,7 @@ impl Default for Options<'_> {
             max_memory: None,
             decompose: true,
             symmetry: true,
+            hash_compaction: false,
             engine: Engine::Adaptive,
             cancel: None,
             compiling: None,
@@ -173,6 +182,8 @@ pub enum Reason {
     MaxDepth,
     /// [`Options::max_memory`].
     MaxMemory,
+    /// Everything was visited, but with [`Options::hash_compaction`] not everything was judged.
+    HashCompaction,
     /// The steps that random walks were to have.
     MaxSteps,
     /// [`Options::cancel`].
@@ -282,7 +293,7 @@ pub(crate) fn search(
     component: usize,
     options: &Options,
 ) -> Result<Found, CheckpointError> {
-    let keeper = options.keeper;
+    let keeper = options.keeper.filter(|_| !options.hash_compaction);
     let guards = match options.engine {
         // The oracle of the others looks at every guard itself.
         Engine::Interpreter => None,
@@ -295,7 +306,7 @@ pub(crate) fn search(
         view,
         guards: guards.as_ref(),
         options,
-        store: Store::new(&view.packing),
+        store: Store::new(&view.packing, options.hash_compaction),
         transitions: 0,
         depth: 0,
         next: 0,
@@ -374,6 +385,15 @@ impl Search<'_> {
             self.depth += (self.store.len() > self.level_end) as u64;
             return Ok(verdict);
         }
+        if self.store.states.compacted() {
+            let all = self.view.quiescent.is_none()
+                && self.program.covers.is_empty()
+                && self.program.liveness.is_empty();
+            return Ok(match all {
+                true => Verdict::Holds,
+                false => Verdict::Undecided(Reason::HashCompaction),
+            });
+        }
         self.keep()?;
         let covered = self.covered();
         if covered != Verdict::Holds {
@@ -407,6 +427,7 @@ impl Search<'_> {
                         return Ok(Some(Verdict::Undecided(reason)));
                     }
                     self.stretch_end = last.min(self.next + self.stretch());
+                    self.store.states.forget_before(self.next);
                 }
                 let end = last.min(self.stretch_end);
                 let worth = threads > 1 && end - self.next >= WORTH_THREADS;
@@ -671,68 +692,6 @@ impl Search<'_> {
         if !quiescent {
             self.deadlocks[1].get_or_insert(state);
         }
-    }
-
-    /// The verdict on an event in a state.
-    fn broken(&self, state: usize, event: Event) -> Verdict {
-        let (mut path, mut worker) = self.walk(state);
-        let mut event = event;
-        if self.view.symmetry.is_some() {
-            // The path may end in another state of the orbit, where the same happens to other values.
-            let there = worker.expand(true, |worker, _| match worker.broken_invariant() {
-                Some(broken) => Err(broken),
-                None => Ok(()),
-            });
-            event = there.err().unwrap_or(event);
-        }
-        path.rules.extend(event.rule);
-        Verdict::Broken(event.what, path)
-    }
-
-    /// The path on which a state was first found, or one to another state of its orbit.
-    fn path(&self, state: usize) -> Path {
-        self.walk(state).0
-    }
-
-    /// Walks the path to a state, and stands there.
-    fn walk(&self, state: usize) -> (Path, Worker<'_>) {
-        let mut worker = Worker::new(self.program, self.view);
-        let mut states = vec![state];
-        while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
-            states.push(parent);
-        }
-        let mut path = Path::default();
-        let first = states[states.len() - 1];
-        for candidate in 0..self.program.starts.len() as u32 {
-            if worker.machine.start(candidate) == Ok(true) {
-                worker.pack_child();
-                if self.store.is(first, &worker.child) {
-                    path.start = candidate;
-                    break;
-                }
-            }
-        }
-        for &state in states.iter().rev().skip(1) {
-            let packing = &self.view.packing;
-            packing.pack(&worker.machine.frame, &mut worker.parent);
-            let mut taken = None;
-            let _ = worker.expand(true, |worker, rule| {
-                if !self.store.is(state, &worker.child) {
-                    return Ok(());
-                }
-                packing.pack(&worker.machine.frame, &mut worker.child);
-                taken = Some(rule);
-                // Found: any error ends the expansion.
-                Err(Broken::Deadlock)
-            });
-            path.rules.extend(taken);
-            let child = std::mem::take(&mut worker.child);
-            packing.unpack(&child, &mut worker.machine.frame);
-            worker.child = child;
-        }
-        let packing = &self.view.packing;
-        packing.pack(&worker.machine.frame, &mut worker.parent);
-        (path, worker)
     }
 }
 

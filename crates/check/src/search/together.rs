@@ -380,15 +380,25 @@ impl Successors for Thread<'_> {
     #[inline(always)]
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
         let All {
-            store, candidates, ..
-        } = *self.all;
+            store,
+            candidates,
+            failed,
+            ..
+        } = self.all;
         let Some(new) = candidates.next(self.numbers) else {
             return false;
         };
         let parent = (parent - self.all.first) as u32;
         let same = |entry: u32| match entry & CANDIDATE {
             0 => store.states.is(entry as usize, state),
-            _ => candidates.is(entry, state),
+            _ if candidates.is(entry, state) => true,
+            _ => {
+                // Which of two states with the same signature is left out is not for the faster thread to say.
+                if store.states.compacted() && candidates.hash(entry) == hash {
+                    failed.store(true, Ordering::Relaxed);
+                }
+                false
+            }
         };
         let write = || candidates.write(new, state, parent);
         let place = match store.table.claim(hash, new, write, same) {

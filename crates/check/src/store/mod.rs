@@ -1,13 +1,20 @@
 //! Where reached states are kept: packed bytes in the order of discovery, a hash table of their
 //! numbers, and who found whom.
+//!
+//! With *hash compaction* only states that are still to be expanded are kept whole. Of each there is a signature, the
+//! hash of the packed state, and states with equal signatures are taken to be equal.
 
 mod genealogy;
 mod pages;
+mod signature;
 mod table;
 
 use crate::program::Packing;
 use crate::threads::Team;
 pub(crate) use genealogy::Genealogy;
+pub use signature::omission_bound;
+#[cfg(test)]
+pub(crate) use signature::{bits, shorten};
 pub(crate) use table::*;
 
 /// The most states that can be numbered.
@@ -30,6 +37,17 @@ pub(crate) struct States {
     /// The states, and at least eight bytes behind them, so that all words can be read whole.
     bytes: Vec<u8>,
     count: usize,
+    /// With hash compaction: then all of the above is about signatures, but for `words`.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// States that are still to be expanded, whole.
+struct Waiting {
+    /// The number of the first one that is here.
+    first: usize,
+    states: States,
+    /// How many there were at the most.
+    most: usize,
 }
 
 static ALONE: Team = Team::ALONE;
@@ -49,7 +67,43 @@ impl States {
             },
             bytes: vec![0; 8],
             count: 0,
+            waiting: None,
         }
+    }
+
+    fn compact(packing: &Packing) -> States {
+        States {
+            stride: size_of::<u64>(),
+            words: packing.words,
+            last: u64::MAX,
+            bytes: vec![0; 8],
+            count: 0,
+            waiting: Some(Box::new(Waiting {
+                first: 0,
+                states: States::new(packing),
+                most: 0,
+            })),
+        }
+    }
+
+    /// With hash compaction, states before this one are not read again.
+    pub fn forget_before(&mut self, state: usize) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.most = waiting.most();
+            let (gone, states) = (state - waiting.first, &mut waiting.states);
+            // What is left is moved only when that is less than what goes.
+            if 2 * gone > states.count {
+                states.bytes.drain(..gone * states.stride);
+                states.count -= gone;
+                waiting.first = state;
+            }
+        }
+    }
+
+    /// Whether states are taken to be equal if their signatures are.
+    #[inline(always)]
+    pub fn compacted(&self) -> bool {
+        self.waiting.is_some()
     }
 
     #[inline(always)]
@@ -63,6 +117,9 @@ impl States {
     /// Reads a state.
     #[inline(always)]
     pub fn read(&self, state: usize, words: &mut [u64]) {
+        if let Some(waiting) = &self.waiting {
+            return waiting.states.read(state - waiting.first, words);
+        }
         let at = state * self.stride;
         for (i, word) in words.iter_mut().enumerate() {
             *word = self.word(at + 8 * i);
@@ -76,6 +133,9 @@ impl States {
     #[inline(always)]
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
         let at = state * self.stride;
+        if self.compacted() {
+            return self.word(at) == hash(words);
+        }
         let Some((last, whole)) = words.split_last() else {
             return true;
         };
@@ -86,6 +146,15 @@ impl States {
     /// Adds a state; gives its number.
     #[inline(always)]
     fn push(&mut self, words: &[u64]) -> u32 {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.states.push(words);
+            return self.push_words(&[hash(words)]);
+        }
+        self.push_words(words)
+    }
+
+    #[inline(always)]
+    fn push_words(&mut self, words: &[u64]) -> u32 {
         let at = self.count * self.stride;
         if at + 8 * words.len() + 8 > self.bytes.len() {
             self.grow(at + 8 * words.len() + STEP);
@@ -115,13 +184,20 @@ impl States {
         }
         let mut rest = &mut self.bytes[first..];
         let mut rooms = Vec::new();
-        for count in counts {
+        for &count in &counts {
             let (bytes, behind) = rest.split_at_mut(count * self.stride);
             rest = behind;
             rooms.push(Room {
                 bytes,
                 stride: self.stride,
+                whole: None,
             });
+        }
+        if let Some(waiting) = &mut self.waiting {
+            let whole = waiting.states.append(counts.into_iter());
+            for (room, whole) in rooms.iter_mut().zip(whole) {
+                room.whole = Some(Box::new(whole));
+            }
         }
         rooms
     }
@@ -146,6 +222,9 @@ impl Hashes for States {
 
     #[inline(always)]
     fn hash(&self, state: u32) -> u64 {
+        if self.compacted() {
+            return self.word(state as usize * self.stride);
+        }
         if self.words == 1 {
             return hash(&[self.word(state as usize * self.stride) & self.last]);
         }
@@ -168,12 +247,23 @@ impl Hashes for States {
 pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
     stride: usize,
+    /// With hash compaction room for the states themselves, where this is for signatures.
+    whole: Option<Box<Room<'a>>>,
 }
 
 impl Room<'_> {
     /// Stores the next state.
     #[inline(always)]
     pub fn push(&mut self, words: &[u64]) {
+        if let Some(whole) = &mut self.whole {
+            whole.push_words(words);
+            return self.push_words(&[hash(words)]);
+        }
+        self.push_words(words)
+    }
+
+    #[inline(always)]
+    fn push_words(&mut self, words: &[u64]) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes.len() >= 8 * words.len() {
             // What is too much is written over by the next one.
@@ -189,10 +279,19 @@ impl Room<'_> {
     }
 }
 
+impl Waiting {
+    fn most(&self) -> usize {
+        self.most.max(self.states.count)
+    }
+}
+
 impl Store {
-    pub fn new(packing: &Packing) -> Store {
+    pub fn new(packing: &Packing, compact: bool) -> Store {
         Store {
-            states: States::new(packing),
+            states: match compact {
+                true => States::compact(packing),
+                false => States::new(packing),
+            },
             genealogy: Genealogy::default(),
             table: Table::default(),
         }
@@ -208,10 +307,12 @@ impl Store {
         self.states.words
     }
 
-    /// Bytes that the states and their table take; depends on the states alone.
+    /// Bytes that the states and their table take, those that wait at the most; depends on the states alone.
     pub fn memory(&self) -> u64 {
         let states = (self.states.count * self.states.stride) as u64;
-        states + self.table.memory() + self.genealogy.memory()
+        let waiting = (self.states.waiting.as_ref())
+            .map_or(0, |waiting| (waiting.most() * waiting.states.stride) as u64);
+        states + waiting + self.table.memory() + self.genealogy.memory()
     }
 
     /// Reads a state.

@@ -641,3 +641,45 @@ fn random_walks_say_how_to_walk_again() {
         "#]],
     );
 }
+
+#[test]
+fn hash_compaction_says_how_probable_an_omission_is() {
+    check(
+        &["check", "../../models/german.m", "--hash-compaction"],
+        expect![[r#""#]],
+    );
+    check(
+        &["check", "tests/command/tiny.coh", "--hash-compaction"],
+        expect![[r#""#]],
+    );
+    let output = cohkit([
+        "check",
+        "../../models/german.m",
+        "--hash-compaction",
+        "--json",
+    ]);
+    let output = { output }.output().expect("the command starts");
+    let verdict: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("the command prints JSON");
+    assert_eq!(verdict[0]["outcome"], "verified");
+    let probability = verdict[0]["omission_probability"].as_f64();
+    assert!(probability.is_some_and(|p| p > 0.0 && p < 1e-11));
+}
+
+#[test]
+fn what_takes_all_states_is_refused_with_hash_compaction() {
+    for option in [
+        &["--checkpoint", "nowhere"][..],
+        &["--resume", "nowhere"],
+        &["--coverage"],
+    ] {
+        let output = cohkit(["check", "tests/command/tiny.coh", "--hash-compaction"])
+            .args(option)
+            .output()
+            .expect("the command starts");
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).expect("text");
+        let why = format!("`{}` needs the states that were expanded", option[0]);
+        assert!(said.contains(&why), "{said}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Ways to states that a search has found: rules from a start state on, found again by firing them another time.
+
+use super::*;
+
+impl Search<'_> {
+    /// The verdict on an event in a state.
+    pub(super) fn broken(&self, state: usize, event: Event) -> Verdict {
+        let (mut path, mut worker) = self.walk(state);
+        let mut event = event;
+        if self.view.symmetry.is_some() {
+            // The path may end in another state of the orbit, where the same happens to other values.
+            let there = worker.expand(true, |worker, _| match worker.broken_invariant() {
+                Some(broken) => Err(broken),
+                None => Ok(()),
+            });
+            event = there.err().unwrap_or(event);
+        }
+        path.rules.extend(event.rule);
+        Verdict::Broken(event.what, path)
+    }
+
+    /// The path on which a state was first found, or one to another state of its orbit.
+    pub(super) fn path(&self, state: usize) -> Path {
+        self.walk(state).0
+    }
+
+    /// Walks the path to a state, and stands there.
+    fn walk(&self, state: usize) -> (Path, Worker<'_>) {
+        let mut worker = Worker::new(self.program, self.view);
+        let mut states = vec![state];
+        while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
+            states.push(parent);
+        }
+        let states = self.stored(&states);
+        let mut path = Path::default();
+        let first = &states[states.len() - 1];
+        for candidate in 0..self.program.starts.len() as u32 {
+            if worker.machine.start(candidate) == Ok(true) {
+                worker.pack_child();
+                if worker.child == *first {
+                    path.start = candidate;
+                    break;
+                }
+            }
+        }
+        for state in states.iter().rev().skip(1) {
+            let packing = &self.view.packing;
+            packing.pack(&worker.machine.frame, &mut worker.parent);
+            let mut taken = None;
+            let _ = worker.expand(true, |worker, rule| {
+                if worker.child != *state {
+                    return Ok(());
+                }
+                packing.pack(&worker.machine.frame, &mut worker.child);
+                taken = Some(rule);
+                // Found: any error ends the expansion.
+                Err(Broken::Deadlock)
+            });
+            path.rules.extend(taken);
+            let child = std::mem::take(&mut worker.child);
+            packing.unpack(&child, &mut worker.machine.frame);
+            worker.child = child;
+        }
+        let packing = &self.view.packing;
+        packing.pack(&worker.machine.frame, &mut worker.parent);
+        (path, worker)
+    }
+
+    /// The packed states with these numbers, each of which was found from the one behind it.
+    fn stored(&self, numbers: &[usize]) -> Vec<Vec<u64>> {
+        let words = self.view.packing.words;
+        if !self.store.states.compacted() {
+            let read = |&number: &usize| {
+                let mut state = vec![0; words];
+                self.store.read(number, &mut state);
+                state
+            };
+            return numbers.iter().map(read).collect();
+        }
+        // They are found again as they were found: where several successors of a state have the signature, the first one
+        // was stored.
+        let mut worker = Worker::new(self.program, self.view);
+        let mut states: Vec<Vec<u64>> = Vec::new();
+        for &number in numbers.iter().rev() {
+            match states.last() {
+                None => {
+                    for start in 0..self.program.starts.len() as u32 {
+                        let begun = worker.machine.start(start) == Ok(true);
+                        if begun && worker.machine.assumed() == Ok(true) {
+                            worker.pack_child();
+                            if self.store.is(number, &worker.child) {
+                                break;
+                            }
+                        }
+                    }
+                }
+                Some(parent) => {
+                    worker.parent.copy_from_slice(parent);
+                    let packing = &self.view.packing;
+                    packing.unpack(parent, &mut worker.machine.frame);
+                    let _ = worker.expand(true, |worker, _| {
+                        match self.store.is(number, &worker.child) {
+                            // Found: any error ends the expansion.
+                            true => Err(Broken::Deadlock),
+                            false => Ok(()),
+                        }
+                    });
+                }
+            }
+            states.push(worker.child.clone());
+        }
+        states.reverse();
+        states
+    }
+}
