@@ -17,12 +17,16 @@ pub(super) fn prove(program: &mut Program) {
     }
     let mut slots = started(program);
     let elements = elements(program);
+    // Each piece is followed again only when something else may be undefined where it begins.
+    let mut flows: FxHashMap<u32, Flow> = FxHashMap::default();
     loop {
         mix_bags(program, &mut slots);
         mix_elements(&elements, &mut slots);
         let mut more = false;
         for rule in program.rules.iter().filter(|rule| rule.guard.is_some()) {
-            let flow = Flow::new(program, rule.body, &slots);
+            let begun = flows.entry(rule.body);
+            let flow = begun.or_insert_with(|| Flow::new(program, rule.body));
+            flow.follow(&slots);
             for slot in flow.undefined_at_the_end() {
                 more |= !std::mem::replace(&mut slots[slot], true);
             }
@@ -39,8 +43,12 @@ pub(super) fn prove(program: &mut Program) {
             true => &beginning,
             false => &slots,
         };
-        Flow::new(program, entry, slots).simpler(&mut changes);
+        let begun = flows.entry(entry);
+        let flow = begun.or_insert_with(|| Flow::new(program, entry));
+        flow.follow(slots);
+        flow.simpler(&mut changes);
     }
+    drop(flows);
     for (slot, &undefined) in program.slots.iter_mut().zip(&slots) {
         slot.undefined = undefined;
     }
@@ -118,7 +126,9 @@ struct Flow<'a> {
     cells: FxHashMap<Cell, usize>,
     /// By instruction, where jumps lead to; bits by cell.
     states: FxHashMap<u32, Vec<u64>>,
-    first: Vec<u64>,
+    /// Where the piece begins; nothing as long as it has not been followed.
+    first: Option<Vec<u64>>,
+    /// Where it ends.
     last: Vec<u64>,
 }
 
@@ -141,7 +151,7 @@ fn join(into: &mut [u64], from: &[u64]) -> bool {
 }
 
 impl<'a> Flow<'a> {
-    fn new(program: &'a Program, entry: u32, slots: &[bool]) -> Flow<'a> {
+    fn new(program: &'a Program, entry: u32) -> Flow<'a> {
         let code = program.piece(entry);
         let mut cells = FxHashMap::default();
         let mut touch = |cell: Cell| {
@@ -155,33 +165,42 @@ impl<'a> Flow<'a> {
             let mut op = op;
             op.operands(|cell| touch(*cell));
         }
-        let mut first = vec![0; cells.len().div_ceil(64)];
-        for (&cell, &number) in &cells {
-            let undefined = match slots.get(cell as usize) {
-                Some(&slot) => slot,
-                None => program.frame[cell as usize] == UNDEFINED,
-            };
-            set(&mut first, number, undefined);
-        }
-        let mut flow = Flow {
+        Flow {
             program,
             entry,
             code,
-            cells,
             states: FxHashMap::default(),
-            last: vec![0; first.len()],
-            first,
-        };
+            first: None,
+            last: vec![0; cells.len().div_ceil(64)],
+            cells,
+        }
+    }
+
+    /// Follows what may be undefined if these slots may be where the piece begins.
+    fn follow(&mut self, slots: &[bool]) {
+        let mut first = vec![0; self.last.len()];
+        for (&cell, &number) in &self.cells {
+            let undefined = match slots.get(cell as usize) {
+                Some(&slot) => slot,
+                None => self.program.frame[cell as usize] == UNDEFINED,
+            };
+            set(&mut first, number, undefined);
+        }
+        if self.first.as_ref() == Some(&first) {
+            return;
+        }
+        self.first = Some(first);
+        self.states.clear();
+        self.last.fill(0);
         // Only jumps backward make a second round necessary.
-        while flow.round(|_, _, _, _| {}) {}
-        flow
+        while self.round(|_, _, _, _| {}) {}
     }
 
     /// Goes through the code once; whether a jump brings something new to a place that lies behind.
     /// `see` is shown each instruction that is reached, with what may be undefined before it.
     fn round(&mut self, mut see: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
         let mut again = false;
-        let mut now = Some(self.first.clone());
+        let mut now = self.first.clone();
         for (i, &op) in self.code.iter().enumerate() {
             let at = self.entry + i as u32;
             if let Some(joined) = self.states.get_mut(&at) {
@@ -281,7 +300,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Adds what can be simpler: instructions that take the place of others, or nothing in their place.
-    fn simpler(mut self, changes: &mut Vec<(u32, Option<Op>)>) {
+    fn simpler(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
         self.round(|flow, at, op, state| {
             let defined = |cell: Cell| !get(state, flow.cells[&cell]);
             match op {
