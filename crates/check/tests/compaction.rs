@@ -2,6 +2,7 @@
 
 use cohkit_check::build::*;
 use cohkit_check::model::{Deadlock, Model, Rule};
+use cohkit_check::murphi::{read, Dialect};
 use cohkit_check::report::Status;
 use cohkit_check::search::{omission_bound, Engine, Reason};
 use cohkit_check::{check, Options, Outcome, Property, Report};
@@ -72,6 +73,25 @@ fn large_states_take_less_memory() {
     assert_eq!(report.states, 4096);
     // Thirty bytes and more are eight.
     assert!(report.memory + 22 * 4096 <= whole.memory, "{report:?}");
+}
+
+/// What `docs/murphi.md` tells of them.
+#[test]
+fn documented_models_take_as_much_memory_as_is_said() {
+    for (name, whole, compacted) in [("dma_copy", 339.0, 26.0), ("flash_4", 21.0, 19.0)] {
+        let path = format!("../../models/{name}.m");
+        let text = std::fs::read_to_string(path).unwrap();
+        let model = read(name, &text, Dialect::Any).unwrap().model;
+        for (hash_compaction, expected) in [(false, whole), (true, compacted)] {
+            let options = Options {
+                hash_compaction,
+                ..Options::default()
+            };
+            let report = check(&model, &options).unwrap();
+            let bytes = report.memory as f64 / report.states as f64;
+            assert_eq!(bytes.round(), expected, "{name}");
+        }
+    }
 }
 
 #[test]

@@ -117,8 +117,8 @@ impl States {
     /// Reads a state.
     #[inline(always)]
     pub fn read(&self, state: usize, words: &mut [u64]) {
-        if let Some(waiting) = &self.waiting {
-            return waiting.states.read(state - waiting.first, words);
+        if self.compacted() {
+            return self.read_waiting(state, words);
         }
         let at = state * self.stride;
         for (i, word) in words.iter_mut().enumerate() {
@@ -129,12 +129,19 @@ impl States {
         }
     }
 
+    #[cold]
+    fn read_waiting(&self, state: usize, words: &mut [u64]) {
+        if let Some(waiting) = &self.waiting {
+            waiting.states.read(state - waiting.first, words);
+        }
+    }
+
     /// Whether a stored state is the packed one.
     #[inline(always)]
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
         let at = state * self.stride;
         if self.compacted() {
-            return self.word(at) == hash(words);
+            return self.is_signed(state, words);
         }
         let Some((last, whole)) = words.split_last() else {
             return true;
@@ -143,14 +150,26 @@ impl States {
         tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
     }
 
+    #[cold]
+    fn is_signed(&self, state: usize, words: &[u64]) -> bool {
+        self.word(state * self.stride) == hash(words)
+    }
+
     /// Adds a state; gives its number.
     #[inline(always)]
     fn push(&mut self, words: &[u64]) -> u32 {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.states.push(words);
-            return self.push_words(&[hash(words)]);
+        if self.compacted() {
+            return self.push_signed(words);
         }
         self.push_words(words)
+    }
+
+    #[cold]
+    fn push_signed(&mut self, words: &[u64]) -> u32 {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.states.push_words(words);
+        }
+        self.push_words(&[hash(words)])
     }
 
     #[inline(always)]
