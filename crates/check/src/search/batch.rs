@@ -25,6 +25,8 @@ pub(super) enum Stop {
 
 /// Where the successors of states go.
 pub(super) trait Successors {
+    /// How the store keeps states.
+    type Kept: Keeping;
     fn store(&self) -> &Store;
     /// Asks for the state that an entry of the table stands for.
     fn prefetch(&self, entry: u32);
@@ -52,27 +54,38 @@ struct Batch<const W: usize> {
 }
 
 /// Expands states in a row.
-pub(super) fn swift(
+pub(super) fn swift<S: Successors>(
     kernel: &Kernel,
     states: Range<usize>,
     view: &View,
     near: &mut Near,
-    successors: &mut impl Successors,
+    successors: &mut S,
 ) -> Result<(), Stop> {
-    let done = with_words!(
-        view.packing.words,
-        W,
-        batches::<W>(kernel, states, view, near, successors)
-    );
+    let done = match S::Kept::COMPACT {
+        false => with_words!(
+            view.packing.words,
+            W,
+            batches::<W, S>(kernel, states, view, near, successors)
+        ),
+        // Not worth code of its own for one thread and for several.
+        true => {
+            let successors: &mut dyn Successors<Kept = S::Kept> = successors;
+            with_words!(
+                view.packing.words,
+                W,
+                batches::<W, _>(kernel, states, view, near, successors)
+            )
+        }
+    };
     done.unwrap_or(Err(Stop::NoMachineCode))
 }
 
-fn batches<const W: usize>(
+fn batches<const W: usize, S: Successors + ?Sized>(
     kernel: &Kernel,
     states: Range<usize>,
     view: &View,
     near: &mut Near,
-    successors: &mut impl Successors,
+    successors: &mut S,
 ) -> Result<(), Stop> {
     let words = exact::<W>(view.packing.words);
     // Words behind the state stay zero.
@@ -97,7 +110,7 @@ fn batches<const W: usize>(
         let mut plain = false;
         let store = successors.store();
         for state in next..states.end {
-            store.states.read(state, &mut parent[..words]);
+            store.states.read::<S::Kept>(state, &mut parent[..words]);
             let before = batch.states.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;

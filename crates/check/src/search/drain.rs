@@ -415,7 +415,7 @@ impl Search<'_> {
         };
         for &state in states {
             let state = state as usize;
-            self.store.states.read(state, &mut parent[..words]);
+            self.store.states.read::<Whole>(state, &mut parent[..words]);
             let before = children.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;

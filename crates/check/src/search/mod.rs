@@ -31,6 +31,7 @@ use crate::threads::side_by_side;
 use batch::{Near, Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -603,11 +604,19 @@ impl Search<'_> {
 
     /// Expands the states from `next` to `end` by machine code.
     fn swift(&mut self, end: usize) -> Result<(), Stop> {
+        match self.store.states.compacted() {
+            true => self.swift_as::<Compact>(end),
+            false => self.swift_as::<Whole>(end),
+        }
+    }
+
+    fn swift_as<K: Keeping>(&mut self, end: usize) -> Result<(), Stop> {
         let Some(native) = &self.native else {
             return Err(Stop::NoMachineCode);
         };
         let most = self.most_states();
         let mut alone = Alone {
+            kept: PhantomData::<K>,
             store: &mut self.store,
             most,
             kernel: &native.kernel,
@@ -706,7 +715,8 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
 }
 
 /// What one thread finds by machine code.
-struct Alone<'a> {
+struct Alone<'a, K> {
+    kept: PhantomData<K>,
     store: &'a mut Store,
     /// Most states to store.
     most: u64,
@@ -715,7 +725,9 @@ struct Alone<'a> {
     cancel: Option<&'a AtomicBool>,
 }
 
-impl Successors for Alone<'_> {
+impl<K: Keeping> Successors for Alone<'_, K> {
+    type Kept = K;
+
     #[inline(always)]
     fn store(&self) -> &Store {
         self.store
@@ -730,7 +742,8 @@ impl Successors for Alone<'_> {
     fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
         let room = (self.store.len() as u64) < self.most;
         let accept = || room && self.kernel.fine(state);
-        self.store.enter(hash, state, parent as u64 + 1, accept)
+        self.store
+            .enter_as::<K>(hash, state, parent as u64 + 1, accept)
     }
 
     #[inline(always)]

@@ -124,7 +124,10 @@ impl Search<'_> {
         let (program, view) = (self.program, self.view);
         let share = (self.store.table.left() / threads).saturating_sub(SLAB);
         let finds = team.side_by_side(own.iter_mut().collect(), |own| {
-            all.run(program, view, own, share)
+            match all.store.states.compacted() {
+                true => all.run::<Compact>(program, view, own, share),
+                false => all.run::<Whole>(program, view, own, share),
+            }
         });
         let closed = all.closing.into_inner();
         let failed = all.failed.into_inner();
@@ -236,7 +239,13 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    fn run(&self, program: &Program, view: &View, own: &mut Own, share: usize) -> Finds {
+    fn run<K: Keeping>(
+        &self,
+        program: &Program,
+        view: &View,
+        own: &mut Own,
+        share: usize,
+    ) -> Finds {
         let Own {
             near,
             numbers,
@@ -245,6 +254,7 @@ impl All<'_> {
         let mut worker = Worker::new(program, view);
         worker.guards = self.guards;
         let mut thread = Thread {
+            kept: PhantomData::<K>,
             all: self,
             judge: Worker::new(program, view),
             share,
@@ -284,7 +294,8 @@ impl All<'_> {
 }
 
 /// One of the threads.
-struct Thread<'a> {
+struct Thread<'a, K> {
+    kept: PhantomData<K>,
     all: &'a All<'a>,
     /// Judges the invariants where there is no machine code.
     judge: Worker<'a>,
@@ -295,7 +306,7 @@ struct Thread<'a> {
     finds: Finds,
 }
 
-impl Thread<'_> {
+impl<K: Keeping> Thread<'_, K> {
     /// Expands states in a row; false if something has to be reported.
     fn expand(
         &mut self,
@@ -363,7 +374,9 @@ impl Thread<'_> {
     }
 }
 
-impl Successors for Thread<'_> {
+impl<K: Keeping> Successors for Thread<'_, K> {
+    type Kept = K;
+
     #[inline(always)]
     fn store(&self) -> &Store {
         self.all.store
@@ -390,11 +403,11 @@ impl Successors for Thread<'_> {
         };
         let parent = (parent - self.all.first) as u32;
         let same = |entry: u32| match entry & CANDIDATE {
-            0 => store.states.is(entry as usize, state),
+            0 => store.states.is::<K>(entry as usize, state),
             _ if candidates.is(entry, state) => true,
             _ => {
                 // Which of two states with the same signature is left out is not for the faster thread to say.
-                if store.states.compacted() && candidates.hash(entry) == hash {
+                if K::COMPACT && candidates.hash(entry) == hash {
                     failed.store(true, Ordering::Relaxed);
                 }
                 false

@@ -41,6 +41,25 @@ pub(crate) struct States {
     waiting: Option<Box<Waiting>>,
 }
 
+/// Whether all states are kept whole, known by type to what is done for each successor.
+pub(crate) trait Keeping: Sync {
+    const COMPACT: bool;
+}
+
+/// All states are.
+pub(crate) struct Whole;
+
+/// With hash compaction.
+pub(crate) struct Compact;
+
+impl Keeping for Whole {
+    const COMPACT: bool = false;
+}
+
+impl Keeping for Compact {
+    const COMPACT: bool = true;
+}
+
 /// States that are still to be expanded, whole.
 struct Waiting {
     /// The number of the first one that is here.
@@ -116,9 +135,12 @@ impl States {
 
     /// Reads a state.
     #[inline(always)]
-    pub fn read(&self, state: usize, words: &mut [u64]) {
-        if self.compacted() {
-            return self.read_waiting(state, words);
+    pub fn read<K: Keeping>(&self, state: usize, words: &mut [u64]) {
+        if K::COMPACT {
+            if let Some(waiting) = &self.waiting {
+                waiting.states.read::<Whole>(state - waiting.first, words);
+            }
+            return;
         }
         let at = state * self.stride;
         for (i, word) in words.iter_mut().enumerate() {
@@ -129,19 +151,12 @@ impl States {
         }
     }
 
-    #[cold]
-    fn read_waiting(&self, state: usize, words: &mut [u64]) {
-        if let Some(waiting) = &self.waiting {
-            waiting.states.read(state - waiting.first, words);
-        }
-    }
-
     /// Whether a stored state is the packed one.
     #[inline(always)]
-    pub fn is(&self, state: usize, words: &[u64]) -> bool {
+    pub fn is<K: Keeping>(&self, state: usize, words: &[u64]) -> bool {
         let at = state * self.stride;
-        if self.compacted() {
-            return self.is_signed(state, words);
+        if K::COMPACT {
+            return self.word(at) == hash(words);
         }
         let Some((last, whole)) = words.split_last() else {
             return true;
@@ -150,22 +165,12 @@ impl States {
         tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
     }
 
-    #[cold]
-    fn is_signed(&self, state: usize, words: &[u64]) -> bool {
-        self.word(state * self.stride) == hash(words)
-    }
-
     /// Adds a state; gives its number.
     #[inline(always)]
-    fn push(&mut self, words: &[u64]) -> u32 {
-        if self.compacted() {
-            return self.push_signed(words);
+    fn push<K: Keeping>(&mut self, words: &[u64]) -> u32 {
+        if !K::COMPACT {
+            return self.push_words(words);
         }
-        self.push_words(words)
-    }
-
-    #[cold]
-    fn push_signed(&mut self, words: &[u64]) -> u32 {
         if let Some(waiting) = &mut self.waiting {
             waiting.states.push_words(words);
         }
@@ -250,12 +255,12 @@ impl Hashes for States {
         let mut words = [0; 16];
         match words.get_mut(..self.words) {
             Some(words) => {
-                self.read(state as usize, words);
+                self.read::<Whole>(state as usize, words);
                 hash(words)
             }
             None => {
                 let mut words = vec![0; self.words];
-                self.read(state as usize, &mut words);
+                self.read::<Whole>(state as usize, &mut words);
                 hash(&words)
             }
         }
@@ -336,37 +341,57 @@ impl Store {
 
     /// Reads a state.
     pub fn read(&self, state: usize, words: &mut [u64]) {
-        self.states.read(state, words);
+        match self.states.compacted() {
+            true => self.states.read::<Compact>(state, words),
+            false => self.states.read::<Whole>(state, words),
+        }
     }
 
     /// Whether a stored state is the packed one.
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
-        self.states.is(state, words)
+        match self.states.compacted() {
+            true => self.states.is::<Compact>(state, words),
+            false => self.states.is::<Whole>(state, words),
+        }
     }
 
-    /// The number of a state, if it is there.
+    /// The number of a state, if it is there. States are kept whole.
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
-        let same = |state| self.states.is(state as usize, words);
+        let same = |state| self.states.is::<Whole>(state as usize, words);
         self.table.find(hash, same).ok()
     }
 
-    /// Adds a state whose parent [`Genealogy::restore`] knows; false if it is there already.
+    /// Adds a state whose parent [`Genealogy::restore`] knows; false if it is there already. States are kept whole.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
         table.reserve(1, states, &ALONE);
-        let Err(free) = table.find(hash, |state| states.is(state as usize, words)) else {
+        let Err(free) = table.find(hash, |state| states.is::<Whole>(state as usize, words)) else {
             return false;
         };
-        table.fill(free, hash, states.push(words));
+        table.fill(free, hash, states.push::<Whole>(words));
         true
     }
 
     /// Adds a state unless it is there, or `accept` says no when it is not: then gives false.
     /// `parent` is as for [`Genealogy::birth`].
-    #[inline(always)]
     pub fn enter(
+        &mut self,
+        hash: u64,
+        words: &[u64],
+        parent: u64,
+        accept: impl FnOnce() -> bool,
+    ) -> bool {
+        match self.states.compacted() {
+            true => self.enter_as::<Compact>(hash, words, parent, accept),
+            false => self.enter_as::<Whole>(hash, words, parent, accept),
+        }
+    }
+
+    /// The same, where it is known how states are kept.
+    #[inline(always)]
+    pub fn enter_as<K: Keeping>(
         &mut self,
         hash: u64,
         words: &[u64],
@@ -375,11 +400,11 @@ impl Store {
     ) -> bool {
         let (states, table) = (&mut self.states, &mut self.table);
         table.reserve(1, states, &ALONE);
-        if let Err(free) = table.find(hash, |state| states.is(state as usize, words)) {
+        if let Err(free) = table.find(hash, |state| states.is::<K>(state as usize, words)) {
             if !accept() {
                 return false;
             }
-            table.fill(free, hash, states.push(words));
+            table.fill(free, hash, states.push::<K>(words));
             self.genealogy.birth(parent);
         }
         true
