@@ -88,7 +88,9 @@ def _judge(options: Options) -> None:
     if options.get("hash_compaction"):
         for name in ("coverage", "checkpoint", "resume"):
             if options.get(name):
-                raise InputError(f"`{name}` needs the states that were expanded; hash compaction keeps their signatures")
+                raise InputError(
+                    f"`{name}` needs the states that were expanded; hash compaction keeps their signatures"
+                )
         if options.get("simulate_steps"):
             raise InputError("random walks keep no states: hash compaction is for searches")
     _judge_walks(options)
