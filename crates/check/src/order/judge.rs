@@ -20,14 +20,18 @@ impl Walk<'_> {
                 }
                 None => false,
             };
-            if !same || changes || round.can_fail {
+            if !same || changes || round.can_fail || round.covers {
                 let why = "it is left at the first value for which something holds";
                 return Judgement::Bad(why.into());
             }
         }
-        if round.assumes && round.can_fail {
-            let why = "an `assume` may end it before it fails, or after";
-            return Judgement::Bad(why.into());
+        if round.assumes && (round.can_fail || round.covers) {
+            let what = match round.can_fail {
+                true => "it fails",
+                false => "something is covered",
+            };
+            let why = format!("an `assume` may end it before {what}, or after");
+            return Judgement::Bad(why);
         }
         let mut settled: Vec<(&Spot, Vec<&Place>)> = Vec::new();
         for (i, a) in shared.iter().enumerate() {

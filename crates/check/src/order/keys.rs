@@ -26,8 +26,9 @@ impl Walk<'_> {
     pub(super) fn key(&self, e: &Expr) -> Option<Key> {
         match e.without_line() {
             Expr::Int(n) => Some(constant(&format!("#{n}"))),
-            Expr::Bool(b) => Some(constant(&format!("#{}", *b as i32))),
-            Expr::Label(_, n) => Some(constant(&format!("#{n}"))),
+            Expr::Bool(b) => Some(constant(&format!("#{b}"))),
+            // A union may have labels of several enumerations.
+            Expr::Label(ty, n) => Some(constant(&format!("#{}.{n}", ty.0))),
             Expr::Undefined(_) => Some(constant(UNDEFINE)),
             Expr::Read(place) | Expr::Peek(place) => {
                 let known = &self.values[place.variable.index()];

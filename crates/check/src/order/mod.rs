@@ -4,15 +4,19 @@
 //! exchanged: if no round writes what another reads or writes, but for elements that each round has for itself, for
 //! the same value stored by all, and for sums and the like. Whatever is not seen to be so is found here, and
 //! [`crate::symmetry`] leaves those scalarsets alone. `clear` chooses a first value, and is found as well.
+//! A claim about all values, or about all elements of a multiset, must change nothing at all; and the slots of
+//! a multiset are numbered in an order of their elements, so these numbers must not show.
 //!
 //! Functions are looked at where they are called, with what they are given.
 
 mod judge;
 mod keys;
+mod slots;
 
 use crate::model::*;
 use judge::Judgement;
 use keys::{constant, At, Key, Spot, UNDEFINE};
+use slots::Slots;
 use std::collections::BTreeMap;
 
 /// Nodes that are looked at before we give up and call nothing symmetric: calls of calls grow fast.
@@ -34,6 +38,10 @@ pub(crate) struct Finding {
 pub(crate) enum Told {
     /// By the loop, or what goes through a multiset, that binds this variable.
     Loop(VariableId),
+    /// By the claim about all values, or elements of a multiset, that binds this variable.
+    Claim(VariableId),
+    /// By the number of a slot, as this variable.
+    Slot(VariableId),
     /// By a `clear`.
     Clear,
     /// By the model as a whole.
@@ -64,6 +72,7 @@ pub(crate) fn findings(model: &Model) -> (Vec<Finding>, Settled) {
         places: vec![None; model.variables.len()],
         values: vec![None; model.variables.len()],
         loops: Vec::new(),
+        slots: Slots::new(model),
         facts: Vec::new(),
         calls: Vec::new(),
         nodes: 0,
@@ -71,9 +80,11 @@ pub(crate) fn findings(model: &Model) -> (Vec<Finding>, Settled) {
         settled: Settled::new(),
     };
     for start in &model.starts {
+        walk.slots.begin_step();
         walk.block(&start.body);
     }
     for rule in &model.rules {
+        walk.slots.begin_step();
         walk.expr(&rule.guard);
         walk.block(&rule.body);
     }
@@ -87,6 +98,9 @@ pub(crate) fn findings(model: &Model) -> (Vec<Finding>, Settled) {
     }
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
     covers.chain(&model.quiescent).for_each(|e| walk.expr(e));
+    for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
+        walk.slot_shows(id, "it is asked for each slot apart");
+    }
     let mut found: Vec<Finding> = walk.found.into_values().collect();
     let mut whole = |sets: Vec<TypeId>, why: &str| {
         if !sets.is_empty() {
@@ -180,6 +194,10 @@ struct Loop {
     why: Option<String>,
     assumes: bool,
     can_fail: bool,
+    /// Whether it meets what is to be covered.
+    covers: bool,
+    /// Whether it calls a function that it stands in.
+    again: bool,
 }
 
 struct Walk<'a> {
@@ -189,6 +207,7 @@ struct Walk<'a> {
     /// What parameters that are not assigned are.
     values: Vec<Option<Key>>,
     loops: Vec<Loop>,
+    slots: Slots,
     facts: Vec<(Key, Key)>,
     calls: Vec<FunctionId>,
     nodes: usize,
@@ -212,7 +231,8 @@ impl Walk<'_> {
             return;
         }
         match stmt {
-            Stmt::Line(_) | Stmt::Note(_) | Stmt::Cover(_) => {}
+            Stmt::Line(_) | Stmt::Note(_) => {}
+            Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.covers = true),
             Stmt::Assign(to, e) => self.assign(to, e),
             Stmt::Clear(to) => {
                 let mut sets = Vec::new();
@@ -240,14 +260,19 @@ impl Walk<'_> {
                 self.given(condition, true, |w| w.block(then));
                 self.given(condition, false, |w| w.block(otherwise));
             }
-            Stmt::For(id, body) => self.each(*id, |w| w.block(body)),
+            Stmt::For(id, body) => {
+                self.before_rounds(body);
+                self.each(*id, |w| w.block(body));
+            }
             Stmt::ForSteps(id, steps, body) => {
                 self.steps(steps);
                 self.begin(*id);
+                self.before_rounds(body);
                 self.block(body);
             }
             Stmt::While(condition, body, _) => {
                 self.can_fail();
+                self.before_rounds(body);
                 self.expr(condition);
                 self.block(body);
             }
@@ -280,16 +305,21 @@ impl Walk<'_> {
                 self.can_fail();
                 self.expr(e);
                 self.access(to, Deed::Insert);
+                self.filled(to);
             }
             Stmt::Remove(to, e) => {
                 self.can_fail();
-                self.expr(e);
+                if !self.is_slot_of(e, to) {
+                    self.expr(e);
+                }
                 self.access(to, Deed::Write);
+                self.freed(to);
             }
             Stmt::RemoveWhere(id, to, claim) => {
                 // Whether an element goes may depend on those that went before; and its slots are sorted by value.
                 let spot = self.spot(to);
                 self.open(*id);
+                self.number(*id, to);
                 self.expr(claim);
                 let Some(round) = self.loops.pop() else {
                     return;
@@ -305,10 +335,12 @@ impl Walk<'_> {
                 if again && !sets.is_empty() {
                     let name = self.model.spell(to);
                     let why = format!("what goes from `{name}` depends on what is left in it");
-                    self.find(sets, why, Told::Loop(*id));
+                    self.find(sets.clone(), why, Told::Loop(*id));
                 }
+                self.harmless(&round, sets);
                 self.hand_on(round);
                 self.access(to, Deed::Write);
+                self.freed(to);
             }
             Stmt::Error(_) => self.can_fail(),
             Stmt::Assert(_, e) => {
@@ -347,6 +379,8 @@ impl Walk<'_> {
             why: None,
             assumes: false,
             can_fail: false,
+            covers: false,
+            again: false,
         });
     }
 
@@ -355,7 +389,38 @@ impl Walk<'_> {
         for outer in &mut self.loops {
             outer.assumes |= inner.assumes;
             outer.can_fail |= inner.can_fail;
+            outer.covers |= inner.covers;
         }
+    }
+
+    /// A claim about every value of a type, or every element of a multiset, with these scalarsets in it.
+    fn claim(&mut self, id: VariableId, sets: Vec<TypeId>, claim: &Expr) {
+        if sets.is_empty() {
+            self.begin(id);
+            return self.expr(claim);
+        }
+        self.open(id);
+        self.expr(claim);
+        if let Some(round) = self.loops.pop() {
+            self.harmless(&round, sets);
+            self.hand_on(round);
+        }
+    }
+
+    /// Finds a claim that does more than to look: which values it is looked at for depends on those before.
+    fn harmless(&mut self, round: &Loop, sets: Vec<TypeId>) {
+        if sets.is_empty() {
+            return;
+        }
+        let changes = |a: &&Access| a.deed != Deed::Read && !round.inside.contains(&a.spot.root);
+        let why = match round.accesses.iter().find(changes) {
+            Some(access) => format!("it changes `{}`", self.name(&access.spot)),
+            None if round.again => "it calls the function that it stands in".into(),
+            None if round.assumes => "it has an `assume`".into(),
+            None if round.covers => "it has a `cover`".into(),
+            None => return,
+        };
+        self.find(sets, why, Told::Claim(round.variable));
     }
 
     /// A loop over a type.
@@ -408,7 +473,7 @@ impl Walk<'_> {
 
     /// What indices of a place read.
     fn indices(&mut self, place: &Place) {
-        for step in &place.path {
+        for (at, step) in place.path.iter().enumerate() {
             if let Step::Index(e) = step {
                 let name = |key: &Key| matches!(key.names[..], [one] if *key == Key::of(one));
                 if !self
@@ -417,7 +482,9 @@ impl Walk<'_> {
                 {
                     self.can_fail();
                 }
-                self.expr(e);
+                if !self.is_slot_in(e, place, at) {
+                    self.expr(e);
+                }
             }
         }
     }
@@ -429,12 +496,14 @@ impl Walk<'_> {
 
     fn store(&mut self, to: &Place, value: Option<Key>) {
         self.access(to, value.map_or(Deed::Write, Deed::Same));
+        self.replaced(to);
     }
 
     fn assign(&mut self, to: &Place, e: &Expr) {
         if self.loops.is_empty() {
             self.indices(to);
-            return self.expr(e);
+            self.expr(e);
+            return self.replaced(to);
         }
         self.can_fail();
         let own = |w: &Self, e: &Expr| match e.without_line() {
@@ -515,6 +584,7 @@ impl Walk<'_> {
         match e {
             Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
             Expr::Read(place) => {
+                self.slot_shows(place.variable, "it is used as a number");
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
                     self.can_fail();
                 }
@@ -526,6 +596,7 @@ impl Walk<'_> {
                 self.can_fail();
                 self.expr(a);
             }
+            Expr::Binary(Equal | NotEqual, a, b) if self.are_slots_of_one(a, b) => {}
             Expr::Binary(op, a, b) => {
                 if op.arithmetic() {
                     self.can_fail();
@@ -543,8 +614,9 @@ impl Walk<'_> {
                 self.given(c, false, |w| w.expr(b));
             }
             Expr::Forall(id, a) | Expr::Exists(id, a) => {
-                self.begin(*id);
-                self.expr(a);
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.variable(*id).ty, &mut sets);
+                self.claim(*id, sets, a);
             }
             Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
                 self.steps(steps);
@@ -562,13 +634,19 @@ impl Walk<'_> {
                 self.expr(a);
             }
             Expr::Present(place, a) => {
-                self.expr(a);
+                // This is how the slots of a `choose` come to be.
+                match a.without_line() {
+                    Expr::Read(slot) if slot.path.is_empty() => self.number(slot.variable, place),
+                    a => self.expr(a),
+                }
                 self.access(place, Deed::Read);
             }
             Expr::Count(id, place, a) => {
-                self.begin(*id);
                 self.access(place, Deed::Read);
-                self.expr(a);
+                self.number(*id, place);
+                let mut sets = Vec::new();
+                sets_in(self.model, self.model.type_of_place(place), &mut sets);
+                self.claim(*id, sets, a);
             }
         }
     }
@@ -576,7 +654,7 @@ impl Walk<'_> {
     fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let function = &model.functions[id.index()];
-        let again = self.calls.contains(&id);
+        let again = self.calls.iter().position(|&call| call == id);
         let mut bound = Vec::new();
         for (&parameter, argument) in function.parameters.iter().zip(arguments) {
             bound.push(match argument {
@@ -591,9 +669,10 @@ impl Walk<'_> {
                 }
             });
         }
-        if again {
+        if let Some(first) = again {
             // What it does is found where it is called first.
             for outer in &mut self.loops {
+                outer.again |= first < outer.calls;
                 let why = || format!("`{}` calls itself", function.name);
                 outer.why.get_or_insert_with(why);
             }

@@ -203,14 +203,15 @@ impl<'t> Lower<'t, '_> {
                 .map(|name| format!("`{name}`"))
                 .collect::<Vec<_>>()
                 .join(" and ");
-            let (span, what) = match finding.place {
-                Told::Loop(id) => match self.bound.get(&id) {
-                    Some(&span) => (span, "the order of this loop matters"),
-                    None => continue,
-                },
+            let (id, what) = match finding.place {
+                Told::Loop(id) => (Some(id), "the order of this loop matters"),
+                Told::Claim(id) => (Some(id), "the order in which this looks at values matters"),
+                Told::Slot(id) => (Some(id), "the number of this slot matters"),
                 Told::Clear => continue,
-                Told::Model => (Span::default(), "scalarsets may not be symmetric"),
+                Told::Model => (None, "scalarsets may not be symmetric"),
             };
+            let span = id.and_then(|id| self.bound.get(&id).copied());
+            let span = span.unwrap_or_default();
             self.sink
                 .warning(span, format!("{what}: {}", finding.why))
                 .note(format!(

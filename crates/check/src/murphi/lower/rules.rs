@@ -121,6 +121,7 @@ impl<'t> Lower<'t, '_> {
                 };
                 let ty = l.slots(capacity);
                 let id = l.variable(name.text, ty, Role::Bound);
+                l.bound.insert(id, name.span);
                 l.declare(*name, Meaning::Variable(id, Access::Slot));
                 around.push(Around::Slot(id, place));
                 l.rules(rules, around);
