@@ -86,7 +86,8 @@ module dcs_egress #(
 
   always_comb begin
     unit_done_o = '0;
-    unit_done_o[rd_unit_o][rd_slot_o] = rest_q == '0 ? first && carries && Beats == 1 : room && rest_q == BeatWidth'(1);
+    if (Beats == 1) unit_done_o[unit][job.slot] = first && carries;
+    else            unit_done_o[unit_q][slot_q] = room && rest_q == BeatWidth'(1);
   end
 
   always_ff @(posedge clk_i) begin

@@ -98,7 +98,10 @@ module dcs_ingress #(
   end
 
   if (HasBytes) begin : gen_bytes
-    localparam int unsigned Depth     = Units * Slots * Beats;
+    // Numbers of slots are rounded up to a power of two, so that no address is calculated.
+    localparam int unsigned SlotBits  = $clog2(Slots);
+    localparam int unsigned BeatBits  = $clog2(Beats);
+    localparam int unsigned Depth     = Units * 2 ** SlotBits * Beats;
     localparam int unsigned AddrWidth = bits(Depth);
 
     logic [Units-1:0][Slots-1:0]         busy_d, busy_q;
@@ -107,7 +110,9 @@ module dcs_ingress #(
 
     function automatic logic [AddrWidth-1:0] address(
       input logic [UnitWidth-1:0] of_unit, input logic [SlotWidth-1:0] of_slot, input logic [BeatWidth-1:0] beat);
-      return (AddrWidth'(of_unit) * AddrWidth'(Slots) + AddrWidth'(of_slot)) * AddrWidth'(Beats) + AddrWidth'(beat);
+      logic [AddrWidth-1:0] place;
+      place = Slots == 1 ? '0 : AddrWidth'(of_slot);
+      return AddrWidth'(of_unit) << (SlotBits + BeatBits) | place << BeatBits | AddrWidth'(beat);
     endfunction
 
     always_comb begin

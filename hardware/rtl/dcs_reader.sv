@@ -49,8 +49,10 @@ module dcs_reader #(
   import home_pkg::*;
 
   localparam int unsigned BeatWidth = bits(Beats);
-  localparam int unsigned Places    = Units * Reads;
+  // Numbers of places are rounded up to a power of two, so that no address is calculated.
+  localparam int unsigned Places    = Units * 2 ** ReadWidth;
   localparam int unsigned PlaceBits = bits(Places);
+  localparam int unsigned BeatBits  = $clog2(Beats);
   localparam int unsigned LineBits  = $clog2(32'(Protocol.line_bytes));
 
   typedef struct packed {
@@ -95,7 +97,7 @@ module dcs_reader #(
 
   assign r_ready_o        = 1'b1;
   assign {r_unit, r_slot} = (UnitWidth + ReadWidth)'(r_id_i);
-  assign r_place          = PlaceBits'(r_unit) * PlaceBits'(Reads) + PlaceBits'(r_slot);
+  assign r_place          = PlaceBits'({r_unit, r_slot});
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni)        beats_q <= '0;
@@ -108,10 +110,10 @@ module dcs_reader #(
   ) u_lines (
     .clk_i,
     .wr_en_i  (r_valid_i),
-    .wr_addr_i(bits(Places * Beats)'(32'(r_place) * Beats + 32'(beats_q[r_place]))),
+    .wr_addr_i((PlaceBits + BeatBits)'({r_place, beats_q[r_place]} >> (BeatWidth - BeatBits))),
     .wr_data_i(r_data_i),
     .rd_en_i,
-    .rd_addr_i(bits(Places * Beats)'((32'(rd_unit_i) * Reads + 32'(rd_slot_i)) * Beats + 32'(rd_beat_i))),
+    .rd_addr_i((PlaceBits + BeatBits)'({PlaceBits'({rd_unit_i, rd_slot_i}), rd_beat_i} >> (BeatWidth - BeatBits))),
     .rd_data_o
   );
 

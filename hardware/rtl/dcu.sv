@@ -251,10 +251,11 @@ module dcu #(
   } step_e;
 
   step_e                   step_d, step_q;
-  logic [Sources-1:0]      ask, early, pick_early, pick_late, pick;
+  logic [Sources-1:0]      ask, early, ask_early, ask_late, pick_early, pick_late, pick;
+  logic [bits(Sources)-1:0] unused_early, unused_late;
   logic [Sources-1:0]      blocked_d, blocked_q;  // tried, and lacked something
   logic [Sources-1:0]      source_d, source_q;    // where the event in hand came from
-  occasion_t               picked, now_d, now_q;
+  occasion_t               picked_early, picked_late, picked, now_d, now_q;
   occasion_t [Sources-1:0] offered;
 
   always_comb begin
@@ -295,9 +296,10 @@ module dcu #(
   ) u_pick_early (
     .clk_i,
     .rst_ni,
-    .ask_i  (ask & early & ~blocked_q),
+    .ask_i  (ask_early),
     .taken_i(step_q == Idle),
-    .pick_o (pick_early)
+    .pick_o (pick_early),
+    .index_o(unused_early)
   );
 
   rr_pick #(
@@ -306,23 +308,30 @@ module dcu #(
   ) u_pick_late (
     .clk_i,
     .rst_ni,
-    .ask_i  (ask & ~early & ~blocked_q),
-    .taken_i(step_q == Idle && pick_early == '0),
-    .pick_o (pick_late)
+    .ask_i  (ask_late),
+    .taken_i(step_q == Idle && ask_early == '0),
+    .pick_o (pick_late),
+    .index_o(unused_late)
   );
 
-  assign pick = pick_early != '0 ? pick_early : pick_late;
+  assign ask_early = ask & early & ~blocked_q;
+  assign ask_late  = ask & ~early & ~blocked_q;
+  assign pick      = ask_early != '0 ? pick_early : pick_late;
 
+  // Both are chosen from while it is found out which of them counts.
   always_comb begin
-    picked = '0;
+    picked_early = '0;
+    picked_late  = '0;
     for (int unsigned i = 0; i < Sources; i++) begin
-      if (pick[i]) picked |= offered[i];
+      if (pick_early[i]) picked_early |= offered[i];
+      if (pick_late[i]) picked_late |= offered[i];
     end
+    picked = ask_early != '0 ? picked_early : picked_late;
   end
 
   // What comes from memory knows its way and state; for all else the directory is asked.
   logic from_memory;
-  assign from_memory = pick[FromWrite+:Writes] != '0 || pick[FromRead+:Reads] != '0;
+  assign from_memory = pick_early[FromWrite+:Writes] != '0 || pick_early[FromRead+:Reads] != '0;
 
   // ------------------------------------------------------------------ the directory
 
@@ -548,7 +557,6 @@ module dcu #(
 
   // Messages to the remote: the grant first, then, in the step after, the forward.
   always_comb begin
-    tx_wr            = 1'b0;
     tx_wr_data       = '0;
     tx_wr_data.line  = now_q.line;
     for (int unsigned i = 0; i < Reads; i++) begin
@@ -557,12 +565,11 @@ module dcu #(
     for (int unsigned i = 0; i < Writes; i++) begin
       if (source_q[FromWrite+i]) tx_wr_data.write |= WriteWidth'(i);
     end
-    if (takes && row_q.grant_valid) begin
-      tx_wr           = 1'b1;
+    tx_wr = takes && (row_q.grant_valid || row_q.forward_valid) || step_q == Second;
+    if (row_q.grant_valid && step_q != Second) begin
       tx_wr_data.send = row_q.grant;
       tx_wr_data.of   = of_read ? TxRead : of_write ? TxWrite : TxImmediate;
-    end else if (takes && row_q.forward_valid || step_q == Second) begin
-      tx_wr           = 1'b1;
+    end else begin
       tx_wr_data.send = row_q.forward;
       tx_wr_data.of   = TxForward;
     end
@@ -633,8 +640,8 @@ module dcu #(
         room_d   = 1'b0;
         known_d  = 1'b0;
         // For others than those from memory it is a guess: most lines are not held, and then the row is there in time.
-        asks_d   = pick != '0 && !pick[FromEvict];
-        if (pick != '0) step_d = from_memory ? Ask : Read;
+        asks_d   = ask_early != '0 || ask_late != '0 && !pick_late[FromEvict];
+        if (ask_early != '0 || ask_late != '0) step_d = from_memory ? Ask : Read;
       end
       Read: begin
         rd_en  = 1'b1;

@@ -38,7 +38,8 @@ module protocol_rom #(
       assign addr[p]   = '0;
       assign unused    = ^row[p];
     end else begin : gen_used
-      logic [Own-1:0] pick, served_q;
+      logic [Own-1:0]                 pick, served_q;
+      logic [home_pkg::bits(Own)-1:0] unused_index;
 
       rr_pick #(
         .Size(Own)
@@ -47,7 +48,8 @@ module protocol_rom #(
         .rst_ni,
         .ask_i  (ask_valid_i[First+:Own]),
         .taken_i(1'b1),
-        .pick_o (pick)
+        .pick_o (pick),
+        .index_o(unused_index)
       );
 
       assign enable[p]               = pick != '0;

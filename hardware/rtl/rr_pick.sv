@@ -5,19 +5,23 @@
 
 module rr_pick #(
   parameter int unsigned Size    = 2,
-  parameter int unsigned OfGroup = 8
-) (
-  input  logic            clk_i,
-  input  logic            rst_ni,
+  parameter int unsigned OfGroup = 8,
 
-  input  logic [Size-1:0] ask_i,
-  input  logic            taken_i,  // what is picked is taken in this cycle
-  output logic [Size-1:0] pick_o    // one-hot; 0 if nobody asks
+  localparam int unsigned IndexWidth = home_pkg::bits(Size)
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+
+  input  logic [Size-1:0]       ask_i,
+  input  logic                  taken_i,  // what is picked is taken in this cycle
+  output logic [Size-1:0]       pick_o,   // one-hot; 0 if nobody asks
+  output logic [IndexWidth-1:0] index_o   // its number; 0 if nobody asks
 );
   if (Size == 1) begin : gen_one
     logic unused;
-    assign unused = ^{clk_i, rst_ni, taken_i};
-    assign pick_o = ask_i;
+    assign unused  = ^{clk_i, rst_ni, taken_i};
+    assign pick_o  = ask_i;
+    assign index_o = '0;
   end else if (Size <= OfGroup) begin : gen_several
     // Those after the last one that was taken, as a mask: ...1110000.
     logic [Size-1:0] after_d, after_q, late;
@@ -28,7 +32,14 @@ module rr_pick #(
     for (genvar i = 1; i < Size; i++) begin : gen_pick
       assign pick_o[i]  = late == '0 ? ask_i[i] && ask_i[i-1:0] == '0 : late[i] && late[i-1:0] == '0;
       // All places above the one picked.
-      assign after_d[i] = pick_o[i-1:0] != '0;
+      assign after_d[i] = late == '0 ? ask_i[i-1:0] != '0 : late[i-1:0] != '0;
+    end
+
+    always_comb begin
+      index_o = '0;
+      for (int unsigned i = 0; i < Size; i++) begin
+        if (pick_o[i]) index_o |= IndexWidth'(i);
+      end
     end
 
     always_ff @(posedge clk_i) begin
@@ -36,9 +47,13 @@ module rr_pick #(
       else if (taken_i && ask_i != '0) after_q <= after_d;
     end
   end else begin : gen_groups
-    localparam int unsigned Groups = (Size + OfGroup - 1) / OfGroup;
+    localparam int unsigned Groups   = (Size + OfGroup - 1) / OfGroup;
+    localparam int unsigned OwnWidth = home_pkg::bits(OfGroup);
 
-    logic [Groups-1:0] group_asks, group;
+    logic [Groups-1:0]                 group_asks, group;
+    logic [home_pkg::bits(Groups)-1:0] group_index;
+    logic [Groups-1:0][OwnWidth-1:0]   own_index;
+    logic [OwnWidth-1:0]               index;
 
     rr_pick #(
       .Size   (Groups),
@@ -48,14 +63,26 @@ module rr_pick #(
       .rst_ni,
       .ask_i  (group_asks),
       .taken_i,
-      .pick_o (group)
+      .pick_o (group),
+      .index_o(group_index)
     );
+
+    always_comb begin
+      index = '0;
+      for (int unsigned i = 0; i < Groups; i++) begin
+        if (group[i]) index |= own_index[i];
+      end
+    end
+    assign index_o = IndexWidth'({group_index, index});
 
     for (genvar g = 0; g < Groups; g++) begin : gen_group
       localparam int unsigned First = g * OfGroup;
       localparam int unsigned Own   = Size - First < OfGroup ? Size - First : OfGroup;
 
-      logic [Own-1:0] own;
+      logic [Own-1:0]                 own;
+      logic [home_pkg::bits(Own)-1:0] number;
+
+      assign own_index[g] = OwnWidth'(number);
 
       assign group_asks[g]      = ask_i[First+:Own] != '0;
       assign pick_o[First+:Own]  = group[g] ? own : '0;
@@ -68,7 +95,8 @@ module rr_pick #(
         .rst_ni,
         .ask_i  (ask_i[First+:Own]),
         .taken_i(taken_i && group[g]),
-        .pick_o (own)
+        .pick_o (own),
+        .index_o(number)
       );
     end
   end

@@ -36,15 +36,9 @@ module stream_arbiter #(
     .rst_ni,
     .ask_i  (ask),
     .taken_i(choose),
-    .pick_o (pick)
+    .pick_o (pick),
+    .index_o(index_d)
   );
-
-  always_comb begin
-    index_d = '0;
-    for (int unsigned i = 0; i < Size; i++) begin
-      if (pick[i]) index_d |= IndexWidth'(i);
-    end
-  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
