@@ -147,6 +147,18 @@ module dcs #(
   logic [Units-1:0][ReadWidth-1:0]              tx_slot;
   logic [Units-1:0][Reads-1:0]                  tx_done;
 
+  // All units empty their directories together.
+  localparam int unsigned SweepBits = $clog2(2 ** SetWidth * Ways / WaysPerStep);
+  logic [SweepBits:0] sweep_q;
+  logic               sweep_valid;
+
+  assign sweep_valid = !sweep_q[SweepBits];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)          sweep_q <= '0;
+    else if (sweep_valid) sweep_q <= sweep_q + 1'b1;
+  end
+
   logic [Units-1:0] unit_idle;
   logic [NumRx-1:0] rx_idle;
   assign idle_o = unit_idle == '1 && rx_idle == '1;
@@ -176,6 +188,8 @@ module dcs #(
     ) u_dcu (
       .clk_i,
       .rst_ni,
+      .sweep_valid_i     (sweep_valid),
+      .sweep_addr_i      (SweepBits'(sweep_q)),
       .rx_valid_i        (rx_unit_valid[u]),
       .rx_ready_o        (rx_unit_ready[u]),
       .rx_event_i        (rx_event),

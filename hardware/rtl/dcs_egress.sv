@@ -49,11 +49,11 @@ module dcs_egress #(
 
   job_t [Units-1:0]     asked;
   job_t                 job;
-  logic                 job_valid, first, load, room, carries;
+  logic                 job_valid, first, load, room, rests_q, carries;
   logic [UnitWidth-1:0] unit;
   logic [UnitWidth-1:0] unit_q;
   logic [ReadWidth-1:0] slot_q;
-  logic [BeatWidth-1:0] beat_q, rest_q;   // the next beat of the line that is leaving, and how many are left of it
+  logic [BeatWidth-1:0] beat_q, rest_q;   // the next beat of the line that is leaving, and how many are left of it, if any
 
   for (genvar u = 0; u < Units; u++) begin : gen_asked
     assign asked[u] = '{unit_send_i[u], unit_line_i[u], unit_slot_i[u]};
@@ -69,7 +69,7 @@ module dcs_egress #(
     .wr_ready_o(unit_ready_o),
     .wr_data_i (asked),
     .rd_valid_o(job_valid),
-    .rd_ready_i(first),
+    .rd_ready_i(room && !rests_q),
     .rd_data_o (job),
     .rd_index_o(unit)
   );
@@ -77,12 +77,12 @@ module dcs_egress #(
   // A message is taken from its unit with the first beat, so that whether it has more is needed a cycle later only.
   assign carries   = HasBytes && Protocol.send_payload[4'(job.send)];
   assign room      = !tx_valid_o || tx_ready_i;
-  assign first     = job_valid && room && rest_q == '0;
-  assign load      = first || room && rest_q != '0;
+  assign first     = job_valid && room && !rests_q;
+  assign load      = first || room && rests_q;
   assign rd_en_o   = HasBytes && load;
-  assign rd_unit_o = rest_q == '0 ? unit : unit_q;
-  assign rd_slot_o = rest_q == '0 ? job.slot : slot_q;
-  assign rd_beat_o = rest_q == '0 ? '0 : beat_q;
+  assign rd_unit_o = rests_q ? unit_q : unit;
+  assign rd_slot_o = rests_q ? slot_q : job.slot;
+  assign rd_beat_o = rests_q ? beat_q : '0;
 
   always_comb begin
     unit_done_o = '0;
@@ -92,11 +92,17 @@ module dcs_egress #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      rests_q    <= 1'b0;
       rest_q     <= '0;
       tx_valid_o <= 1'b0;
     end else begin
-      if (first)     rest_q <= carries ? BeatWidth'(Beats - 1) : '0;
-      else if (load) rest_q <= rest_q - 1'b1;
+      if (first) begin
+        rests_q <= carries && Beats > 1;
+        rest_q  <= carries ? BeatWidth'(Beats - 1) : '0;
+      end else if (load) begin
+        rests_q <= rest_q != BeatWidth'(1);
+        rest_q  <= rest_q - 1'b1;
+      end
       if (room) tx_valid_o <= load;
     end
   end

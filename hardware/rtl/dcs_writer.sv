@@ -71,9 +71,9 @@ module dcs_writer #(
   } job_t;
 
   job_t [Units-1:0]     asked;
-  job_t                 job;
-  logic                 job_valid, job_done;
-  logic [UnitWidth-1:0] unit;
+  job_t                 next, job;
+  logic                 next_valid, next_taken, job_valid, job_done;
+  logic [UnitWidth-1:0] next_unit, unit;
   logic [BeatWidth-1:0] beat_q;
   logic                 bytes_done_q, address_done_q;
   logic                 load_address, load_bytes, last;
@@ -92,11 +92,26 @@ module dcs_writer #(
     .wr_valid_i(unit_valid_i),
     .wr_ready_o(unit_ready_o),
     .wr_data_i (asked),
-    .rd_valid_o(job_valid),
-    .rd_ready_i(job_done),
-    .rd_data_o (job),
-    .rd_index_o(unit)
+    .rd_valid_o(next_valid),
+    .rd_ready_i(next_taken),
+    .rd_data_o (next),
+    .rd_index_o(next_unit)
   );
+
+  // The write in hand has a place of its own: finding its bytes is way enough for a cycle.
+  assign next_taken = !job_valid || job_done;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)         job_valid <= 1'b0;
+    else if (next_taken) job_valid <= next_valid;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (next_taken) begin
+      job  <= next;
+      unit <= next_unit;
+    end
+  end
 
   // The address and the bytes go their own ways; the next write begins when both have gone.
   assign last         = beat_q == BeatWidth'(Beats - 1);

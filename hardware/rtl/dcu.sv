@@ -32,10 +32,16 @@ module dcu #(
   localparam int unsigned LineWidth  = TagWidth + SetWidth,
   localparam int unsigned SlotWidth  = home_pkg::bits(StoreSlots),
   localparam int unsigned ReadWidth  = home_pkg::bits(Reads),
-  localparam int unsigned WriteWidth = home_pkg::bits(Writes)
+  localparam int unsigned WriteWidth = home_pkg::bits(Writes),
+  localparam int unsigned Groups     = Ways / WaysPerStep,
+  localparam int unsigned AddrWidth  = $clog2(2 ** SetWidth * Groups)
 ) (
   input  logic clk_i,
   input  logic rst_ni,
+
+  // After reset the directory is emptied, a word in each cycle.
+  input  logic                             sweep_valid_i,
+  input  logic [AddrWidth-1:0]             sweep_addr_i,
 
   // Messages to the home, one stream for each circuit. Their bytes stay outside, in the slot that is named.
   input  logic [NumRx-1:0]                 rx_valid_i,
@@ -113,11 +119,9 @@ module dcu #(
 );
   import home_pkg::*;
 
-  localparam int unsigned Groups       = Ways / WaysPerStep;
   localparam int unsigned WayWidth     = bits(Ways);
   localparam int unsigned PlaceWidth   = bits(WaysPerStep);
   localparam int unsigned GroupWidth   = bits(Groups);
-  localparam int unsigned AddrWidth    = $clog2(2 ** SetWidth * Groups);
   localparam int unsigned LocalWidth   = bits(Locals);
   localparam int unsigned WaitingWidth = bits(Waiting);
   localparam int unsigned LockWidth    = bits(Waiting + 1);
@@ -343,7 +347,6 @@ module dcu #(
   logic                  judges_d, judges_q;  // one is
   logic                  hit_d, hit_q;
   logic                  room_d, room_q;      // a way is free; it is that of the event if there was no hit
-  logic [AddrWidth-1:0]  sweep_d, sweep_q;
   logic                  last_judged, found, free;
   logic [PlaceWidth-1:0] found_place, free_place;
   state_e                found_state, evicted_state;
@@ -615,7 +618,6 @@ module dcu #(
     group_d  = group_q;
     hit_d    = hit_q;
     room_d   = room_q;
-    sweep_d  = sweep_q;
     judges_d = 1'b0;
     // What comes while the ROM is asked again is the row of a guess.
     known_d  = known_q || row_valid_i && !asks_q;
@@ -628,9 +630,8 @@ module dcu #(
     unique case (step_q)
       Sweep: begin
         wr_en   = 1'b1;
-        wr_addr = sweep_q;
-        sweep_d = sweep_q + 1'b1;
-        if (sweep_q == AddrWidth'(2 ** SetWidth * Groups - 1)) step_d = Idle;
+        wr_addr = sweep_addr_i;
+        if (!sweep_valid_i) step_d = Idle;
       end
       Idle: begin
         source_d = pick;
@@ -855,7 +856,6 @@ module dcu #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       step_q         <= Sweep;
-      sweep_q        <= '0;
       source_q       <= '0;
       blocked_q      <= '0;
       asks_q         <= 1'b0;
@@ -875,7 +875,6 @@ module dcu #(
       evict_tries_q  <= '0;
     end else begin
       step_q         <= step_d;
-      sweep_q        <= sweep_d;
       source_q       <= source_d;
       blocked_q      <= blocked_d;
       asks_q         <= asks_d;
