@@ -636,6 +636,8 @@ module dcu #(
       Idle: begin
         source_d = pick;
         now_d    = picked;
+        // Of all others the look-up finds the way.
+        now_d.way = from_memory ? picked_early.way : evict_way_q;
         group_d  = '0;
         hit_d    = from_memory || pick[FromEvict];
         room_d   = 1'b0;

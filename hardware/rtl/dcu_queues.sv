@@ -50,6 +50,7 @@ module dcu_queues #(
 
   fifo #(
     .Depth (TxDepth),
+    .Fast  (1'b0),
     .data_t(tx_t)
   ) u_tx (
     .clk_i,

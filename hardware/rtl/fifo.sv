@@ -4,6 +4,7 @@
 
 module fifo #(
   parameter int unsigned Depth  = 2,     // a power of two
+  parameter bit          Fast   = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
   parameter type         data_t = logic
 ) (
   input  logic  clk_i,
@@ -38,10 +39,9 @@ module fifo #(
     data_t                 places_q [Depth];
     // One bit more than an index: equal indices mean full if these bits differ, and empty if not.
     logic [IndexWidth:0]   wr_index_q, rd_index_q;
-    logic                  full, last, wr, rd;
+    logic                  full, wr, rd;
 
     assign full       = wr_index_q == {~rd_index_q[IndexWidth], rd_index_q[IndexWidth-1:0]};
-    assign last       = wr_index_q == rd_index_q + 1'b1;
     assign wr_ready_o = !full;
     assign rd_data_o  = places_q[rd_index_q[IndexWidth-1:0]];
     assign wr         = wr_valid_i && wr_ready_o;
@@ -55,12 +55,22 @@ module fifo #(
       if (!rst_ni) begin
         wr_index_q <= '0;
         rd_index_q <= '0;
-        rd_valid_o <= 1'b0;
       end else begin
         if (wr) wr_index_q <= wr_index_q + 1'b1;
         if (rd) rd_index_q <= rd_index_q + 1'b1;
-        rd_valid_o <= wr || rd_valid_o && !(rd && last);
       end
+    end
+
+    if (Fast) begin : gen_fast
+      logic last;
+      assign last = wr_index_q == rd_index_q + 1'b1;
+
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) rd_valid_o <= 1'b0;
+        else         rd_valid_o <= wr || rd_valid_o && !(rd && last);
+      end
+    end else begin : gen_slow
+      assign rd_valid_o = wr_index_q != rd_index_q;
     end
   end
 

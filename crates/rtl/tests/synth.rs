@@ -157,11 +157,19 @@ fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
             lut(&[10], 11),
             cell(
                 "RAM32M16",
-                &[("ADDRA", 11), ("DIA", 11), ("WE", 10), ("WCLK", 2)],
+                &[
+                    ("ADDRA", 11),
+                    ("ADDRH", 15),
+                    ("DIA", 11),
+                    ("WE", 10),
+                    ("WCLK", 2),
+                ],
                 &[("DOA", 12)],
             ),
             lut(&[12], 13),
             register(13, 14),
+            // The address of what is written does not reach what is read elsewhere.
+            lut(&[11], 15),
         ],
         &[("words", 12), ("end_q", 14)],
     );
@@ -174,12 +182,13 @@ fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
         to,
         [
             ("end_q (FDRE.D)", 3),
+            ("words (RAM32M16.ADDRH)", 2),
             ("words (RAM32M16.ADDRA)", 1),
             ("words (RAM32M16.DIA)", 1),
             ("words (RAM32M16.WE)", 0),
         ]
     );
-    assert_eq!(netlist.size().lut, 10);
+    assert_eq!(netlist.size().lut, 11);
 }
 
 #[test]

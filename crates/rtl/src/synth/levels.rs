@@ -6,7 +6,7 @@
 //! A memory made of LUTs is a level when it is read.
 
 use super::netlist::{Netlist, Part};
-use super::primitives::{is_address, is_clock, Kind};
+use super::primitives::{addresses, is_clock, Kind};
 
 /// Where a path begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +150,11 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
                 continue;
             };
             *next += 1;
-            if pin.output || !passes(part, &pin.name) || drivers[pin.net] == usize::MAX {
+            let passes = part
+                .pins
+                .iter()
+                .any(|out| out.output && passes(part, &pin.name, &out.name));
+            if pin.output || !passes || drivers[pin.net] == usize::MAX {
                 continue;
             }
             let before = drivers[pin.net];
@@ -172,11 +176,11 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
     Ok(order)
 }
 
-/// Whether what is at a pin can be seen at the outputs in the same cycle.
-fn passes(part: &Part, pin: &str) -> bool {
+/// Whether what is at a pin can be seen at an output in the same cycle.
+fn passes(part: &Part, pin: &str, output: &str) -> bool {
     match part.primitive.kind {
         Kind::Logic(_) => true,
-        Kind::Distributed => is_address(pin),
+        Kind::Distributed => addresses(pin, output),
         Kind::Register | Kind::Memory => false,
     }
 }
@@ -196,27 +200,26 @@ fn reach(part: &Part, at: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
             Kind::Logic(levels) => levels,
             _ => 1,
         };
-        let through = part
-            .pins
-            .iter()
-            .filter(|pin| !pin.output && passes(part, &pin.name))
-            .filter_map(|pin| {
-                Some(Reached {
-                    levels: reached[pin.net]?.levels + cost,
-                    by: Some((at, pin.net)),
+        for out in part.pins.iter().filter(|pin| pin.output) {
+            let through = part
+                .pins
+                .iter()
+                .filter(|pin| !pin.output && passes(part, &pin.name, &out.name))
+                .filter_map(|pin| {
+                    Some(Reached {
+                        levels: reached[pin.net]?.levels + cost,
+                        by: Some((at, pin.net)),
+                    })
                 })
-            })
-            .fold(None::<Reached>, |best, next| match best {
-                Some(best) if best.levels >= next.levels => Some(best),
-                _ => Some(next),
-            });
-        let best = match (own, through) {
-            (Some(own), Some(through)) if through.levels > own.levels => Some(through),
-            (Some(own), _) => Some(own),
-            (None, through) => through,
-        };
-        for pin in part.pins.iter().filter(|pin| pin.output) {
-            reached[pin.net] = best;
+                .fold(None::<Reached>, |best, next| match best {
+                    Some(best) if best.levels >= next.levels => Some(best),
+                    _ => Some(next),
+                });
+            reached[out.net] = match (own, through) {
+                (Some(own), Some(through)) if through.levels > own.levels => Some(through),
+                (Some(own), _) => Some(own),
+                (None, through) => through,
+            };
         }
     }
 }

@@ -80,7 +80,14 @@ pub(super) fn is_clock(pin: &str) -> bool {
     )
 }
 
-/// Whether a pin of a memory made of LUTs addresses what is read.
-pub(super) fn is_address(pin: &str) -> bool {
-    pin.starts_with('A') || pin.starts_with("DPRA")
+/// Whether a pin of a memory made of LUTs addresses what is read at an output.
+/// Of several ports one is also written by, so that its address is that of every write.
+pub(super) fn addresses(pin: &str, output: &str) -> bool {
+    if let Some(port) = pin.strip_prefix("ADDR") {
+        return output.strip_prefix("DO") == Some(port);
+    }
+    match output {
+        "DPO" => pin.starts_with("DPRA"),
+        _ => pin.starts_with('A'),
+    }
 }
