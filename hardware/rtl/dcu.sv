@@ -636,14 +636,14 @@ module dcu #(
       Idle: begin
         source_d = pick;
         now_d    = picked;
+        group_d  = '0;
         // Of all others the look-up finds the way.
         now_d.way = from_memory ? picked_early.way : evict_way_q;
-        group_d  = '0;
-        hit_d    = from_memory || pick[FromEvict];
+        hit_d    = from_memory;
         room_d   = 1'b0;
         known_d  = 1'b0;
         // For others than those from memory it is a guess: most lines are not held, and then the row is there in time.
-        asks_d   = ask_early != '0 || ask_late != '0 && !pick_late[FromEvict];
+        asks_d   = ask_early != '0 || ask_late != '0;
         if (ask_early != '0 || ask_late != '0) step_d = from_memory ? Ask : Read;
       end
       Read: begin
@@ -657,13 +657,15 @@ module dcu #(
         rd_en    = 1'b1;
         rd_addr  = address(now_q.line[SetWidth-1:0], group_q + 1'b1);
         if (source_q[FromEvict]) begin
+          hit_d = 1'b1;
           if (!judges_q) begin
             now_d.state                    = evicted_state;
             now_d.line[SetWidth+:TagWidth] = evicted_tag;
           end else begin
             // Somebody else may have made room meanwhile.
-            step_d = now_q.state == state_e'(0) ? Idle : Ask;
-            asks_d = now_q.state != state_e'(0);
+            step_d  = now_q.state == state_e'(0) ? Idle : Ask;
+            asks_d  = now_q.state != state_e'(0);
+            known_d = 1'b0;
           end
         end else if (judges_q) begin
           if (found) begin
