@@ -226,7 +226,7 @@ pub fn judge(
         let verdict = Verdict {
             protocol,
             system,
-            finding: Finding::Searched(report),
+            finding: Finding::Searched(Box::new(report)),
             explanation,
             assumptions: &assumptions(protocol),
             notes: &notes,

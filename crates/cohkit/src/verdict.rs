@@ -37,7 +37,7 @@ pub struct Verdict<'a> {
 /// Where a verdict comes from.
 pub enum Finding<'a> {
     /// A search of the system's states.
-    Searched(Report),
+    Searched(Box<Report>),
     /// The construction of the home found a fault; there is nothing to search.
     Construction(&'a Fault),
 }
