@@ -381,6 +381,12 @@ pub trait Scenario {
     /// A thread.
     type Thread: Thread;
 
+    /// Lines of the home that it uses, from 0.
+    fn lines(&self) -> Line;
+
+    /// Whether it ends by itself.
+    fn ends(&self) -> bool;
+
     /// The application at the start.
     fn application(&self) -> Self::Application;
 

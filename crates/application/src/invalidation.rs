@@ -112,6 +112,14 @@ impl Scenario for Invalidation {
     type Application = Engine;
     type Thread = Toucher;
 
+    fn lines(&self) -> Line {
+        self.lines + 1
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
     fn application(&self) -> Engine {
         Engine {
             lines: self.lines,

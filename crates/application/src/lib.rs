@@ -48,3 +48,4 @@ pub mod memory;
 pub mod prefetcher;
 pub mod rpc;
 pub mod shared_table;
+pub mod shipped;

@@ -242,6 +242,14 @@ impl Scenario for Prefetch {
     type Application = Prefetcher;
     type Thread = Reader;
 
+    fn lines(&self) -> Line {
+        self.lines
+    }
+
+    fn ends(&self) -> bool {
+        self.reads.is_some()
+    }
+
     fn application(&self) -> Prefetcher {
         Prefetcher {
             sizes: self.clone(),

@@ -96,7 +96,7 @@ impl Application for Echo {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.calls.first(self.calls.contexts, 0))
+        Placement::Between(0..self.calls.lines())
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -219,6 +219,14 @@ impl Thread for Caller {
 impl Scenario for Calls {
     type Application = Echo;
     type Thread = Caller;
+
+    fn lines(&self) -> Line {
+        self.first(self.contexts, 0)
+    }
+
+    fn ends(&self) -> bool {
+        self.calls.is_some()
+    }
 
     fn application(&self) -> Echo {
         let context = Context {

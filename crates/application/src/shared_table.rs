@@ -143,6 +143,14 @@ impl Scenario for SharedTable {
     type Application = Device;
     type Thread = Scanner;
 
+    fn lines(&self) -> Line {
+        self.rows
+    }
+
+    fn ends(&self) -> bool {
+        self.thread.is_some() && (self.device.is_some() || self.contended == 0)
+    }
+
     fn application(&self) -> Device {
         Device {
             row: 0,

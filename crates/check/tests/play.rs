@@ -192,6 +192,12 @@ impl<A: Application> Application for Fault<A> {
 impl<S: Scenario> Scenario for Faulty<S> {
     type Application = Fault<S::Application>;
     type Thread = S::Thread;
+    fn lines(&self) -> Line {
+        self.0.lines()
+    }
+    fn ends(&self) -> bool {
+        self.0.ends()
+    }
     fn application(&self) -> Self::Application {
         Fault(self.0.application(), self.1)
     }

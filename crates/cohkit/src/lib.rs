@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`], [`models`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`judge`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -25,6 +25,8 @@ pub mod judge;
 pub mod models;
 mod options;
 mod outcome;
+mod play;
+pub mod playing;
 mod progress;
 mod protocols;
 mod python;
@@ -58,6 +60,7 @@ where
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),
+            Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
         },

@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Check(Check),
     Table(Table),
     Sim(Sim),
+    Play(Play),
     Rtl(Rtl),
     Reproduce(Reproduce),
 }
@@ -273,6 +274,54 @@ pub(crate) struct Sim {
     /// How many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's `cores.prefetch` if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub prefetch: Option<u32>,
+
+    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+
+    /// What everything random follows from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Do not compare loads with the last write, nor watch for rights that exclude each other.
+    #[arg(long)]
+    pub no_oracle: bool,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Plays a device application behind the home of a machine, with threads on its cores.
+///
+/// The application sees the home's reads and writes or what becomes of lines, and cleans, invalidates and locks the
+/// CPU's copies. What it must not do is watched for and reported by its name; loads are compared with the last write;
+/// at the end the data has to be what application and threads have made of it.
+/// The same options and seed give the same result.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Play {
+    /// The machine: the name of a shipped platform (enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// or a file that ends in `.toml`.
+    pub platform: PathBuf,
+
+    /// The application: shared-table, prefetcher, invalidation or rpc.
+    pub application: String,
+
+    /// A number of the application, such as `threads=8`; may be repeated. `--with help` lists them.
+    #[arg(long = "with", value_name = "NAME=VALUE")]
+    pub with: Vec<String>,
+
+    /// Simulated time after which nothing more is begun, such as `2ms`; the application's own end if not given.
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+
+    /// Simulated time before which nothing is counted or timed.
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    pub warm_up: String,
+
+    /// The protocol text; that of Enzian's interconnect, ECI, if not given. Its home has to be given as a policy.
+    #[arg(long, value_name = "FILE")]
+    pub protocol: Option<PathBuf>,
 
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]

@@ -13,7 +13,7 @@ use crate::{deliver, files};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::words::counted;
-use cohkit_sim::explain::FailureKind;
+use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, Setup};
 use std::fmt::Write;
@@ -84,7 +84,7 @@ fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun>
 }
 
 /// What is wrong beside the protocol, for a terminal.
-fn failure(wrong: NotRun, colour: bool) -> Failure {
+pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
     let message = match wrong {
         NotRun::Failure(failure) => return failure,
         NotRun::Input { what, help } => {
@@ -106,7 +106,7 @@ fn failure(wrong: NotRun, colour: bool) -> Failure {
 }
 
 /// The platform that is named, or the one in the file.
-fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
+pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let shown = path.display().to_string();
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
     let platform = if !is_file {
@@ -150,23 +150,7 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     let statistics = match ended {
         Ok(statistics) => statistics,
         Err(failure) => {
-            let time = units::show(failure.time, Unit::Picoseconds);
-            let line = failure.line;
-            let verdict = match failure.kind {
-                FailureKind::NoProgress => "given up",
-                _ => "violated",
-            };
-            let (kind, what) = (failure.kind, &failure.text);
-            let _ = writeln!(text, "{verdict}: {kind}: {what}");
-            let _ = writeln!(text, "  line {line}, after {time}");
-            for wait in &failure.waits {
-                let _ = writeln!(text, "  {wait}");
-            }
-            let _ = write!(
-                text,
-                "\n{}\n",
-                cohkit_chart::text(&failure.sequence, charts)
-            );
+            text.push_str(&failed(failure, charts));
             return text;
         }
     };
@@ -195,8 +179,25 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     text
 }
 
+/// How a run failed, for people.
+pub(crate) fn failed(failure: &explain::Failure, charts: &Text) -> String {
+    let time = units::show(failure.time, Unit::Picoseconds);
+    let verdict = match failure.kind {
+        FailureKind::NoProgress => "given up",
+        _ => "violated",
+    };
+    let (kind, what, line) = (failure.kind, &failure.text, failure.line);
+    let mut text = format!("{verdict}: {kind}: {what}\n  line {line}, after {time}\n");
+    for wait in &failure.waits {
+        let _ = writeln!(text, "  {wait}");
+    }
+    let chart = cohkit_chart::text(&failure.sequence, charts);
+    let _ = write!(text, "\n{chart}\n");
+    text
+}
+
 /// A value with at most three decimals.
-fn shown(value: f64) -> String {
+pub(crate) fn shown(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }

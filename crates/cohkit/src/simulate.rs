@@ -1,6 +1,7 @@
 //! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
 
 use crate::outcome::{Failure, Outcome};
+use crate::playing::failure_json;
 use crate::protocols::Source;
 use crate::size;
 use clap::ValueEnum;
@@ -318,16 +319,7 @@ impl Simulation {
     /// The value that `docs/output.md` describes.
     pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
         let workload = &self.setup.workload;
-        let failure = ended.as_ref().err().map(|failure| {
-            json!({
-                "kind": failure.kind.to_string(),
-                "message": failure.text,
-                "line": failure.line,
-                "time_ps": failure.time,
-                "waits": failure.waits,
-                "sequence": cohkit_chart::json(&failure.sequence),
-            })
-        });
+        let failure = ended.as_ref().err().map(|failure| failure_json(failure));
         let statistics = ended.as_ref().ok().map(|statistics| {
             let values = statistics.values.iter();
             let values =

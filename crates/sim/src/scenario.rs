@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::kernel::Time;
+use crate::message::Line;
 use crate::statistics::Histogram;
 
 /// What takes the place of traffic and device.
@@ -23,6 +24,12 @@ pub struct Play {
 
 /// A scenario of any kind.
 pub trait Playable: Send + Sync {
+    /// Lines of the home that it uses, from 0.
+    fn uses(&self) -> Line;
+
+    /// Whether it ends by itself.
+    fn has_end(&self) -> bool;
+
     /// Its application and threads at the start.
     fn begin(&self) -> Box<dyn Played>;
 }
@@ -46,6 +53,14 @@ pub trait Played {
 }
 
 impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
+    fn uses(&self) -> Line {
+        self.lines()
+    }
+
+    fn has_end(&self) -> bool {
+        self.ends()
+    }
+
     fn begin(&self) -> Box<dyn Played> {
         Box::new(InPlay {
             application: self.application(),

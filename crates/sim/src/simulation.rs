@@ -21,7 +21,7 @@ use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
-use crate::scenario::{Play, Playable};
+use crate::scenario::{Play, Playable, Tally};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Everything that decides a run.
@@ -191,9 +191,25 @@ pub fn run_while(
     setup: &Setup,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
+    run_to_end(setup, go_on).map(|simulation| simulation.statistics())
+}
+
+/// Like [`run_while`], with what a scenario has counted and timed.
+///
+/// # Errors
+/// [`RunError`].
+pub fn play_while(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(Statistics, Tally), RunError> {
+    let simulation = run_to_end(setup, go_on)?;
+    Ok((simulation.statistics(), simulation.tally()))
+}
+
+fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
     let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
     let failure = match simulation.run_while(go_on) {
-        Ok(true) => return Ok(simulation.statistics()),
+        Ok(true) => return Ok(simulation),
         Ok(false) => return Err(RunError::Stopped),
         Err(failure) => failure,
     };

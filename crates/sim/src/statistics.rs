@@ -70,6 +70,22 @@ impl Histogram {
         }
         self.max
     }
+
+    /// How many durations do not exceed each of some, which rise: the ends of the buckets that have any.
+    pub fn distribution(&self) -> Vec<(Time, u64)> {
+        let mut seen = 0;
+        let counts = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, &count)| count > 0);
+        counts
+            .map(|(bucket, &count)| {
+                seen += count;
+                (end(bucket).min(self.max), seen)
+            })
+            .collect()
+    }
 }
 
 fn bucket(duration: Time) -> usize {
@@ -414,5 +430,7 @@ mod tests {
         assert_eq!(histogram.percentile(0.5), 50);
         assert_eq!(histogram.percentile(0.99), 99);
         assert_eq!((histogram.mean(), histogram.max()), (50.5, 100));
+        let distribution = histogram.distribution();
+        assert_eq!((distribution[0], distribution[99]), ((1, 1), (100, 100)));
     }
 }

@@ -208,6 +208,12 @@ struct Broken(&'static str, Vec<Vec<Line>>);
 impl Scenario for Broken {
     type Application = Breaker;
     type Thread = Loads;
+    fn lines(&self) -> Line {
+        8
+    }
+    fn ends(&self) -> bool {
+        true
+    }
     fn application(&self) -> Breaker {
         Breaker(self.0)
     }

@@ -77,13 +77,20 @@ impl Behind {
         let mut played = play.scenario.begin();
         let application = played.application();
         let (name, placement) = (application.name().to_string(), application.placement());
-        if let Placement::Between(lines) = &placement {
-            if lines.end > homed {
-                let wanted = lines.end;
-                return Err(format!(
-                    "{name} serves {wanted} lines, but memory has {homed}"
-                ));
-            }
+        let uses = match &placement {
+            Placement::Between(lines) => lines.end.max(play.scenario.uses()),
+            Placement::Beside => play.scenario.uses(),
+        };
+        if uses > homed {
+            return Err(format!("{name} uses {uses} lines, but memory has {homed}"));
+        }
+        if play.until.is_none() && !play.scenario.has_end() {
+            return Err(format!(
+                "{name} has no end here, and is given no time after which to end"
+            ));
+        }
+        if play.until.is_some_and(|until| until <= play.warm_up) {
+            return Err(format!("{name} would end before it is warm"));
         }
         let number = |operation: Operation, lock: bool| {
             let mut locals = home.locals.iter();

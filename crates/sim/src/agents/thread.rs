@@ -21,13 +21,18 @@ impl Simulation {
             let Some(running) = behind.threads.get_mut(number) else {
                 return;
             };
-            if at >= behind.until || running.stopped {
-                running.stopped = true;
+            if running.stopped {
                 return;
             }
             let result = std::mem::take(&mut running.result);
             let step = behind.played.step(number, result);
             let running = &mut behind.threads[number];
+            // What it has done is still counted, but nothing more is begun.
+            let begins = !matches!(step, Step::Count { .. } | Step::Begin | Step::End { .. });
+            if begins && at >= behind.until {
+                running.stopped = true;
+                return;
+            }
             running.step = step;
             match step {
                 Step::Stop => running.stopped = true,

@@ -1,0 +1,189 @@
+//! The scenarios that ship, by name, each made from numbers by name.
+
+use crate::interface::{Application, Line, Scenario, Thread};
+use crate::invalidation::Invalidation;
+use crate::prefetcher::Prefetch;
+use crate::rpc::Calls;
+use crate::shared_table::SharedTable;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+/// A number that a scenario is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub text: &'static str,
+    /// What it is if nobody says otherwise.
+    pub default: u64,
+    /// The least it can be.
+    pub low: u64,
+    /// The most it can be.
+    pub high: u64,
+}
+
+/// A scenario that ships.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens in it.
+    pub text: &'static str,
+    /// What it is made from.
+    pub parameters: &'static [Parameter],
+}
+
+const fn parameter(
+    name: &'static str,
+    default: u64,
+    (low, high): (u64, u64),
+    text: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        text,
+        default,
+        low,
+        high,
+    }
+}
+
+/// Most lines of a scenario.
+const LINES: u64 = 1 << 30;
+const THREADS: (u64, u64) = (1, 4096);
+/// How often something is done; 0 stands for without end.
+const ANY: (u64, u64) = (0, u64::MAX);
+
+/// All of them.
+pub const ALL: [Shipped; 4] = [
+    Shipped {
+        name: "shared-table",
+        text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
+        parameters: &[
+            parameter("rows", 65_536, (1, LINES), "rows of the table"),
+            parameter("contended", 100, (0, 1000), "of each thousand rows, those that the device increments too"),
+            parameter("outstanding", 1, THREADS, "rows that the device works on at a time"),
+            parameter("device", 0, ANY, "increments by the device; 0: without end"),
+            parameter("threads", 1, THREADS, "threads, which divide the rows among themselves"),
+            parameter("thread", 0, ANY, "increments by each thread; 0: without end"),
+        ],
+    },
+    Shipped {
+        name: "prefetcher",
+        text: "threads read a region in address order; the device reads ahead into blocks and answers from them",
+        parameters: &[
+            parameter("lines", 524_288, (1, LINES), "lines of the region"),
+            parameter("blocks", 8, (0, 4096), "blocks; 0: none, every read goes to memory"),
+            parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
+            parameter("burst", 32, (1, 4096), "lines that one burst reads"),
+            parameter("threads", 1, THREADS, "threads, each with a part of the region of its own"),
+            parameter("reads", 0, ANY, "lines that each thread reads; 0: without end"),
+        ],
+    },
+    Shipped {
+        name: "invalidation",
+        text: "a thread touches lines, then the device takes all of them by clean-invalidates",
+        parameters: &[
+            parameter("lines", 4096, (1, LINES), "lines"),
+            parameter("outstanding", 1, (1, 1 << 20), "clean-invalidates that are not complete, at most"),
+            parameter("dirty", 0, (0, 1), "whether the thread writes the lines (1) or reads them (0)"),
+            parameter("held", 1, (0, 1), "whether the thread touches the lines at all"),
+        ],
+    },
+    Shipped {
+        name: "rpc",
+        text: "threads call the device through pairs of lines that the two sides hand to and fro",
+        parameters: &[
+            parameter("contexts", 1, THREADS, "threads, each with a pair of its own"),
+            parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
+            parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
+        ],
+    },
+];
+
+/// Something that is done with a scenario of whatever kind.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<S>(self, scenario: S) -> Self::Output
+    where
+        S: Scenario + Clone + Send + Sync + 'static,
+        S::Application: Application + Clone + Eq + Hash,
+        S::Thread: Thread + Clone + Eq + Hash;
+}
+
+/// Makes the scenario of this name from these numbers, and the defaults of all others, and hands it to a visitor.
+///
+/// # Errors
+/// A sentence: there is no such scenario or number, or a number is out of its range. It names those there are.
+pub fn visit<V: Visitor>(
+    name: &str,
+    values: &BTreeMap<String, u64>,
+    visitor: V,
+) -> Result<V::Output, String> {
+    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
+        let names = ALL.map(|shipped| shipped.name).join(", ");
+        return Err(format!(
+            "there is no application `{name}`; there are {names}"
+        ));
+    };
+    for (given, &value) in values {
+        let Some(parameter) = shipped.parameters.iter().find(|p| p.name == given) else {
+            let names: Vec<&str> = shipped.parameters.iter().map(|p| p.name).collect();
+            let names = names.join(", ");
+            return Err(format!("{name} has no parameter `{given}`; it has {names}"));
+        };
+        let Parameter { low, high, .. } = *parameter;
+        if !(low..=high).contains(&value) {
+            return Err(format!("{given} must be {low} to {high}, not {value}"));
+        }
+    }
+    let value = |name: &str| {
+        let mut parameters = shipped.parameters.iter();
+        let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
+        values.get(name).copied().unwrap_or(default)
+    };
+    // All are in ranges that fit.
+    let small = |name: &str| value(name) as u32;
+    let line = |name: &str| value(name) as Line;
+    let end = |name: &str| Some(value(name)).filter(|&count| count > 0);
+    Ok(match name {
+        "shared-table" => visitor.visit(SharedTable {
+            rows: line("rows"),
+            contended: small("contended"),
+            outstanding: small("outstanding"),
+            // A device that never increments does so without end.
+            device: end("device"),
+            threads: small("threads"),
+            thread: end("thread"),
+        }),
+        "prefetcher" => {
+            if !value("block").is_power_of_two() {
+                let block = value("block");
+                return Err(format!("block must be a power of two, not {block}"));
+            }
+            visitor.visit(Prefetch {
+                lines: line("lines"),
+                blocks: small("blocks"),
+                block: line("block"),
+                burst: line("burst"),
+                threads: small("threads"),
+                reads: end("reads"),
+            })
+        }
+        "invalidation" => visitor.visit(Invalidation {
+            lines: line("lines"),
+            outstanding: small("outstanding"),
+            dirty: value("dirty") == 1,
+            held: value("held") == 1,
+        }),
+        _ => visitor.visit(Calls {
+            contexts: small("contexts"),
+            payload: line("payload"),
+            calls: end("calls"),
+        }),
+    })
+}

@@ -1,0 +1,135 @@
+//! `cohkit play`: an application behind a home, with what it has counted and timed, or a chart of what went wrong.
+
+use crate::console::Console;
+use crate::options::Play as Options;
+use crate::outcome::{Failure, Outcome};
+use crate::playing::{Play, Played, Request};
+use crate::protocols::Source;
+use crate::sim::{failed, failure, platform, shown};
+use crate::simulate::{set, NotRun, Simulation};
+use crate::{deliver, files};
+use cohkit_application::shipped::{Shipped, ALL};
+use cohkit_chart::Text;
+use cohkit_sim::explain::FailureKind;
+use std::fmt::Write;
+use std::time::Instant;
+
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
+    if let Some(file) = &options.output.out {
+        files::try_file(file)?;
+    }
+    if options.with.iter().any(|with| with == "help") {
+        let shipped = ALL
+            .iter()
+            .find(|shipped| shipped.name == options.application);
+        if let Some(shipped) = shipped {
+            deliver(&numbers(shipped), &options.output, console)?;
+            return Ok(Outcome::Yes);
+        }
+    }
+    let colour = console.terminal.colour;
+    let wrong = |wrong: NotRun| failure(wrong, colour);
+    let mut platform = platform(&options.platform, colour)?;
+    let source = match &options.protocol {
+        Some(path) => Source::read(path, console)?,
+        None => Simulation::protocol().map_err(wrong)?,
+    };
+    set(&mut platform, &options.set).map_err(wrong)?;
+    let request = Request {
+        application: options.application.clone(),
+        with: options.with.clone(),
+        time: options.time.clone(),
+        warm_up: options.warm_up.clone(),
+        settings: options.set.clone(),
+        seed: options.seed,
+        oracle: !options.no_oracle,
+    };
+    let play = Play::new(source, platform, request).map_err(wrong)?;
+    let begun = Instant::now();
+    let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let text = if options.output.json {
+        format!("{:#}\n", play.json(&played, seconds))
+    } else {
+        let charts = Text {
+            width: console.terminal.width,
+            ascii: options.output.ascii,
+        };
+        report(&play, &played, &charts)
+    };
+    deliver(&text, &options.output, console)?;
+    Ok(match played {
+        Ok(_) => Outcome::Yes,
+        Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
+        Err(_) => Outcome::No,
+    })
+}
+
+/// What an application is made from.
+fn numbers(shipped: &Shipped) -> String {
+    let mut text = format!("{}: {}\n\n", shipped.name, shipped.text);
+    let width = shipped.parameters.iter().map(|p| p.name.len()).max();
+    let width = width.unwrap_or(0);
+    for parameter in shipped.parameters {
+        let (name, default) = (parameter.name, parameter.default);
+        let _ = writeln!(text, "{name:width$}  {default:>7}  {}", parameter.text);
+    }
+    text
+}
+
+/// What was played, for people.
+fn report(play: &Play, played: &Played, charts: &Text) -> String {
+    let numbers: Vec<String> = play
+        .numbers()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let setup = &play.setup;
+    let mut text = format!(
+        "{} on {}: {} with {}, seed {}\n",
+        setup.protocol.name,
+        setup.platform.name,
+        play.shipped.name,
+        numbers.join(" "),
+        setup.seed
+    );
+    let tally = match played {
+        Ok((_, tally)) => tally,
+        Err(failure) => {
+            text.push_str(&failed(failure, charts));
+            return text;
+        }
+    };
+    let width = tally.counts.keys().chain(tally.times.keys());
+    let width = width.map(|what| what.len()).max().unwrap_or(0);
+    let window = shown(tally.window as f64 / 1000.0);
+    let _ = writeln!(text, "\ncounted in {window} ns, and per second");
+    for (what, count) in &tally.counts {
+        let rate = shown(tally.rate(what));
+        let _ = writeln!(text, "  {what:width$}  {count:>12}  {rate:>16}");
+    }
+    if !tally.times.is_empty() {
+        let _ = writeln!(
+            text,
+            "timed, ns{:w$}  {:>12}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "",
+            "count",
+            "mean",
+            "p50",
+            "p99",
+            "max",
+            w = width.saturating_sub(7)
+        );
+    }
+    for (what, times) in &tally.times {
+        let count = times.count();
+        let cells = [
+            times.mean(),
+            times.percentile(0.5) as f64,
+            times.percentile(0.99) as f64,
+            times.max() as f64,
+        ]
+        .map(|time| format!("  {:>10}", shown(time / 1000.0)));
+        let _ = writeln!(text, "  {what:width$}  {count:>12}{}", cells.concat());
+    }
+    text
+}

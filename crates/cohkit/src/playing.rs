@@ -1,0 +1,214 @@
+//! Applications behind a home, as `cohkit play` and the Python package both run them.
+
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::simulate::NotRun;
+use cohkit_application::interface::{Scenario, Thread};
+use cohkit_application::shipped::{visit, Shipped, Visitor, ALL};
+use cohkit_sim::explain;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::{units, Platform, Unit};
+use cohkit_sim::scenario::{Playable, Tally};
+use cohkit_sim::simulation::{play_while, RunError, Setup, Simulation};
+use cohkit_sim::statistics::{Histogram, Statistics};
+use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The application's name.
+    pub application: String,
+    /// Its numbers, as `name=value`.
+    pub with: Vec<String>,
+    /// Simulated time after which nothing more is begun, with its unit.
+    pub time: Option<String>,
+    /// Simulated time before which nothing is counted, with its unit.
+    pub warm_up: String,
+    /// Quantities of the platform that have been set, as `name=value`.
+    pub settings: Vec<String>,
+    /// What everything random follows from.
+    pub seed: u64,
+    /// Whether loads are compared with the last write and rights are watched.
+    pub oracle: bool,
+}
+
+/// What has been measured and counted, or how the run failed.
+pub type Played = Result<(Statistics, Tally), Box<explain::Failure>>;
+
+/// An application that can be played.
+pub struct Play {
+    /// The protocol.
+    pub source: Source,
+    /// What was asked for.
+    pub request: Request,
+    /// The application.
+    pub shipped: Shipped,
+    /// Its numbers, as far as they were given.
+    pub values: BTreeMap<String, u64>,
+    /// What it means.
+    pub setup: Setup,
+}
+
+struct Boxed;
+
+impl Visitor for Boxed {
+    type Output = Arc<dyn Playable>;
+
+    fn visit<S>(self, scenario: S) -> Arc<dyn Playable>
+    where
+        S: Scenario + Clone + Send + Sync + 'static,
+        S::Application: Clone + Eq + Hash,
+        S::Thread: Thread + Clone + Eq + Hash,
+    {
+        Arc::new(scenario)
+    }
+}
+
+fn wrong(what: String) -> NotRun {
+    NotRun::Input { what, help: None }
+}
+
+fn time(name: &str, text: &str) -> Result<u64, NotRun> {
+    units::parse(text, Unit::Picoseconds)
+        .map_err(|what| wrong(format!("the {name} `{text}` {what}")))
+}
+
+impl Play {
+    /// Puts an application together with a platform on which the settings of the request are set.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    pub fn new(source: Source, platform: Platform, request: Request) -> Result<Play, NotRun> {
+        let mut values = BTreeMap::new();
+        for given in &request.with {
+            let Some((name, value)) = given.split_once('=') else {
+                let what = format!("`{given}` has no `=`");
+                return Err(NotRun::input(what, "write it like `threads=8`"));
+            };
+            let number = value.trim().parse::<u64>();
+            let number = number.map_err(|_| wrong(format!("`{given}`: `{value}` is no number")))?;
+            values.insert(name.trim().to_string(), number);
+        }
+        let scenario = visit(&request.application, &values, Boxed).map_err(wrong)?;
+        let shipped = ALL.into_iter().find(|s| s.name == request.application);
+        let Some(shipped) = shipped else {
+            return Err(wrong("it is not there any more".into()));
+        };
+        let protocol = source.protocol.clone();
+        let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
+        let mut setup = Setup::with_scenario(protocol, platform, scenario).map_err(cannot)?;
+        if let Some(play) = &mut setup.play {
+            let until = request.time.as_deref();
+            play.until = until.map(|text| time("time", text)).transpose()?;
+            play.warm_up = time("warm-up", &request.warm_up)?;
+        }
+        setup.seed = request.seed;
+        if !request.oracle {
+            setup.oracle = Level::Off;
+        }
+        // What makes no sense is found out before anything has run.
+        Simulation::new(&setup, None).map_err(cannot)?;
+        Ok(Play {
+            source,
+            request,
+            shipped,
+            values,
+            setup,
+        })
+    }
+
+    /// Plays it for as long as `go_on` says so, which is asked now and then.
+    ///
+    /// # Errors
+    /// It was stopped.
+    pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
+        match play_while(&self.setup, &mut |_| go_on()) {
+            Ok(both) => Ok(Ok(both)),
+            Err(RunError::Failure(failure)) => Ok(Err(failure)),
+            Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
+                Outcome::Interrupted,
+                "interrupted",
+            ))),
+            Err(RunError::Setup(what)) => Err(wrong(what)),
+        }
+    }
+
+    /// All numbers of the application, given or not.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.shipped.parameters.iter().map(|parameter| {
+            let given = self.values.get(parameter.name).copied();
+            (parameter.name, given.unwrap_or(parameter.default))
+        })
+    }
+
+    /// The value that `docs/output.md` describes.
+    pub fn json(&self, played: &Played, seconds: f64) -> Value {
+        let played_well = played.as_ref().ok();
+        let numbers: Map<String, Value> = self
+            .numbers()
+            .map(|(name, value)| (name.into(), json!(value)))
+            .collect();
+        let tally = |f: fn(&Tally) -> Value| played_well.map(|(_, tally)| f(tally));
+        json!({
+            "protocol": self.setup.protocol.name,
+            "platform": self.setup.platform.name,
+            "settings": self.request.settings,
+            "application": self.shipped.name,
+            "numbers": numbers,
+            "seed": self.setup.seed,
+            "oracle": self.setup.oracle != Level::Off,
+            "window_ns": tally(|tally| json!(tally.window as f64 / 1000.0)),
+            "counts": tally(|tally| json!(tally.counts)),
+            "rates_per_s": tally(|tally| {
+                let rates = tally.counts.keys().map(|&what| (what.into(), json!(tally.rate(what))));
+                Value::Object(rates.collect())
+            }),
+            "times_ns": tally(|tally| {
+                let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));
+                Value::Object(times.collect())
+            }),
+            "statistics": played_well.map(|(statistics, _)| {
+                let values = statistics.values.iter();
+                let values = values.map(|(about, value)| (about.name.to_string(), json!(value)));
+                values.collect::<Map<String, Value>>()
+            }),
+            "failure": played.as_ref().err().map(|failure| failure_json(failure)),
+            "run": {
+                "file": self.source.path.display().to_string(),
+                "seconds": seconds,
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        })
+    }
+}
+
+/// Durations as plain values.
+fn times_json(times: &Histogram) -> Value {
+    let nanoseconds = |time: u64| time as f64 / 1000.0;
+    let distribution = times.distribution().into_iter();
+    json!({
+        "count": times.count(),
+        "mean": times.mean() / 1000.0,
+        "p50": nanoseconds(times.percentile(0.5)),
+        "p99": nanoseconds(times.percentile(0.99)),
+        "max": nanoseconds(times.max()),
+        "distribution": distribution
+            .map(|(time, count)| json!([nanoseconds(time), count]))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// How a run failed, as plain values.
+pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
+    json!({
+        "kind": failure.kind.to_string(),
+        "message": failure.text,
+        "line": failure.line,
+        "time_ps": failure.time,
+        "waits": failure.waits,
+        "sequence": cohkit_chart::json(&failure.sequence),
+    })
+}
