@@ -11,6 +11,7 @@ from cohkit._cohkit import Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.models import check_model
+from cohkit.player import play, play_many
 from cohkit.protocols import (
     chart_svg,
     chart_text,
@@ -41,6 +42,8 @@ __all__ = [
     "parse",
     "platform",
     "platforms",
+    "play",
+    "play_many",
     "read",
     "shipped",
     "shipped_names",

@@ -13,6 +13,7 @@ __all__ = [
     "check_model",
     "construct",
     "platforms",
+    "play",
     "shipped",
     "simulate",
     "table",
@@ -89,4 +90,24 @@ class Simulation:
 def platforms() -> list[str]: ...
 def simulate(
     simulations: list[Simulation], *, threads: int | None, progress: Callable[[int, int], object] | None
+) -> str: ...
+
+@final
+class Play:
+    def __new__(
+        cls,
+        machine: Machine,
+        application: str,
+        *,
+        protocol: Protocol,
+        numbers: list[str],
+        time: str | None,
+        warm_up: str,
+        settings: list[str],
+        seed: int,
+        oracle: bool,
+    ) -> Play: ...
+
+def play(
+    plays: list[Play], *, threads: int | None, progress: Callable[[int, int], object] | None
 ) -> str: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import UnavailableError
@@ -42,6 +43,7 @@ _PARTS = {
     "bram": "#009e73",
     "waiting": "#cc79a7",
 }
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 _WORDS = {"dram": "memory", "bram": "memory"}
 _WHISKER = "reruns: as it is, and within what is assumed"
 _WIDTH = 0.38
@@ -90,6 +92,42 @@ def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], sp
         order = sorted(handles, key=lambda label: (label != "published", label == _WHISKER))
         legend = [handles[label] for label in order]
         figure.legend(legend, order, loc="outside lower center", ncols=min(len(order), 2 * len(panels)), frameon=False)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
+    return drawn.getvalue()
+
+
+def lines(title: str, along: str, axis: str, rows: Sequence[Result]) -> str:
+    """Draw our numbers as lines, the published ones beside them where there are any, as SVG.
+
+    A number's name is `place, line`; the place begins with a number.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+
+    """
+    require()
+    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
+    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
+        figure = Figure(figsize=(8, 5.4), layout="constrained")
+        axes = figure.subplots()
+        for name, colour in zip(names, itertools.cycle(_LINES), strict=False):
+            here = [row for row in rows if row["name"].partition(", ")[2] == name]
+            places = [float(row["name"].split()[0].rstrip(",")) for row in here]
+            axes.plot(places, [row["ours"] for row in here], color=colour, marker="o", markersize=4, label=name)
+            known = [(at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None]
+            if known:
+                at, theirs = zip(*known, strict=True)
+                label = f"{name}, published"
+                axes.plot(at, theirs, color=colour, linestyle="none", marker="x", markersize=7, label=label)
+        axes.set_xlabel(along)
+        axes.set_ylabel(axis)
+        axes.set_ylim(bottom=0)
+        figure.suptitle(title, fontsize=12)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
     return drawn.getvalue()

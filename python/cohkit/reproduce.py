@@ -206,7 +206,10 @@ def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tup
     written = [("rows", folder / f"{done.name}.json")]
     _write(written[0][1], _dump(values))
     if done.experiment.axis:
-        drawn = plots.bars(title, done.experiment.axis, done.ours, done.rows, done.spans)
+        if done.experiment.along:
+            drawn = plots.lines(title, done.experiment.along, done.experiment.axis, done.rows)
+        else:
+            drawn = plots.bars(title, done.experiment.axis, done.ours, done.rows, done.spans)
         written.append(("plot", folder / f"{done.name}.svg"))
         _write(written[1][1], drawn)
     return written

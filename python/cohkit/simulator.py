@@ -74,7 +74,7 @@ def platform(name: str | os.PathLike[str]) -> types.Platform:
     [(90000, 'ps', 60000, 140000, 'fitted')]
 
     """
-    return cast("types.Platform", json.loads(_machine(name).json()))
+    return cast("types.Platform", json.loads(machine(name).json()))
 
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
@@ -173,7 +173,8 @@ def simulate_many(
     return cast("list[types.Simulation]", json.loads(done))
 
 
-def _machine(name: str | os.PathLike[str]) -> _cohkit.Machine:
+def machine(name: str | os.PathLike[str]) -> _cohkit.Machine:
+    """Give a platform in the form that runs."""
     shown = os.fspath(name)
     text = None
     if shown.endswith(".toml"):
@@ -186,7 +187,8 @@ def _machine(name: str | os.PathLike[str]) -> _cohkit.Machine:
 
 
 @functools.cache
-def _eci() -> Protocol:
+def eci() -> Protocol:
+    """Give the protocol of the shipped platforms."""
     # Kept, as it keeps its home in turn.
     return shipped("eci")
 
@@ -217,14 +219,14 @@ def _ready(request: Request) -> _cohkit.Simulation:
         value = options[name]
         if not (value is None and name != "seed") and not (isinstance(value, int) and low <= value <= high):
             raise InputError(f"`{name}` is {low} to {high}, not {value!r}")
-    protocol = options.pop("protocol") or _eci()
+    protocol = options.pop("protocol") or eci()
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     options["region"] = str(options["region"])
-    machine = _machine(options.pop("platform"))
+    on = machine(options.pop("platform"))
     return call(
         protocol.file,
         _cohkit.Simulation,
-        machine,
+        on,
         options.pop("workload"),
         protocol=protocol,
         settings=settings,

@@ -263,6 +263,36 @@ class Simulation(TypedDict):
     run: dict[str, Any]
 
 
+class Times(TypedDict):
+    """Durations, in nanoseconds; `distribution` has some that rise, each with how many do not exceed it."""
+
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    max: float
+    distribution: list[tuple[float, int]]
+
+
+class Play(TypedDict):
+    """What an application and its threads did; what was measured is `None` if there is a `failure`."""
+
+    protocol: str
+    platform: str
+    settings: list[str]
+    application: str
+    numbers: dict[str, int]
+    seed: int
+    oracle: bool
+    window_ns: float | None
+    counts: dict[str, int] | None
+    rates_per_s: dict[str, float] | None
+    times_ns: dict[str, Times] | None
+    statistics: dict[str, float] | None
+    failure: Failure | None
+    run: dict[str, Any]
+
+
 class Result(TypedDict):
     """One row of an experiment's table: what is published and what we get, in `unit`; `error` is relative."""
 

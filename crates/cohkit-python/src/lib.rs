@@ -329,7 +329,7 @@ mod _cohkit {
     #[pymodule_export]
     use crate::shipped::shipped;
     #[pymodule_export]
-    use crate::simulation::{platforms, simulate, Machine, Simulation};
+    use crate::simulation::{platforms, play, simulate, Machine, Play, Simulation};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,6 +2,7 @@
 
 use crate::interruptible::{interruptible, watched};
 use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
+use cohkit::playing::{self, play_all};
 use cohkit::simulate::{
     platform_json, read_platform, run_all, shipped_platform, Kind, NotRun, Request,
 };
@@ -153,6 +154,80 @@ pub(crate) fn simulate(
     let results = watched(py, tell, move |cancel| {
         let all: Vec<_> = all.iter().map(|one| &**one).collect();
         run_all(&all, threads, cancel, &performed)
+    })?;
+    let results = results.map_err(refused)?;
+    tell(py)?;
+    Ok(Value::Array(results).to_string())
+}
+
+/// An application behind a home that can be played.
+#[pyclass(frozen)]
+pub(crate) struct Play {
+    play: Arc<playing::Play>,
+}
+
+#[pymethods]
+impl Play {
+    /// Puts an application together with a machine.
+    #[new]
+    #[pyo3(signature = (machine, application, *, protocol, numbers, time, warm_up, settings, seed, oracle))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a keyword of the public function"
+    )]
+    fn new(
+        machine: &Machine,
+        application: String,
+        protocol: &Protocol,
+        numbers: Vec<String>,
+        time: Option<String>,
+        warm_up: String,
+        settings: Vec<String>,
+        seed: u64,
+        oracle: bool,
+    ) -> PyResult<Play> {
+        let request = playing::Request {
+            application,
+            with: numbers,
+            time,
+            warm_up,
+            settings,
+            seed,
+            oracle,
+        };
+        let mut platform = machine.platform.clone();
+        cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
+        let source = cohkit::Source::clone(&protocol.source);
+        let play = playing::Play::new(source, platform, request).map_err(refused)?;
+        let play = Arc::new(play);
+        Ok(Play { play })
+    }
+}
+
+/// The results of plays, as `cohkit play --json` gives each, in their order.
+/// `progress` is told how many have ended, and how many there are.
+#[pyfunction]
+#[pyo3(signature = (plays, *, threads, progress))]
+pub(crate) fn play(
+    py: Python<'_>,
+    plays: Vec<PyRef<'_, Play>>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let all: Vec<_> = plays.iter().map(|one| Arc::clone(&one.play)).collect();
+    let total = all.len();
+    let ended = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&ended);
+    let tell = |py: Python<'_>| match &progress {
+        Some(progress) => {
+            let now = seen.load(Ordering::Relaxed);
+            progress.call1(py, (now, total)).map(drop)
+        }
+        None => Ok(()),
+    };
+    let results = watched(py, tell, move |cancel| {
+        let all: Vec<_> = all.iter().map(|one| &**one).collect();
+        play_all(&all, threads, cancel, &ended)
     })?;
     let results = results.map_err(refused)?;
     tell(py)?;

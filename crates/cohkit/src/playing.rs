@@ -14,7 +14,9 @@ use cohkit_sim::statistics::{Histogram, Statistics};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -183,6 +185,44 @@ impl Play {
             },
         })
     }
+}
+
+/// Plays some side by side, at most so many at a time, and gives their values in their order. How many have ended is
+/// kept in `ended`; `cancel` is set from outside to stop soon.
+///
+/// # Errors
+/// They were stopped.
+pub fn play_all(
+    plays: &[&Play],
+    threads: Option<usize>,
+    cancel: &AtomicBool,
+    ended: &AtomicU64,
+) -> Result<Vec<Value>, NotRun> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.unwrap_or(processors).clamp(1, processors);
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![None; plays.len()]);
+    let work = || loop {
+        let index = next.fetch_add(1, Ordering::SeqCst);
+        let Some(play) = plays.get(index) else {
+            return Ok(());
+        };
+        let begun = Instant::now();
+        let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
+        ended.fetch_add(1, Ordering::Relaxed);
+        let value = play.json(&played, begun.elapsed().as_secs_f64());
+        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(results.into_iter().flatten().collect())
 }
 
 /// Durations as plain values.

@@ -5,7 +5,15 @@ An experiment says what is run, and which published number each of ours stands b
 
 from __future__ import annotations
 
-from cohkit.experiments import cckit_fig6, cckit_table2, eci_home
+from cohkit.experiments import (
+    cckit_fig6,
+    cckit_fig7,
+    cckit_fig8,
+    cckit_fig10,
+    cckit_table2,
+    cckit_table3,
+    eci_home,
+)
 from cohkit.experiments.experiment import Conditions, Experiment, Span
 
 __all__ = ["EXPERIMENTS", "Conditions", "Experiment", "Span"]
@@ -14,5 +22,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "eci-home": eci_home.EXPERIMENT,
     "cckit-table2": cckit_table2.EXPERIMENT,
     "cckit-fig6": cckit_fig6.EXPERIMENT,
+    "cckit-table3": cckit_table3.EXPERIMENT,
+    "cckit-fig7": cckit_fig7.EXPERIMENT,
+    "cckit-fig8": cckit_fig8.EXPERIMENT,
+    "cckit-fig10": cckit_fig10.EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -57,6 +57,8 @@ class Experiment(NamedTuple):
     note: str = ""
     axis: str = ""
     """The quantity to plot, with its unit; nothing is plotted without it."""
+    along: str = ""
+    """What it is plotted against, with its unit: names of numbers then begin with it. Bars are drawn otherwise."""
     spans: Callable[[Conditions], list[Span]] | None = None
     """How far the numbers move within what is assumed; the work that finds it out."""
     rerun_accesses: int = 0

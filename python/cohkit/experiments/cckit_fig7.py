@@ -1,0 +1,64 @@
+"""Increments of a shared table by a CPU thread while the other side increments a part of its rows, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.plays import Stage, run
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.published import Ours
+    from cohkit.types import Play
+
+KEY = "enzian.shared_table"
+ROWS = 65536
+CONTENTION = range(0, 101, 10)
+MACHINES = {
+    "FPGA": ("fpga", "enzian-dc-bram"),
+    "second CPU": ("cpu", "thunderx1-2s"),
+}
+
+NOTE = """\
+One thread increments all rows of a warm table of 8 MiB, one after the other; the other side increments the given part
+of the rows, one at a time, without a pause: it takes a row under lock, increments it and gives it back. 20 ms after
+40 ms of warm-up, mean of three seeds. No increment is lost, which is checked at the end of each run.
+The second CPU stands at the home of the table and takes rows as the device does; its own cache is not modelled.
+Left out: the operating system and address translation.
+"""
+
+
+def _rate(result: Play) -> float:
+    return (result["rates_per_s"] or {})["increments"] / 1e6
+
+
+def _stages() -> list[Stage]:
+    return [
+        Stage(
+            f"{percent} %, {name}",
+            f"{KEY}.{key}.{percent}",
+            platform,
+            "shared-table",
+            {"rows": ROWS, "contended": 10 * percent},
+            _rate,
+            time_us=20_000,
+            warm_up_us=40_000,
+            seeds=3,
+        )
+        for name, (key, platform) in MACHINES.items()
+        for percent in CONTENTION
+    ]
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    return run(_stages(), "M/s", conditions)
+
+
+EXPERIMENT = Experiment(
+    title="increments of a shared table by a CPU thread, against a part of rows that the other side increments too",
+    run=_run,
+    note=NOTE,
+    axis="increments by the thread (million per second)",
+    along="contended rows (%)",
+)

@@ -1,0 +1,58 @@
+"""Sequential reads by one to eight threads, with a prefetcher behind the home and without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.enzian import LINE_BYTES
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.plays import Stage, run
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.published import Ours
+    from cohkit.types import Play
+
+KEY = "enzian.prefetcher"
+THREADS = range(1, 9)
+BLOCKS = {"with": 8, "without": 0}
+
+NOTE = """\
+Each thread reads a part of its own of 64 MiB in address order, one line at a time. The prefetcher has eight blocks of
+8 KiB; it reads the line that is asked for first, then the block in bursts of 64 beats, and claims the next block when
+the second half of one is read. 5 ms after 1 ms of warm-up. Left out: the operating system and address translation.
+"""
+
+
+def _throughput(result: Play) -> float:
+    return (result["rates_per_s"] or {})["lines read"] * LINE_BYTES / 2**30
+
+
+def _stages() -> list[Stage]:
+    return [
+        Stage(
+            f"{threads}, {name}",
+            f"{KEY}.{name}.{threads}",
+            "enzian-dc-ddr",
+            "prefetcher",
+            {"blocks": blocks, "threads": threads},
+            _throughput,
+            time_us=5_000,
+            warm_up_us=1_000,
+        )
+        for name, blocks in BLOCKS.items()
+        for threads in THREADS
+    ]
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    return run(_stages(), "GiB/s", conditions)
+
+
+EXPERIMENT = Experiment(
+    title="sequential reads of memory behind the home, with a prefetcher and without",
+    run=_run,
+    note=NOTE,
+    axis="throughput (GiB/s)",
+    along="threads",
+)

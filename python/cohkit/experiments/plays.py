@@ -1,0 +1,71 @@
+"""What the experiments with applications have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import Error
+from cohkit.player import play_many
+from cohkit.published import Ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Application, Request
+    from cohkit.types import Play
+
+MACHINES = {"DC+DDR": ("dc_ddr", "enzian-dc-ddr"), "DC+BRAM": ("dc_bram", "enzian-dc-bram")}
+"""What the article calls the two homes on the FPGA, the name in keys of published numbers, and the platform."""
+
+_NANOSECONDS_PER_ACCESS = 100
+
+
+class Stage(NamedTuple):
+    """A number that plays of one application give, and the key of the published one; with several seeds their mean."""
+
+    name: str
+    key: str
+    platform: str
+    application: Application
+    numbers: Mapping[str, int]
+    measure: Callable[[Play], float]
+    time_us: int = 0
+    """Simulated time after the warm-up; until the application ends if 0."""
+    warm_up_us: int = 0
+    seeds: int = 1
+
+
+def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:
+    """Play all, each with all its seeds."""
+    requests = [_request(stage, seed, conditions) for stage in stages for seed in range(stage.seeds)]
+    played = play_many(requests, threads=conditions.threads, progress=conditions.progress)
+    results = iter(played)
+    ours = []
+    for stage in stages:
+        values = []
+        for _ in range(stage.seeds):
+            result = next(results)
+            if failure := result["failure"]:
+                raise Error(f"{stage.name}: {failure['kind']}: {failure['message']}")
+            values.append(stage.measure(result))
+        ours.append(Ours(stage.name, sum(values) / len(values), unit, stage.key))
+    return ours
+
+
+def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
+    request: Request = {
+        "platform": stage.platform,
+        "application": stage.application,
+        "numbers": stage.numbers,
+        "seed": conditions.seed + seed,
+    }
+    if stage.time_us:
+        time, warm_up = 1000 * stage.time_us, 1000 * stage.warm_up_us
+        if conditions.accesses is not None:
+            # As long as about so many accesses take.
+            most = _NANOSECONDS_PER_ACCESS * conditions.accesses
+            time, warm_up = min(time, most), min(warm_up, most)
+        request["time"] = f"{warm_up + time}ns"
+        request["warm_up"] = f"{warm_up}ns"
+    return request

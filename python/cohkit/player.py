@@ -1,0 +1,149 @@
+"""Device applications behind the home of a machine, with threads on its cores."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
+
+from cohkit import _cohkit
+from cohkit.errors import InputError, call
+from cohkit.simulator import eci, machine
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    from cohkit import types
+    from cohkit._cohkit import Protocol
+
+Application = Literal["shared-table", "prefetcher", "invalidation", "rpc"]
+
+
+class Request(TypedDict, total=False):
+    """What `play_many` is given for each play; `play` tells the meaning and what stands for the rest."""
+
+    platform: Required[str | os.PathLike[str]]
+    application: Required[Application]
+    numbers: Mapping[str, int] | None
+    time: str | None
+    warm_up: str
+    protocol: Protocol | None
+    set: Mapping[str, str | int] | None
+    seed: int
+    oracle: bool
+
+
+def play(  # noqa: PLR0913 -- each is a keyword
+    platform: str | os.PathLike[str],
+    application: Application,
+    *,
+    numbers: Mapping[str, int] | None = None,
+    time: str | None = None,
+    warm_up: str = "0ns",
+    protocol: Protocol | None = None,
+    set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
+    seed: int = 0,
+    oracle: bool = True,
+) -> types.Play:
+    """Play an application behind the home of a platform, with its threads on the cores.
+
+    What goes wrong ends the run; its result then has a `failure`, and nothing that was measured.
+
+    Args:
+        platform: a platform that comes with the package, or a file whose name ends in `.toml`.
+        application: `shared-table`, `prefetcher`, `invalidation` or `rpc`.
+        numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
+            lists them.
+        time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.
+        warm_up: simulated time before which nothing is counted or timed.
+        protocol: what caches and home execute; that of Enzian's interconnect, ECI, if not given.
+        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
+        seed: what everything random follows from.
+        oracle: whether loads are compared with the last write, rights watched, and the data judged at the end.
+
+    Raises:
+        InputError: something is asked for that cannot be.
+        TextError: the platform's file is wrong.
+        OSError: the platform's file cannot be read.
+
+    >>> import cohkit
+    >>> result = cohkit.play("enzian-dc-bram", "invalidation", numbers={"lines": 100})
+    >>> result["counts"]["invalidated"], round(result["times_ns"]["clean-invalidate"]["mean"])
+    (100, 349)
+
+    """
+    request: Request = {
+        "platform": platform,
+        "application": application,
+        "numbers": numbers,
+        "time": time,
+        "warm_up": warm_up,
+        "protocol": protocol,
+        "set": set,
+        "seed": seed,
+        "oracle": oracle,
+    }
+    return play_many([request], threads=1)[0]
+
+
+def play_many(
+    plays: Iterable[Request],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[types.Play]:
+    """Play side by side, and give the results in their order, however many run at a time.
+
+    Args:
+        plays: for each a dictionary with `platform`, `application` and what else `play` can be told.
+        threads: most that run at a time: as many as there are processors if not given, and never more.
+        progress: called now and then with how many have ended, and how many there are.
+
+    Raises:
+        InputError: something is asked for that cannot be; and whatever else `play` raises.
+
+    """
+    if threads is not None and not 0 < threads < 2**32:
+        raise InputError(f"`threads` is a positive number, not {threads}")
+    ready = [_ready(request) for request in plays]
+    done = call("", _cohkit.play, ready, threads=threads, progress=progress)
+    return cast("list[types.Play]", json.loads(done))
+
+
+def _ready(request: Request) -> _cohkit.Play:
+    """Look at a play, and fill in what is not given."""
+    options: dict[str, Any] = {
+        "platform": None,
+        "application": None,
+        "numbers": None,
+        "time": None,
+        "warm_up": "0ns",
+        "protocol": None,
+        "set": None,
+        "seed": 0,
+        "oracle": True,
+    }
+    for name, value in request.items():
+        if name not in options:
+            raise InputError(f"a play has no `{name}`; it has {', '.join(options)}")
+        options[name] = value
+    for name in ("platform", "application"):
+        if options[name] is None:
+            raise InputError(f"a play needs a `{name}`")
+    seed = options["seed"]
+    if not (isinstance(seed, int) and 0 <= seed < 2**64):
+        raise InputError(f"`seed` is 0 to {2**64 - 1}, not {seed!r}")
+    protocol = options.pop("protocol") or eci()
+    numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
+    settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
+    on = machine(options.pop("platform"))
+    return call(
+        protocol.file,
+        _cohkit.Play,
+        on,
+        options.pop("application"),
+        protocol=protocol,
+        numbers=numbers,
+        settings=settings,
+        **options,
+    )
