@@ -3,6 +3,7 @@ from typing import TypedDict, final, type_check_only
 
 __all__ = [
     "Machine",
+    "Play",
     "Protocol",
     "RefusedError",
     "Simulation",
@@ -108,6 +109,4 @@ class Play:
         oracle: bool,
     ) -> Play: ...
 
-def play(
-    plays: list[Play], *, threads: int | None, progress: Callable[[int, int], object] | None
-) -> str: ...
+def play(plays: list[Play], *, threads: int | None, progress: Callable[[int, int], object] | None) -> str: ...

@@ -118,7 +118,9 @@ def lines(title: str, along: str, axis: str, rows: Sequence[Result]) -> str:
             here = [row for row in rows if row["name"].partition(", ")[2] == name]
             places = [float(row["name"].split()[0].rstrip(",")) for row in here]
             axes.plot(places, [row["ours"] for row in here], color=colour, marker="o", markersize=4, label=name)
-            known = [(at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None]
+            known = [
+                (at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None
+            ]
             if known:
                 at, theirs = zip(*known, strict=True)
                 label = f"{name}, published"
