@@ -70,10 +70,9 @@ def test_experiments_run_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cohkit.experiments.experiment.simulate_many", look)
-    for name, experiment in EXPERIMENTS.items():
-        if name != "eci-home":
-            with pytest.raises(KeyboardInterrupt):
-                experiment.run(Conditions(seed=5))
+    for name in ("cckit-table2", "cckit-fig6"):
+        with pytest.raises(KeyboardInterrupt):
+            EXPERIMENTS[name].run(Conditions(seed=5))
     assert len(seen) == 6 + 12
     for simulation in seen:
         assert (simulation["region"], simulation["accesses"], simulation["seed"]) == ("1GiB", 8388608, 5)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cohkit.types import Play
 
 KEY = "enzian.clean_invalidate"
+REST = "enzian.invalidation"
 LINES = 16384
 MANY = 1024
 
@@ -43,7 +44,7 @@ def _stages() -> list[Stage]:
                 stages.append(
                     Stage(
                         f"{held}, {name}, {how}",
-                        f"{KEY}.latency.{key}" if alone else f"{KEY}.{key}.{held.replace(' ', '_')}.{outstanding}",
+                        f"{KEY}.latency.{key}" if alone else f"{REST}.{key}.{held.replace(' ', '_')}.{outstanding}",
                         platform,
                         "invalidation",
                         {**numbers, "lines": LINES, "outstanding": outstanding},

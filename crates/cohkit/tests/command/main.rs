@@ -3,6 +3,7 @@
 mod checkpoints;
 mod files;
 mod models;
+mod play;
 mod reports;
 mod rtl;
 mod sim;

@@ -1,0 +1,132 @@
+//! `cohkit play`: the same bytes again, and one clear message for each bad input.
+
+use crate::{check, cohkit, without_run};
+use expect_test::expect;
+
+#[test]
+fn same_seed_same_bytes() {
+    let json = || {
+        let arguments = [
+            "play",
+            "enzian-dc-ddr",
+            "prefetcher",
+            "--time",
+            "100us",
+            "--json",
+        ];
+        without_run(&cohkit(arguments).output().expect("starts"))
+    };
+    let first = json();
+    assert_eq!(first.to_string(), json().to_string());
+    assert!(first["counts"]["hits"].as_u64() > Some(100));
+}
+
+#[test]
+fn numbers_are_listed() {
+    check(
+        &["play", "enzian-dc-ddr", "rpc", "--with", "help"],
+        expect![[r#"
+            exit code 0
+            rpc: threads call the device through pairs of lines that the two sides hand to and fro
+
+            contexts        1  threads, each with a pair of its own
+            payload         1  lines of arguments, and of results
+            calls           0  calls of each thread; 0: without end
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_played_is_refused() {
+    for (arguments, expected) in [
+        (vec!["enzian", "rpc"], expect![[r#"
+            exit code 2
+            --- stderr
+            error: no platform is named `enzian`
+              help: the shipped platforms are enzian-dc-bram, enzian-dc-ddr, thunderx1-2s; the name of a file ends in `.toml`
+        "#]]),
+        (vec!["enzian-dc-ddr", "rcp"], expect![[r#"
+            exit code 2
+            --- stderr
+            error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc
+        "#]]),
+        (vec!["enzian-dc-ddr", "rpc"], expect![[r#"
+            exit code 2
+            --- stderr
+            error: this cannot be played: two-line RPC has no end here, and is given no time after which to end
+        "#]]),
+        (
+            vec!["enzian-dc-ddr", "rpc", "--time", "3"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: the time `3` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc", "--time", "3us", "--warm-up", "3us"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: two-line RPC would end before it is warm
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc", "--with", "calls"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `calls` has no `=`
+                  help: write it like `threads=8`
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc", "--with", "calls=-1"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `calls=-1`: `-1` is no number
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc", "--with", "call=1"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: rpc has no parameter `call`; it has contexts, payload, calls
+            "#]],
+        ),
+        (
+            vec![
+                "enzian-dc-ddr",
+                "prefetcher",
+                "--with",
+                "block=3",
+                "--time",
+                "1us",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: block must be a power of two, not 3
+            "#]],
+        ),
+        (
+            vec![
+                "enzian-dc-ddr",
+                "rpc",
+                "--with",
+                "calls=1",
+                "--protocol",
+                "../../protocols/msi.coh",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: the home of `msi` is written by hand; behind an application stands one that is constructed from a policy
+            "#]],
+        ),
+    ] {
+        check(&[&["play"], &arguments[..]].concat(), expected);
+    }
+}
