@@ -152,3 +152,18 @@ fn walks_watch_loops_over_scalarsets() {
     let reason = Reason::MaxSteps;
     assert_eq!(report.outcome, Outcome::Undecided { reason });
 }
+
+#[test]
+fn walks_begin_nowhere_else_than_in_start_states() {
+    for text in [
+        "var a: boolean; rule begin a := true; end; invariant false;",
+        "var a: boolean; startstate begin a := false; end; rule begin a := !a; end; assume a;
+         invariant a;",
+    ] {
+        let model = read("text", text, Dialect::Any).unwrap().model;
+        let report = walk(&model, &SHORT);
+        let reason = Reason::MaxSteps;
+        assert_eq!(report.outcome, Outcome::Undecided { reason });
+        assert_eq!((report.states, report.transitions, report.depth), (0, 0, 0));
+    }
+}

@@ -48,6 +48,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
             Input::Model(_) => None,
         });
         distinct(protocols)?;
+        models_apart(options)?;
     }
     let checkpoints = Checkpoints::of(options)?;
     let mut batch = Batch {
@@ -194,6 +195,43 @@ pub(crate) fn systems(options: &Check) -> Systems {
     } else {
         Systems::Named(options.systems.clone())
     }
+}
+
+/// Refuses models whose exported files would replace each other's, or a model that is checked.
+fn models_apart(options: &Check) -> Result<(), Failure> {
+    let models = || options.files.iter().filter(|file| models::is_model(file));
+    let refuse = |why: String| Err(Failure::new(Outcome::BadInput, why));
+    for (number, file) in models().enumerate() {
+        let stem = file.file_stem();
+        if let Some(first) = models()
+            .take(number)
+            .find(|other| other.file_stem() == stem)
+        {
+            return refuse(format!(
+                "error: {} and {}: both would write files of the same name\n  \
+                 help: check them one by one into folders of their own",
+                first.display(),
+                file.display()
+            ));
+        }
+        let (Some(folder), Some(stem)) = (&options.export_murphi, stem) else {
+            continue;
+        };
+        let exported = folder.join(format!("{}.m", stem.to_string_lossy()));
+        let same = |input: &&PathBuf| match (input.canonicalize(), exported.canonicalize()) {
+            (Ok(input), Ok(exported)) => input == exported,
+            _ => false,
+        };
+        if let Some(input) = models().find(same) {
+            return refuse(format!(
+                "error: {}: `--export-murphi {}` would overwrite this model\n  \
+                 help: name another folder",
+                input.display(),
+                folder.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses texts whose exported files would replace each other's, as these are named after the protocol.

@@ -195,6 +195,12 @@ impl Batch<'_> {
         let request = request(options, console);
         let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
         drop(line);
+        if judged.report.states == 0 {
+            console.say(&format!(
+                "warning: {}: no start state is left, so there is nothing to check",
+                path.display()
+            ));
+        }
         if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
             match trace.sequence.steps.is_empty() {
                 true => console.say(&format!(

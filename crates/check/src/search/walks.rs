@@ -213,7 +213,11 @@ impl Walker<'_> {
             transitions: 0,
             hashes: Vec::new(),
         };
-        walk.broken = self.begin(&mut chance, &mut walk).err();
+        match self.begin(&mut chance, &mut walk) {
+            Ok(true) => {}
+            Ok(false) => return walk,
+            Err(event) => walk.broken = Some(event),
+        }
         while walk.broken.is_none() && (walk.path.rules.len() as u64) < self.plan.length {
             if self.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                 break;
@@ -234,8 +238,8 @@ impl Walker<'_> {
         walk
     }
 
-    /// Goes to one of the start states, if there is any.
-    fn begin(&mut self, chance: &mut Chance, walk: &mut Walk) -> Result<(), Event> {
+    /// Goes to one of the start states; whether there is any.
+    fn begin(&mut self, chance: &mut Chance, walk: &mut Walk) -> Result<bool, Event> {
         let starts = self.worker.program.starts.len();
         let first = chance.below(starts.max(1));
         self.nexts.clear();
@@ -256,10 +260,10 @@ impl Walker<'_> {
             self.worker.pack_child();
             self.worker.parent.copy_from_slice(&self.worker.child);
             walk.hashes.push(hash(&self.worker.parent));
-            return Ok(());
+            return Ok(true);
         }
         walk.path.start = NO_START;
-        Ok(())
+        Ok(false)
     }
 
     /// Finds what leads on from the state at hand; what can go wrong there is an error.

@@ -160,3 +160,47 @@ fn a_full_disk_is_reported_and_nothing_is_left() {
         "something was left: {message}"
     );
 }
+
+const MODEL: &str = "var a: boolean; startstate begin a := false; end; rule begin a := !a; end;";
+
+#[test]
+fn exported_models_replace_no_model() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let file = one.join("m.m");
+    for other in [&one, &two] {
+        fs::create_dir(other).expect("a folder");
+        fs::write(other.join("m.m"), MODEL).expect("a model");
+    }
+    let run = |arguments: &[&Path]| {
+        let output = (cohkit(["check"]).args(arguments)).output();
+        let output = output.expect("starts");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = run(&[&file, Path::new("--export-murphi"), &one]);
+    assert!(
+        code == Some(2) && said.contains("would overwrite this model"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), MODEL);
+    for option in ["--export-murphi", "--chart-svg"] {
+        let third = folder.path().join("three");
+        let (code, said) = run(&[&file, &two.join("m.m"), Path::new(option), &third]);
+        assert!(
+            code == Some(2) && said.contains("files of the same name"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_model_without_states_is_warned_of() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("m.m");
+    fs::write(&file, format!("{MODEL} assume a;")).expect("a model");
+    let output = cohkit([Path::new("check"), &file])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("no start state is left"));
+}
