@@ -45,7 +45,7 @@ fn judge_all(count: usize, against: &str) -> Found {
                     found.refused += 1;
                 }
                 Err(Trouble::Differ(what, why)) => {
-                    let command = format!("cargo run --release -p cohkit-check --example fuzz_models -- --seed {seed} --count 1 --against {against}");
+                    let command = format!("cargo run -p cohkit-check --example fuzz_models -- --seed {seed} --count 1 --against {against}");
                     found.failures.push(format!("{what}\n{why}\n{command}"));
                 }
             }
