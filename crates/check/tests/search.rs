@@ -3,6 +3,7 @@
 mod models;
 
 use cohkit_check::model::*;
+use cohkit_check::murphi::{read, Dialect};
 use cohkit_check::report::{Outcome, Property, Report, Status};
 use cohkit_check::search::{Engine, Reason};
 use cohkit_check::trace::replay;
@@ -19,6 +20,32 @@ fn flat() -> Options<'static> {
 
 fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap()
+}
+
+/// A cell for an offset is used again for other numbers; the machine code must not take them for offsets.
+#[test]
+fn an_element_that_is_undefined_is_copied_to_its_own_place() {
+    let text = "
+type t1: -1 .. 0; t3: array [t1] of boolean;
+var v0: t3; v1: t1;
+startstate v1 := 0; end;
+rule \"x\"
+  v0[v1] := v0[v1];
+  v1 := (v1 + 2) % 2 + (-1);
+end;
+";
+    let mut model = read("copied", text, Dialect::Any)
+        .expect("it is right")
+        .model;
+    model.deadlock = Deadlock::Off;
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let options = Options { engine, ..flat() };
+        assert_eq!(
+            told(&run(&model, &options)),
+            "verified; 2 2 1",
+            "{engine:?}"
+        );
+    }
 }
 
 /// `verified`, or property and length of the trace; then states, transitions and depth.

@@ -467,11 +467,14 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.put(dst, value);
             }
             Op::Load {
-                dst, offset, base, ..
+                dst,
+                offset,
+                base,
+                len,
             } => {
                 let value = match (base as usize) < program.slots.len() {
                     true => {
-                        let spot = self.spot(base, offset);
+                        let spot = self.spot(base, offset, len);
                         self.load_spot(spot)
                     }
                     false => {
@@ -482,12 +485,15 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.put(dst, value);
             }
             Op::Store {
-                offset, a, base, ..
+                offset,
+                a,
+                base,
+                len,
             } => {
                 let value = self.get(a);
                 match (base as usize) < program.slots.len() {
                     true => {
-                        let spot = self.spot(base, offset);
+                        let spot = self.spot(base, offset, len);
                         self.store_spot(spot, value, self.range(a));
                     }
                     false => {
@@ -599,11 +605,12 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Finds the slot at a computed offset.
-    fn spot(&mut self, base: Cell, offset: Cell) -> Found {
+    /// Finds the slot at a computed offset among so many.
+    fn spot(&mut self, base: Cell, offset: Cell, len: u16) -> Found {
         let setting = self.setting;
         let spots = &setting.data.spots;
-        let range = self.range(offset);
+        // The cell may have other values elsewhere, which are no offsets of these slots.
+        let range = self.range(offset).clipped(0, i64::from(len).max(1) - 1);
         let offset = self.get(offset);
         let step = range.step.max(1);
         let reached: Option<Vec<Spot>> = range.values(256).map(|offsets| {

@@ -39,22 +39,31 @@ fn numbers_are_listed() {
 #[test]
 fn what_cannot_be_played_is_refused() {
     for (arguments, expected) in [
-        (vec!["enzian", "rpc"], expect![[r#"
+        (
+            vec!["enzian", "rpc"],
+            expect![[r#"
             exit code 2
             --- stderr
             error: no platform is named `enzian`
               help: the shipped platforms are enzian-dc-bram, enzian-dc-ddr, thunderx1-2s; the name of a file ends in `.toml`
-        "#]]),
-        (vec!["enzian-dc-ddr", "rcp"], expect![[r#"
+        "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rcp"],
+            expect![[r#"
             exit code 2
             --- stderr
             error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc
-        "#]]),
-        (vec!["enzian-dc-ddr", "rpc"], expect![[r#"
+        "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc"],
+            expect![[r#"
             exit code 2
             --- stderr
             error: this cannot be played: two-line RPC has no end here, and is given no time after which to end
-        "#]]),
+        "#]],
+        ),
         (
             vec!["enzian-dc-ddr", "rpc", "--time", "3"],
             expect![[r#"
