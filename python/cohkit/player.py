@@ -102,6 +102,12 @@ def play_many(
     Raises:
         InputError: something is asked for that cannot be; and whatever else `play` raises.
 
+    >>> import cohkit
+    >>> plays = [{"platform": "enzian-dc-bram", "application": "rpc", "numbers": {"payload": lines}} for lines in (1, 8)]
+    >>> one, eight = (result["times_ns"]["call"]["mean"] for result in cohkit.play_many(plays))
+    >>> one < eight
+    True
+
     """
     if threads is not None and not 0 < threads < 2**32:
         raise InputError(f"`threads` is a positive number, not {threads}")

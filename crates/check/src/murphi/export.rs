@@ -632,6 +632,16 @@ impl Printer<'_> {
     /// Stores a value that may be missing.
     fn assign(&mut self, place: &Place, value: &Expr) {
         let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
+        if let Expr::If(condition, a, b) = value.without_line() {
+            if self.may_lack(a) || self.may_lack(b) {
+                let condition = self.expr(condition, 0);
+                self.line(format!("if {condition} then"));
+                self.nested(|p| p.assign(place, a));
+                self.line("else");
+                self.nested(|p| p.assign(place, b));
+                return self.line("end;");
+            }
+        }
         let to = self.place(place);
         let text = self.expr(value, 0);
         match value.without_line() {
@@ -756,20 +766,12 @@ impl Printer<'_> {
                 (self.quantified_steps("exists", *id, steps, body), ATOM)
             }
             Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
-                if self.lacking(a).is_some() || self.lacking(b).is_some() =>
+                if self.may_lack(a) || self.may_lack(b) =>
             {
-                let (x, y) = (self.expr(a, SUM), self.expr(b, SUM));
-                let equal = format!("{x} = {y}");
-                let both = match (self.lacking(a), self.lacking(b)) {
-                    (Some(a), Some(b)) => format!(
-                        "isundefined({a}) ? isundefined({b}) : (!isundefined({b}) & ({equal}))"
-                    ),
-                    (Some(a), None) | (None, Some(a)) => format!("!isundefined({a}) & ({equal})"),
-                    (None, None) => equal,
-                };
+                let equal = self.equal(a, b);
                 match op {
-                    Operator::Equal => (format!("({both})"), ATOM),
-                    _ => (format!("!({both})"), NOT),
+                    Operator::Equal => (format!("({equal})"), ATOM),
+                    _ => (format!("!({equal})"), NOT),
                 }
             }
             Expr::Table(id, index) => (
@@ -840,6 +842,53 @@ impl Printer<'_> {
             names: self.names.clone(),
             numeric: self.numeric.clone(),
             meaning: all,
+        }
+    }
+
+    /// Whether two operands are equal, where at least one may have no value. What the other one would read wrongly is read
+    /// whatever the first one is, as a comparison reads both.
+    fn equal(&self, a: &Expr, b: &Expr) -> String {
+        for (choice, other) in [(a, b), (b, a)] {
+            if let Expr::If(condition, then, otherwise) = choice.without_line() {
+                let condition = self.expr(condition, binds::OR);
+                let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other));
+                return format!("{condition} ? ({then}) : ({otherwise})");
+            }
+        }
+        let (x, y) = (self.expr(a, binds::SUM), self.expr(b, binds::SUM));
+        let (value, lacking, place) = match (self.lacking(a), self.lacking(b)) {
+            (Some(a), Some(b)) => {
+                return format!(
+                    "isundefined({a}) ? isundefined({b}) : (!isundefined({b}) & {x} = {y})"
+                )
+            }
+            (Some(place), None) => (b, &y, place),
+            (None, Some(place)) => (a, &x, place),
+            (None, None) => return format!("{x} = {y}"),
+        };
+        match self.is_given(value) {
+            true => format!("!isundefined({place}) & {x} = {y}"),
+            false => format!("isundefined({place}) ? {lacking} != {lacking} : {x} = {y}"),
+        }
+    }
+
+    /// Is nothing of the state read for this value?
+    fn is_given(&self, e: &Expr) -> bool {
+        match e.without_line() {
+            Expr::Label(..) | Expr::Int(_) | Expr::Bool(_) => true,
+            Expr::Read(place) | Expr::Peek(place) => {
+                place.path.is_empty() && self.model.variable(place.variable).role == Role::Bound
+            }
+            Expr::Convert(_, e) => self.is_given(e),
+            _ => false,
+        }
+    }
+
+    /// May the value be none, as one of its own?
+    fn may_lack(&self, e: &Expr) -> bool {
+        match e.without_line() {
+            Expr::If(_, a, b) => self.may_lack(a) || self.may_lack(b),
+            e => self.lacking(e).is_some(),
         }
     }
 
