@@ -103,7 +103,8 @@ def play_many(
         InputError: something is asked for that cannot be; and whatever else `play` raises.
 
     >>> import cohkit
-    >>> plays = [{"platform": "enzian-dc-bram", "application": "rpc", "numbers": {"payload": lines}} for lines in (1, 8)]
+    >>> rpc = {"platform": "enzian-dc-bram", "application": "rpc"}
+    >>> plays = [rpc | {"numbers": {"calls": 20, "payload": lines}} for lines in (1, 8)]
     >>> one, eight = (result["times_ns"]["call"]["mean"] for result in cohkit.play_many(plays))
     >>> one < eight
     True
