@@ -37,7 +37,7 @@ struct Outputs {
 
 // What assertions had to say since the last step; the first failure stops the run.
 std::string& messages() {
-  static std::string text;
+  static thread_local std::string text;
   return text;
 }
 
@@ -128,7 +128,12 @@ void* lockstep_new(const char* rom) {
   return model.release();
 }
 
-void lockstep_delete(void* model) { delete static_cast<Model*>(model); }
+void lockstep_delete(void* pointer) {
+  auto* model = static_cast<Model*>(pointer);
+  // What a model owns is given back to the thread's context, which may be that of another one, and gone.
+  Verilated::threadContextp(&model->context);
+  delete model;
+}
 
 // Opens a file for the waveform of what follows; returns 0 if this build has no waveforms.
 int lockstep_trace(void* pointer, const char* file) {
@@ -148,6 +153,7 @@ int lockstep_trace(void* pointer, const char* file) {
 // Returns what assertions had to say, or null.
 const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   auto* model = static_cast<Model*>(pointer);
+  messages().clear();
   Vlockstep& top = *model->top;
   constexpr unsigned rx = NUM_RX, tx = NUM_TX, units = NUM_UNITS;
   top.rst_ni = !in->reset;

@@ -254,6 +254,7 @@ class Simulation(TypedDict):
     protocol: str
     platform: str
     settings: list[str]
+    home: str
     workload: Workload
     seed: int
     oracle: bool
@@ -280,6 +281,7 @@ class Play(TypedDict):
     protocol: str
     platform: str
     settings: list[str]
+    home: str
     application: str
     numbers: dict[str, int]
     seed: int

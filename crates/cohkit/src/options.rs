@@ -287,8 +287,27 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub no_oracle: bool,
 
+    /// What the home is: the simulator's, by the platform's quantities, or the RTL, Verilated and clocked at 322 MHz,
+    /// whose every step and message must be the controller's. It serves one remote, with two slices.
+    #[arg(long, value_enum, default_value_t)]
+    pub home: HomeKind,
+
+    /// The folder in which the built RTL is kept for next time; one of this user's if not given.
+    #[arg(long, value_name = "DIR")]
+    pub build: Option<PathBuf>,
+
     #[command(flatten)]
     pub output: Output,
+}
+
+/// What executes the home's controller.
+#[derive(clap::ValueEnum, Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) enum HomeKind {
+    /// The simulator.
+    #[default]
+    Model,
+    /// The RTL.
+    Rtl,
 }
 
 /// Plays a device application behind the home of a machine, with threads on its cores.
@@ -334,6 +353,15 @@ pub(crate) struct Play {
     /// Do not compare loads with the last write, nor watch for rights that exclude each other.
     #[arg(long)]
     pub no_oracle: bool,
+
+    /// What the home is: the simulator's, by the platform's quantities, or the RTL, Verilated and clocked at 322 MHz,
+    /// whose every step and message must be the controller's. It serves one remote, with two slices.
+    #[arg(long, value_enum, default_value_t)]
+    pub home: HomeKind,
+
+    /// The folder in which the built RTL is kept for next time; one of this user's if not given.
+    #[arg(long, value_name = "DIR")]
+    pub build: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: Output,

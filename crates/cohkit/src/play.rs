@@ -1,13 +1,13 @@
 //! `cohkit play`: an application behind a home, with what it has counted and timed, or a chart of what went wrong.
 
 use crate::console::Console;
-use crate::options::Play as Options;
+use crate::options::{HomeKind, Play as Options};
 use crate::outcome::{Failure, Outcome};
 use crate::playing::{Play, Played, Request};
 use crate::protocols::Source;
 use crate::sim::{failed, failure, platform, shown};
 use crate::simulate::{set, NotRun, Simulation};
-use crate::{deliver, files};
+use crate::{deliver, files, rtl};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
 use cohkit_sim::explain::FailureKind;
@@ -44,7 +44,15 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         seed: options.seed,
         oracle: !options.no_oracle,
     };
-    let play = Play::new(source, platform, request).map_err(wrong)?;
+    let clocked = match options.home {
+        HomeKind::Model => None,
+        HomeKind::Rtl => {
+            let build = options.build.as_deref();
+            Some(rtl::home::home(&source, &platform, build, console)?)
+        }
+    };
+    let mut play = Play::new(source, platform, request).map_err(wrong)?;
+    play.setup.clocked = clocked;
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
     let seconds = begun.elapsed().as_secs_f64();

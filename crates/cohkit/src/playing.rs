@@ -156,6 +156,7 @@ impl Play {
         let tally = |f: fn(&Tally) -> Value| played_well.map(|(_, tally)| f(tally));
         json!({
             "protocol": self.setup.protocol.name,
+            "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
             "application": self.shipped.name,

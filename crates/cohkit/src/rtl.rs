@@ -1,5 +1,6 @@
 //! `cohkit rtl`: homes as hardware.
 
+pub(crate) mod home;
 mod lockstep;
 mod measure;
 mod synth;

@@ -1,7 +1,7 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
 use crate::console::Console;
-use crate::options::Sim;
+use crate::options::{HomeKind, Sim};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, Source};
@@ -9,7 +9,7 @@ use crate::simulate::{
     read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
 };
 use crate::table::wrap;
-use crate::{deliver, files};
+use crate::{deliver, files, rtl};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::words::counted;
@@ -54,8 +54,16 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             Failure::new(Outcome::No, source.fault(&fault, &charts, colour))
         }
     })?;
-    let simulation =
+    let clocked = match options.home {
+        HomeKind::Model => None,
+        HomeKind::Rtl => {
+            let build = options.build.as_deref();
+            Some(rtl::home::home(&source, &platform, build, console)?)
+        }
+    };
+    let mut simulation =
         Simulation::new(source, home, platform, request).map_err(|wrong| failure(wrong, colour))?;
+    simulation.setup.clocked = clocked;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
     let begun = Instant::now();
     let ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;

@@ -252,6 +252,7 @@ impl Simulation {
             workload,
             platform,
             device: DeviceWorkload::default(),
+            clocked: None,
             play: None,
             seed: request.seed,
             oracle: match request.oracle {
@@ -335,6 +336,7 @@ impl Simulation {
             "protocol": self.setup.protocol.name,
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
+            "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
             "workload": {
                 "name": self.request.kind.name(),
                 "region_lines": workload.lines,

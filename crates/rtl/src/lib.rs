@@ -5,7 +5,8 @@
 //! Both are printed as text that reads as if written by hand ([`print`]).
 //! A controller that the hardware has no unit for is refused with the reason ([`rom::Refusal`]).
 //!
-//! The crate does not know the checker, the simulator, files or terminals.
+//! A home that was built can take the place of the simulated one ([`verilated`]).
+//! The crate does not know the checker, or terminals.
 //!
 //! ```
 //! use cohkit_protocol::{construct::construct, text};
@@ -43,3 +44,4 @@ pub mod lockstep;
 pub mod print;
 pub mod rom;
 pub mod synth;
+pub mod verilated;

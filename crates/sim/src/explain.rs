@@ -28,6 +28,8 @@ pub enum FailureKind {
     Result,
     /// An access took longer than a core waits for one.
     Timeout,
+    /// A home that is RTL did something else than the controller.
+    Hardware,
     /// Nothing was performed for as long as the platform's patience.
     NoProgress,
 }
@@ -42,6 +44,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Contract => "contract of an application",
             FailureKind::Result => "result of a scenario",
             FailureKind::Timeout => "timeout of a core",
+            FailureKind::Hardware => "home in hardware",
             FailureKind::NoProgress => "no progress",
         })
     }

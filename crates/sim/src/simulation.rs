@@ -7,6 +7,7 @@ use cohkit_protocol::sequence::Action;
 use std::sync::Arc;
 
 use crate::agents::behind::Behind;
+use crate::agents::clocked::{Clocked, ClockedHome};
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
@@ -24,6 +25,9 @@ use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Play, Playable, Tally};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
+/// Makes a clocked home that has just been reset, or says why it cannot.
+pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
+
 /// Everything that decides a run.
 #[derive(Clone)]
 pub struct Setup {
@@ -37,6 +41,8 @@ pub struct Setup {
     pub workload: Workload,
     /// What the device behind the home does.
     pub device: DeviceWorkload,
+    /// Makes a clocked home, which takes the place of the platform's units.
+    pub clocked: Option<MakeHome>,
     /// An application and threads, which take the place of `workload`'s accesses and of `device`.
     pub play: Option<Play>,
     /// Decides everything random.
@@ -63,6 +69,7 @@ impl Setup {
             platform,
             workload,
             device: DeviceWorkload::default(),
+            clocked: None,
             play: None,
             seed: 0,
             oracle: Level::Versions,
@@ -103,6 +110,7 @@ impl Setup {
             platform,
             workload,
             device: DeviceWorkload::default(),
+            clocked: None,
             play: Some(Play {
                 scenario,
                 rights,
@@ -241,6 +249,8 @@ pub(crate) enum Event {
     Read(Line),
     /// Memory has written a line.
     Written(Line),
+    /// A cycle of a clocked home.
+    Clock,
     /// The device asks for its next local operation.
     Ask,
     /// The device unlocks a line.
@@ -351,17 +361,19 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn new(platform: &Platform) -> Times {
+    fn new(platform: &Platform, clocked: bool) -> Times {
         let (cores, cache, home) = (&platform.cores, &platform.cache, &platform.home);
-        let path = home.memory_path.value;
-        let local = home.local_path.value;
+        // A clocked home takes its time itself, up to its ports.
+        let of_home = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
+        let path = of_home(&home.memory_path);
+        let local = of_home(&home.local_path);
         Times {
             request: cache.request.value,
             hit: cache.hit.value,
             fill: cache.fill.value,
             work: cores.work.value,
             occupancy: home.occupancy.value,
-            latency: home.latency.value,
+            latency: of_home(&home.latency),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
             timeout: cores.timeout.value,
@@ -389,6 +401,8 @@ pub struct Simulation {
     pub(crate) cores: Cores,
     pub(crate) caches: Vec<Cache>,
     pub(crate) units: Vec<Unit>,
+    /// The home that takes the place of the units, if there is one.
+    pub(crate) clocked: Option<Box<Clocked>>,
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
     pub(crate) up: Vec<Direction>,
@@ -440,7 +454,7 @@ impl Simulation {
         Ok(Simulation {
             queue: Queue::new(),
             now: 0,
-            times: Times::new(platform),
+            times: Times::new(platform, setup.clocked.is_some()),
             victims_bounded: protocol
                 .bounds
                 .per_message
@@ -459,6 +473,10 @@ impl Simulation {
             ),
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
             units: (0..units).map(|_| Unit::default()).collect(),
+            clocked: match &setup.clocked {
+                Some(make) => Some(Box::new(Clocked::new(make()?))),
+                None => None,
+            },
             directory: Paged::new(0),
             up: (0..remotes).map(direction).collect(),
             down: (0..remotes).map(direction).collect(),
@@ -545,6 +563,7 @@ impl Simulation {
                 Event::Unit(unit) => self.unit(unit as usize),
                 Event::Read(line) => self.memory_read(line),
                 Event::Written(line) => self.memory_written(line),
+                Event::Clock => self.clock(),
                 Event::Ask => self.ask(),
                 Event::Unlock(line) => self.unlock(line),
                 Event::Application(number) => self.application(number),
@@ -579,7 +598,10 @@ impl Simulation {
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let totals = Totals {
             line_bytes: self.line_bytes,
-            units: self.units.len(),
+            units: match self.clocked {
+                Some(_) => 0,
+                None => self.units.len(),
+            },
             cached: self.lines_cached(),
             buffers: u64::from(self.used)
                 * (self.platform.cores.write_buffer.value / u64::from(self.line_bytes)),
@@ -904,6 +926,12 @@ fn check(setup: &Setup) -> Result<(), String> {
         }
     };
     within("remotes", platform.remotes.into(), 1, 8)?;
+    if setup.clocked.is_some() && platform.remotes != 1 {
+        let remotes = platform.remotes;
+        return Err(format!(
+            "a home in hardware serves one remote, not {remotes}"
+        ));
+    }
     platform.check()?;
     within(
         "lines of memory",

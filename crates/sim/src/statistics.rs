@@ -210,6 +210,7 @@ impl Statistics {
 /// What links, memory and units report beside the counters.
 pub(crate) struct Totals {
     pub line_bytes: u32,
+    /// 0 if the home is no simulated one.
     pub units: usize,
     /// Lines in caches now.
     pub cached: u64,
@@ -352,7 +353,10 @@ impl Counters {
             "time that messages waited for a link, summed over messages",
             nanoseconds(totals.waited),
         );
-        put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(self.occupied as f64, totals.units as f64 * self.end as f64));
+        // What a home in hardware does with its units is not seen here.
+        if totals.units > 0 {
+            put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(self.occupied as f64, totals.units as f64 * self.end as f64));
+        }
         put(
             "memory_row_hits",
             "memory operations that found their row open; 0 without rows",

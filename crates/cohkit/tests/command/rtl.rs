@@ -131,6 +131,158 @@ fn lockstep_tells_what_was_compared() {
     assert_eq!(value["missed"], serde_json::json!([]));
 }
 
+/// The size that other tests build, too.
+const SMALL: [&str; 6] = [
+    "--set",
+    "home.units=2",
+    "--set",
+    "cache.sets=8",
+    "--set",
+    "cache.ways=4",
+];
+
+/// What a command with a home in hardware prints as JSON; `None` where there is no Verilator.
+fn with_rtl(arguments: &[&str]) -> Option<serde_json::Value> {
+    let mut command = cohkit(arguments.iter().copied());
+    command
+        .args(SMALL)
+        .args(["--home", "rtl", "--json", "--build"]);
+    let output = command.arg(built()).output().expect("starts");
+    if output.status.code() == Some(4) {
+        let said = text(&output.stderr);
+        assert!(said.contains("install Verilator 5.006"), "{said}");
+        return None;
+    }
+    assert!(
+        output.status.success(),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    Some(serde_json::from_str(&text(&output.stdout)).expect("JSON"))
+}
+
+#[test]
+fn machines_run_with_the_home_in_hardware() {
+    let write = [
+        "sim",
+        "enzian-dc-ddr",
+        "random-write",
+        "--region",
+        "16KiB",
+        "--accesses",
+        "2000",
+    ];
+    let Some(value) = with_rtl(&write) else {
+        return;
+    };
+    assert_eq!(value["home"], "rtl");
+    assert_eq!(value["failure"], serde_json::Value::Null);
+    assert_eq!(value["statistics"]["accesses"], 2000);
+    // The cache is smaller than the region, and so is the directory, which makes room by itself.
+    assert!(
+        value["messages"]["VictimDirty"].as_u64() > Some(20),
+        "{value}"
+    );
+    assert!(
+        value["messages"]["ForwardInvalid"].as_u64() > Some(0),
+        "{value}"
+    );
+}
+
+/// That no increment is lost the scenario itself verifies at its end.
+#[test]
+fn applications_play_behind_the_home_in_hardware() {
+    for application in [
+        &["shared-table", "--with", "rows=40", "--time", "40us"][..],
+        &["prefetcher", "--time", "20us"],
+        &["invalidation", "--with", "lines=30", "--with", "dirty=1"],
+        &["rpc", "--with", "calls=20"],
+    ] {
+        let arguments = [&["play", "enzian-dc-bram"][..], application].concat();
+        let Some(value) = with_rtl(&arguments) else {
+            return;
+        };
+        assert_eq!(value["home"], "rtl");
+        let counts = value["counts"]
+            .as_object()
+            .expect("it is played to its end");
+        assert!(
+            counts.values().any(|count| count.as_u64() > Some(2)),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn machines_whose_home_is_no_hardware_are_refused() {
+    check(
+        &["sim", "thunderx1-2s", "random-read", "--home", "rtl"],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the home in hardware cannot be that of thunderx1-2s: it has two slices of up to 32 units, not 8 of 16
+              help: `--set home.slices=2 --set home.units=32`
+        "#]],
+    );
+    check(
+        &[
+            "play",
+            "enzian-dc-ddr",
+            "rpc",
+            "--home",
+            "rtl",
+            "--set",
+            "home.units=64",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the home in hardware cannot be that of enzian-dc-ddr: it has two slices of up to 32 units, not 2 of 64
+              help: `--set home.slices=2 --set home.units=32`
+        "#]],
+    );
+    check(
+        &[
+            "sim",
+            "enzian-dc-ddr",
+            "random-read",
+            "--home",
+            "rtl",
+            "--set",
+            "cache.ways=2",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the home in hardware cannot be that of enzian-dc-ddr: its directory has 4, 8 or 16 ways and at least 2 sets in each unit, as many in all as the cache has; that has 8192 sets of 2 ways
+              help: other numbers by `--set cache.sets=8192 --set cache.ways=16`
+        "#]],
+    );
+    check(
+        &[
+            "sim",
+            "enzian-dc-ddr",
+            "random-read",
+            "--home",
+            "rtl",
+            "--protocol",
+            "../../protocols/msi.coh",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: the hardware cannot hold this home: its memory acts at once
+              --> ../../protocols/msi.coh:78:6
+               |
+            78 | home directory {
+               |      ^^^^^^^^^
+               |
+               = help: write the home as a policy; what is constructed from it lets memory take its time
+        "#]],
+    );
+}
+
 #[test]
 fn without_verilator_it_is_said_what_to_install() {
     let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);

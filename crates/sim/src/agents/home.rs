@@ -112,6 +112,9 @@ impl Simulation {
     /// A message reaches the home.
     #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
+        if self.clocked.is_some() {
+            return self.give_message(index);
+        }
         let number = self.unit_of(message.line);
         let request = self.kinds[message.kind.index()].request;
         let work = Work::Message(index);
@@ -121,6 +124,9 @@ impl Simulation {
     /// Memory has read a line. The unit may start another read at once.
     #[inline(always)]
     pub(crate) fn memory_read(&mut self, line: Line) {
+        if self.clocked.is_some() {
+            return self.give_memory(line, Work::Read(line));
+        }
         let number = self.unit_of(line);
         self.units[number].reading = false;
         self.present(number, Work::Read(line), line, None, false);
@@ -130,6 +136,9 @@ impl Simulation {
     /// Memory has written a line. The unit may start another write at once.
     #[inline]
     pub(crate) fn memory_written(&mut self, line: Line) {
+        if self.clocked.is_some() {
+            return self.give_memory(line, Work::Written(line));
+        }
         let number = self.unit_of(line);
         self.units[number].writing = false;
         self.present(number, Work::Written(line), line, None, false);
@@ -362,6 +371,19 @@ impl Simulation {
         }
     }
 
+    /// Carries a transition out that a clocked home has taken.
+    pub(crate) fn take_step(
+        &mut self,
+        work: Work,
+        line: Line,
+        message: Option<&Message>,
+        before: ConfigurationId,
+        transition: &Transition,
+    ) {
+        let number = self.unit_of(line);
+        self.take(number, work, line, message, before, transition);
+    }
+
     /// Carries a transition out.
     #[inline(always)]
     fn take(
@@ -381,11 +403,13 @@ impl Simulation {
             self.note_work(work, message);
         }
         if let (Work::Local(line, local), None) = (work, &self.behind) {
-            self.device.current = Some(Operation {
-                line,
-                local,
-                locked: false,
-            });
+            if !self.makes_room(line) {
+                self.device.current = Some(Operation {
+                    line,
+                    local,
+                    locked: false,
+                });
+            }
         }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
@@ -517,31 +541,32 @@ impl Simulation {
                     credit: false,
                     flight: 0,
                 };
-                self.send(message, ready);
+                self.departs(message, ready);
             }
             Act::StartRead => {
                 self.units[number].reading = true;
-                if self.served(line) {
-                    return self.read_application(ready, line, transition);
+                if !self.reads_later(line, transition) {
+                    self.read_memory(ready, line, transition);
                 }
-                let end = self.operate(ready, line);
-                self.queue.push(end, KernelEvent::Read(line));
             }
             Act::StartWrite => {
                 self.write_back(line, message);
-                self.start_write(number, ready, line, transition);
+                self.start_write(number, ready, line, transition, None);
             }
             Act::StartStore { whole } => {
-                self.store(number, line, whole);
-                self.start_write(number, ready, line, transition);
+                let word = self.store(number, line, whole);
+                self.start_write(number, ready, line, transition, word);
             }
             Act::WriteMemory => {
                 self.operate(ready, line);
                 match message.map(|m| self.kinds[m.kind.index()]) {
-                    Some(kind) if kind.store => self.store(number, line, kind.whole),
+                    Some(kind) if kind.store => {
+                        self.store(number, line, kind.whole);
+                    }
                     _ => self.write_back(line, message),
                 }
             }
+            Act::Acknowledge(_) if self.is_own_operation(line) => {}
             Act::Acknowledge(local) => self.acknowledged(line, local),
             Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
@@ -565,10 +590,33 @@ impl Simulation {
         self.memory.operate(ready + there, line) + back
     }
 
-    fn start_write(&mut self, number: usize, ready: Time, line: Line, transition: &Transition) {
-        self.units[number].writing = true;
+    /// Memory, or the application that serves the line, is asked for it.
+    pub(crate) fn read_memory(&mut self, ready: Time, line: Line, transition: &Transition) {
         if self.served(line) {
-            return self.write_application(ready, line, transition.next);
+            return self.read_application(ready, line, transition);
+        }
+        let end = self.operate(ready, line);
+        self.queue.push(end, KernelEvent::Read(line));
+    }
+
+    fn start_write(
+        &mut self,
+        number: usize,
+        ready: Time,
+        line: Line,
+        transition: &Transition,
+        word: Option<u16>,
+    ) {
+        self.units[number].writing = true;
+        if !self.writes_later(line, transition.next, word) {
+            self.write_memory(ready, line, transition.next);
+        }
+    }
+
+    /// Memory, or the application that serves the line, is given it.
+    pub(crate) fn write_memory(&mut self, ready: Time, line: Line, next: ConfigurationId) {
+        if self.served(line) {
+            return self.write_application(ready, line, next);
         }
         let end = self.operate(ready, line);
         self.queue.push(end, KernelEvent::Written(line));
@@ -588,12 +636,13 @@ impl Simulation {
         }
     }
 
-    /// The bytes of a non-caching write go to memory: the moment at which it is performed.
-    fn store(&mut self, number: usize, line: Line, whole: bool) {
+    /// The bytes of a non-caching write go to memory: the moment at which it is performed. Gives the word, if it is one.
+    fn store(&mut self, number: usize, line: Line, whole: bool) -> Option<u16> {
         let stores = &mut self.units[number].stores;
         let Some(place) = stores.iter().position(|store| store.line == line) else {
             let text = "the home stores bytes that it does not have".to_string();
-            return self.fail(FailureKind::Meaningless, line, text);
+            self.fail(FailureKind::Meaningless, line, text);
+            return None;
         };
         let store = stores.remove(place);
         let value = self.data.word(line, store.copy, 0);
@@ -610,10 +659,14 @@ impl Simulation {
             self.data.set_memory(line, new);
             self.data.release(store.copy);
         }
+        (!whole).then_some(store.word)
     }
 
     /// A local operation or an unlock reaches its unit.
     pub(crate) fn present_local(&mut self, work: Work, line: Line) {
+        if self.clocked.is_some() {
+            return self.give_local(line, work);
+        }
         let request = matches!(work, Work::Local(..));
         self.present(self.unit_of(line), work, line, None, request);
     }
@@ -684,8 +737,7 @@ impl Simulation {
             local,
             locked: false,
         });
-        let number = self.unit_of(line);
-        self.present(number, Work::Local(line, local), line, None, true);
+        self.present_local(Work::Local(line, local), line);
     }
 
     fn ask_later(&mut self) {
@@ -694,7 +746,7 @@ impl Simulation {
         self.queue.push(self.now + pause, KernelEvent::Ask);
     }
 
-    fn refused(&mut self) {
+    pub(crate) fn refused(&mut self) {
         self.counters.locals[1] += 1;
         self.device.current = None;
         self.ask_later();
@@ -702,11 +754,8 @@ impl Simulation {
 
     /// The home has done what the device asked for.
     fn acknowledged(&mut self, line: Line, local: u8) {
-        let Some(Local {
-            ensures,
-            locks,
-            name,
-        }) = self.home.controller().locals.get(local as usize).cloned()
+        let Some(Local { ensures, name, .. }) =
+            self.home.controller().locals.get(local as usize).cloned()
         else {
             return self.fail(
                 FailureKind::Meaningless,
@@ -732,6 +781,17 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
+        if !self.acknowledges_later(line, local) {
+            self.device_hears(line, local);
+        }
+    }
+
+    /// The device, or the application, hears that what it asked for is done.
+    pub(crate) fn device_hears(&mut self, line: Line, local: u8) {
+        let about = self.home.controller().locals.get(local as usize);
+        let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
+            return;
+        };
         if self.behind.is_some() {
             self.acknowledge_application(line, ensures, locks);
         } else if locks {
@@ -759,8 +819,7 @@ impl Simulation {
             let new = self.data.write_word(line, old, word, value, version);
             self.data.set_memory(line, new);
         }
-        let number = self.unit_of(line);
-        self.present(number, Work::Unlock(line), line, None, false);
+        self.present_local(Work::Unlock(line), line);
     }
 
     /// What the device may do with a line under its lock.

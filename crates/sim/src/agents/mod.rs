@@ -1,6 +1,7 @@
 //! Who acts: caches and homes, which execute controllers; cores before them, and what is behind the home.
 
 pub(crate) mod behind;
+pub mod clocked;
 pub(crate) mod core;
 pub mod device;
 pub mod home;

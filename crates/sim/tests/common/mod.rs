@@ -102,6 +102,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u8, seed: u64) 
         platform,
         workload,
         device,
+        clocked: None,
         play: None,
         seed,
         oracle: Level::Bytes,

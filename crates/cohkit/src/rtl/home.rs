@@ -1,0 +1,78 @@
+//! The RTL as the home of a simulated machine.
+
+use super::lockstep::cache;
+use super::{compile, not_built, origin};
+use crate::console::Console;
+use crate::files;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_rtl::lockstep::build::{build, Shape};
+use cohkit_rtl::print::{image, package};
+use cohkit_rtl::verilated::Verilated;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::MakeHome;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Builds the RTL home of a protocol in a platform's size, unless that is there.
+pub(crate) fn home(
+    source: &Source,
+    platform: &Platform,
+    folder: Option<&Path>,
+    console: &mut Console,
+) -> Result<MakeHome, Failure> {
+    let shape = shape(platform)?;
+    let (home, rom) = compile(source, console)?;
+    let protocol = &source.protocol;
+    let file = super::file_name(&source.path);
+    let command = format!("cohkit rtl emit {file}");
+    let origin = origin(source, &file, &command);
+    let text = package(protocol, &rom, &origin);
+    let cache = folder.map_or_else(cache, Path::to_path_buf);
+    files::make_folder(&cache)?;
+    let library = build(&cache, &protocol.name, &rom, &text, shape, false).map_err(not_built)?;
+    let rows = library.with_file_name(format!("{}.mem", protocol.name));
+    files::write(&rows, &image(protocol, &home, &rom, &origin))?;
+    let line_bytes = protocol.line_bytes;
+    Ok(Arc::new(move || {
+        let home = Verilated::open(&library, &rows, rom.clone(), line_bytes)?;
+        Ok(Box::new(home))
+    }))
+}
+
+/// The size of the home in a platform: a directory with as many sets and ways as the remote's cache.
+fn shape(platform: &Platform) -> Result<Shape, Failure> {
+    let cannot = |what: String, help: &str| {
+        let message = format!(
+            "error: the home in hardware cannot be that of {}: {what}\n  help: {help}",
+            platform.name
+        );
+        Err(Failure::new(Outcome::BadInput, message))
+    };
+    let (slices, units) = (platform.home.slices.value, platform.home.units.value);
+    let (sets, ways) = (platform.cache.sets.value, platform.cache.ways.value);
+    if platform.remotes != 1 {
+        return cannot(
+            format!("it serves one remote, not {}", platform.remotes),
+            "`--set remotes=1`",
+        );
+    }
+    if slices != 2 || units > 32 {
+        return cannot(
+            format!("it has two slices of up to 32 units, not {slices} of {units}"),
+            "`--set home.slices=2 --set home.units=32`",
+        );
+    }
+    if ways < 4 || !ways.is_power_of_two() || sets < 2 * slices * units {
+        return cannot(
+            format!("its directory has 4, 8 or 16 ways and at least 2 sets in each unit, as many in all as the cache has; that has {sets} sets of {ways} ways"),
+            "other numbers by `--set cache.sets=8192 --set cache.ways=16`",
+        );
+    }
+    Ok(Shape {
+        units: units as usize,
+        set_bits: (sets / (slices * units)).trailing_zeros(),
+        ways: ways as usize,
+        ..Shape::default()
+    })
+}

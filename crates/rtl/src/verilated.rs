@@ -1,0 +1,338 @@
+//! The Verilated home in the simulator, in the place of the simulated one: whole messages in and out, a cycle at a time.
+//!
+//! Between the pins and the simulator lie beats: messages and lines of memory are cut into them, and put together from them.
+//! The other side of every port is always ready; what holds traffic up is the home, or what the simulator makes of it.
+
+use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
+use crate::rom::Rom;
+use cohkit_protocol::protocol::MessageId;
+use cohkit_sim::agents::clocked::{Bytes, ClockedHome, Happened, Took, WORDS};
+use cohkit_sim::kernel::Time;
+use cohkit_sim::message::Line;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::path::Path;
+
+/// Bits of a line's number on the pins.
+const LINE: u64 = (1 << 36) - 1;
+/// Length of a cycle of 322 MHz in picoseconds.
+pub const PERIOD: Time = 3_106;
+/// Cycles in which nothing moves after which nothing will by itself, if the home says that it is idle.
+const REST: u32 = 8;
+
+/// A home in a library that [`crate::lockstep::build`] has made.
+pub struct Verilated {
+    model: Model,
+    rom: Rom,
+    /// Words in a line, and beats.
+    words: usize,
+    beats: usize,
+    inputs: Inputs,
+    outputs: Box<Outputs>,
+    slices: [Slice; SLICES],
+    /// Cycles since anything moved.
+    rest: u32,
+}
+
+/// What lies before a slice's ports, and what has come out of them in part.
+#[derive(Default)]
+struct Slice {
+    entrances: [Entrance; CIRCUITS],
+    leaving: [(usize, Bytes); CIRCUITS],
+    locals: VecDeque<u64>,
+    unlocks: VecDeque<u64>,
+    /// AXI's names of the reads and writes of lines that are under way.
+    reads: FxHashMap<Line, u64>,
+    writes: FxHashMap<Line, u64>,
+    read: VecDeque<(u64, Bytes)>,
+    read_beat: usize,
+    written: VecDeque<u64>,
+    addresses: VecDeque<(Line, u64)>,
+    data: VecDeque<(Bytes, u16)>,
+    /// The write whose beats are coming.
+    coming: (usize, Bytes, u16),
+}
+
+/// Messages before a circuit, each with its header.
+#[derive(Default)]
+struct Entrance {
+    queue: VecDeque<(MessageId, u64, bool, Bytes)>,
+    beat: usize,
+}
+
+impl Verilated {
+    /// A home that has just been reset. `image` is the ROM's.
+    ///
+    /// # Errors
+    /// If the library or the image cannot be used, in words.
+    pub fn open(
+        library: &Path,
+        image: &Path,
+        rom: Rom,
+        line_bytes: u32,
+    ) -> Result<Verilated, String> {
+        let words = line_bytes as usize / 8;
+        let mut home = Verilated {
+            model: Model::open(library, image)?,
+            rom,
+            words,
+            beats: words / BEAT,
+            inputs: Inputs::default(),
+            outputs: Box::default(),
+            slices: Default::default(),
+            rest: 0,
+        };
+        home.inputs.reset = 1;
+        for _ in 0..4 {
+            home.model.step(&home.inputs, &mut home.outputs)?;
+        }
+        home.inputs = Inputs {
+            tx_ready: [(1 << CIRCUITS) - 1; SLICES],
+            local_rsp_ready: [1; SLICES],
+            aw_ready: [1; SLICES],
+            w_ready: [1; SLICES],
+            ar_ready: [1; SLICES],
+            ..Inputs::default()
+        };
+        Ok(home)
+    }
+
+    fn slice(&mut self, line: Line) -> &mut Slice {
+        self.rest = 0;
+        &mut self.slices[line as usize % SLICES]
+    }
+
+    /// Puts the next beat of everything on the pins.
+    fn drive(&mut self) {
+        for (s, slice) in self.slices.iter().enumerate() {
+            let inputs = &mut self.inputs;
+            inputs.rx_valid[s] = 0;
+            for (c, entrance) in slice.entrances.iter().enumerate() {
+                if let Some((_, header, _, bytes)) = entrance.queue.front() {
+                    inputs.rx_valid[s] |= 1 << c;
+                    inputs.rx_header[s][c] = *header;
+                    let beat = &bytes[entrance.beat * BEAT..][..BEAT];
+                    inputs.rx_data[s][c].copy_from_slice(beat);
+                }
+            }
+            inputs.local_req_valid[s] = u64::from(!slice.locals.is_empty());
+            inputs.local_req[s] = slice.locals.front().copied().unwrap_or(0);
+            inputs.unlock_valid[s] = u64::from(!slice.unlocks.is_empty());
+            inputs.unlock_line[s] = slice.unlocks.front().copied().unwrap_or(0);
+            inputs.r_valid[s] = u64::from(!slice.read.is_empty());
+            if let Some((id, bytes)) = slice.read.front() {
+                inputs.r_id[s] = *id;
+                inputs.r_last[s] = u64::from(slice.read_beat + 1 == self.beats);
+                inputs.r_data[s].copy_from_slice(&bytes[slice.read_beat * BEAT..][..BEAT]);
+            }
+            inputs.b_valid[s] = u64::from(!slice.written.is_empty());
+            inputs.b_id[s] = slice.written.front().copied().unwrap_or(0);
+        }
+    }
+
+    /// What has entered a slice in this cycle.
+    fn enter(&mut self, s: usize, happened: &mut Vec<Happened>) {
+        let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[s]);
+        let entered = inputs.rx_valid[s] & outputs.rx_ready[s];
+        for (c, entrance) in slice.entrances.iter_mut().enumerate() {
+            let Some((kind, header, carries, _)) = entrance.queue.front() else {
+                continue;
+            };
+            if entered >> c & 1 == 0 {
+                continue;
+            }
+            entrance.beat += 1;
+            if !carries || entrance.beat == self.beats {
+                happened.push(Happened::Entered {
+                    kind: *kind,
+                    line: (header & LINE) as Line,
+                });
+                entrance.beat = 0;
+                entrance.queue.pop_front();
+            }
+        }
+        if inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
+            slice.locals.pop_front();
+        }
+        if inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
+            slice.unlocks.pop_front();
+        }
+        if inputs.r_valid[s] & outputs.r_ready[s] != 0 {
+            slice.read_beat += 1;
+            if slice.read_beat == self.beats {
+                slice.read_beat = 0;
+                slice.read.pop_front();
+            }
+        }
+        if inputs.b_valid[s] & outputs.b_ready[s] != 0 {
+            slice.written.pop_front();
+        }
+    }
+
+    /// What the units of a slice have done.
+    fn steps(&self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+        let mut units = self.outputs.step_valid[s];
+        while units != 0 {
+            let step = self.outputs.step[s][units.trailing_zeros() as usize];
+            units &= units - 1;
+            let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
+            // Something was lacking: the event will be tried again.
+            if field(61, 1) != 0 {
+                continue;
+            }
+            let number = field(54, 6);
+            let Some(about) = self.rom.events.get(number) else {
+                return Err(format!("an event has the number {number}"));
+            };
+            happened.push(Happened::Stepped {
+                line: (step & LINE) as Line,
+                event: about.event,
+                state: field(46, 8),
+                next: field(36, 8),
+                took: [Took::Impossible, Took::Left, Took::Refused, Took::Taken][field(44, 2)],
+                own: field(60, 1) != 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// What has left a slice toward the remote and the device.
+    fn leave(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
+        for c in 0..CIRCUITS {
+            if outputs.tx_valid[s] >> c & 1 == 0 {
+                continue;
+            }
+            let header = outputs.tx_header[s][c];
+            let number = (header >> 40 & 0xff) as usize;
+            let Some(sent) = self.rom.sends.get(number) else {
+                return Err(format!("a message to the remote has the number {number}"));
+            };
+            let (beat, bytes) = &mut slice.leaving[c];
+            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
+            *beat += 1;
+            if !sent.payload || *beat == self.beats {
+                *beat = 0;
+                happened.push(Happened::Left {
+                    kind: sent.message,
+                    line: (header & LINE) as Line,
+                    bytes: sent.payload.then_some(*bytes),
+                });
+            }
+        }
+        if outputs.local_rsp_valid[s] != 0 {
+            let answer = outputs.local_rsp[s];
+            let unlock = answer >> 40 & 1 != 0;
+            happened.push(Happened::Answered {
+                line: (answer & LINE) as Line,
+                operation: (!unlock).then_some((answer >> 36 & 7) as u8),
+                refused: answer >> 39 & 1 != 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// What a slice has asked of memory.
+    fn memory(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
+        let line_bytes = self.words as u64 * 8;
+        if outputs.ar_valid[s] != 0 {
+            let line = (outputs.ar_addr[s] / line_bytes) as Line;
+            slice.reads.insert(line, outputs.ar_id[s]);
+            happened.push(Happened::Reads { line });
+        }
+        if outputs.aw_valid[s] != 0 {
+            let line = (outputs.aw_addr[s] / line_bytes) as Line;
+            slice.addresses.push_back((line, outputs.aw_id[s]));
+        }
+        if outputs.w_valid[s] != 0 {
+            let (beat, bytes, mask) = &mut slice.coming;
+            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.w_data[s]);
+            for word in 0..BEAT {
+                match outputs.w_strb[s] >> (8 * word) & 0xff {
+                    0 => {}
+                    0xff => *mask |= 1 << (*beat * BEAT + word),
+                    _ => return Err(format!("a write has the strobes {:x}", outputs.w_strb[s])),
+                }
+            }
+            *beat += 1;
+            if outputs.w_last[s] != 0 {
+                slice.data.push_back((*bytes, *mask));
+                slice.coming = (0, [0; WORDS], 0);
+            }
+        }
+        if let (Some(&(line, id)), Some(&(bytes, mask))) =
+            (slice.addresses.front(), slice.data.front())
+        {
+            slice.addresses.pop_front();
+            slice.data.pop_front();
+            slice.writes.insert(line, id);
+            happened.push(Happened::Writes { line, bytes, mask });
+        }
+        Ok(())
+    }
+}
+
+impl ClockedHome for Verilated {
+    fn period(&self) -> Time {
+        PERIOD
+    }
+
+    fn message(&mut self, kind: MessageId, line: Line, bytes: Bytes, mask: u16) {
+        use cohkit_protocol::controller::Event;
+        let mut events = self.rom.events.iter().enumerate();
+        let found = events.find(|(_, event)| event.event == Event::Message(kind));
+        let Some((number, event)) = found else {
+            return;
+        };
+        let (circuit, carries) = (event.circuit, event.payload);
+        // A header's mask has sixteen bits for a line of any size.
+        let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
+        let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
+        let header = mask << 48 | (number as u64) << 40 | u64::from(line);
+        let entrance = &mut self.slice(line).entrances[circuit];
+        entrance.queue.push_back((kind, header, carries, bytes));
+    }
+
+    fn local(&mut self, line: Line, operation: u8) {
+        let request = u64::from(operation) << 36 | u64::from(line);
+        self.slice(line).locals.push_back(request);
+    }
+
+    fn unlock(&mut self, line: Line) {
+        self.slice(line).unlocks.push_back(line.into());
+    }
+
+    fn memory_read(&mut self, line: Line, bytes: Bytes) {
+        let slice = self.slice(line);
+        if let Some(id) = slice.reads.remove(&line) {
+            slice.read.push_back((id, bytes));
+        }
+    }
+
+    fn memory_written(&mut self, line: Line) {
+        let slice = self.slice(line);
+        if let Some(id) = slice.writes.remove(&line) {
+            slice.written.push_back(id);
+        }
+    }
+
+    fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String> {
+        self.drive();
+        self.model.step(&self.inputs, &mut self.outputs)?;
+        let before = happened.len();
+        for s in 0..SLICES {
+            self.enter(s, happened);
+            self.steps(s, happened)?;
+            self.leave(s, happened)?;
+            self.memory(s, happened)?;
+        }
+        let moves = happened.len() > before || self.inputs.rx_valid != [0; SLICES];
+        self.rest = if moves { 0 } else { self.rest + 1 };
+        Ok(())
+    }
+
+    fn idle(&self) -> bool {
+        self.rest >= REST && self.outputs.idle == [1; SLICES]
+    }
+}
