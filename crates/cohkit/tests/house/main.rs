@@ -22,9 +22,9 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-chart", 1),
     ("cohkit-check", 2),
     ("cohkit-sim", 2),
-    ("cohkit-rtl", 2),
-    ("cohkit", 3),
-    ("cohkit-python", 4),
+    ("cohkit-rtl", 3),
+    ("cohkit", 4),
+    ("cohkit-python", 5),
 ];
 
 #[test]
