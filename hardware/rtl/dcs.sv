@@ -82,7 +82,7 @@ module dcs #(
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
 
-  // No unit has anything in hand, and no bytes are kept.
+  // No unit had anything in hand, and no bytes were kept, two cycles before.
   output logic                                   idle_o
 );
   import home_pkg::*;
@@ -123,6 +123,7 @@ module dcs #(
   logic [NumRx-1:0][SlotWidth-1:0]              rx_slot;
   logic [Units-1:0]                             local_valid, local_ready, unlock_valid, unlock_ready;
   local_req_t                                   local_req;
+  event_e                                       local_event;
   logic [home_pkg::LineWidth-1:0]               unlock_line;
   logic [Units-1:0]                             answer_valid, answer_ready, answer_unlock, answer_refused;
   logic [Units-1:0][2:0]                        answer_operation;
@@ -161,7 +162,7 @@ module dcs #(
 
   logic [Units-1:0] unit_idle;
   logic [NumRx-1:0] rx_idle;
-  assign idle_o = unit_idle == '1 && rx_idle == '1;
+  always_ff @(posedge clk_i) idle_o <= rst_ni && unit_idle == '1 && rx_idle == '1;
 
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     event_e              step_event;
@@ -198,6 +199,7 @@ module dcs #(
       .local_valid_i     (local_valid[u]),
       .local_ready_o     (local_ready[u]),
       .local_operation_i (local_req.operation),
+      .local_event_i     (local_event),
       .local_line_i      (UnitLine'(local_req.line >> Shift)),
       .unlock_valid_i    (unlock_valid[u]),
       .unlock_ready_o    (unlock_ready[u]),
@@ -520,6 +522,7 @@ module dcs #(
     .rd_data_o (unlock_line)
   );
 
+  assign local_event = event_e'(Protocol.messages + 8'(local_req.operation));
   assign local_unit  = UnitBits == 0 ? '0 : UnitWidth'(local_req.line >> 1);
   assign unlock_unit = UnitBits == 0 ? '0 : UnitWidth'(unlock_line >> 1);
 

@@ -54,6 +54,7 @@ module dcu #(
   input  logic                             local_valid_i,
   output logic                             local_ready_o,
   input  logic [2:0]                       local_operation_i,
+  input  event_e                           local_event_i,     // the number of the operation among events
   input  logic [LineWidth-1:0]             local_line_i,
   input  logic                             unlock_valid_i,
   output logic                             unlock_ready_o,
@@ -114,7 +115,7 @@ module dcu #(
   output state_e                           step_next_o,
   output logic [LineWidth-1:0]             step_line_o,
 
-  // Nothing is in hand and nothing waits.
+  // Nothing was in hand and nothing waited in the cycle before.
   output logic                             idle_o
 );
   import home_pkg::*;
@@ -340,6 +341,7 @@ module dcu #(
   // ------------------------------------------------------------------ the directory
 
   row_t                  row_q;               // what the ROM says
+  logic                  row_stays_q;         // its next state is not the first one
   logic                  wr_en, rd_en;
   logic [AddrWidth-1:0]  wr_addr, rd_addr;
   logic [GroupWidth-1:0] group_d, group_q;    // the group that is compared
@@ -365,6 +367,7 @@ module dcu #(
     .wr_clear_i   (step_q == Sweep),
     .wr_addr_i    (wr_addr),
     .place_i      (place_of(now_q.way)),
+    .wr_held_i    (row_stays_q),
     .wr_state_i   (row_q.next),
     .tag_i        (now_q.line[SetWidth+:TagWidth]),
     .state_o      (evicted_state),
@@ -398,11 +401,10 @@ module dcu #(
 
   logic                known_d, known_q;          // `row_q` is the row of the state and event in hand
   logic                asks_d, asks_q;            // the ROM is asked
-  logic                row_stays_q;               // its next state is not the first one
   logic                row_reads_q, row_takes_q;  // it begins a read; its effect is `Take`
   logic                of_waiting, of_message, of_local, of_device;
   logic                needs_room, has_places, takes;
-  logic                read_free, write_free, local_free, waiting_free;
+  logic                reads_full_q, writes_full_q, locals_full_q, waiting_full_q;
   logic [ReadWidth-1:0]    read_place;
   logic [WriteWidth-1:0]   write_place;
   logic [LocalWidth-1:0]   local_place, answered_place;
@@ -432,27 +434,26 @@ module dcu #(
   logic               locks_full_q;
 
   always_ff @(posedge clk_i) begin
-    read_free    <= read_used_q != '1;
-    write_free   <= write_used_q != '1;
-    local_free   <= local_used_q != '1;
-    waiting_free <= waiting_used_q != '1;
-    locks_full_q <= locks_q == LockWidth'(Waiting);
-    for (int unsigned i = 0; i < Reads; i++) begin
-      if (!read_used_q[i]) read_place <= ReadWidth'(i);
-      same_read_q[i] <= read_used_q[i] && read_q[i].line == now_q.line;
-    end
-    for (int unsigned i = 0; i < Writes; i++) begin
-      if (!write_used_q[i]) write_place <= WriteWidth'(i);
-      same_write_q[i] <= write_used_q[i] && write_q[i].line == now_q.line;
-    end
+    reads_full_q   <= read_used_q == '1;
+    writes_full_q  <= write_used_q == '1;
+    locals_full_q  <= local_used_q == '1;
+    waiting_full_q <= waiting_used_q == '1;
+    locks_full_q   <= locks_q == LockWidth'(Waiting);
+    // The first that is free, or any if none is.
+    read_place     <= ReadWidth'(Reads - 1);
+    write_place    <= WriteWidth'(Writes - 1);
+    local_place    <= LocalWidth'(Locals - 1);
+    waiting_place  <= WaitingWidth'(Waiting - 1);
+    for (int i = int'(Reads) - 2; i >= 0; i--) if (!read_used_q[i]) read_place <= ReadWidth'(i);
+    for (int i = int'(Writes) - 2; i >= 0; i--) if (!write_used_q[i]) write_place <= WriteWidth'(i);
+    for (int i = int'(Locals) - 2; i >= 0; i--) if (!local_used_q[i]) local_place <= LocalWidth'(i);
+    for (int i = int'(Waiting) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(i);
+    for (int unsigned i = 0; i < Reads; i++) same_read_q[i] <= read_used_q[i] && read_q[i].line == now_q.line;
+    for (int unsigned i = 0; i < Writes; i++) same_write_q[i] <= write_used_q[i] && write_q[i].line == now_q.line;
     for (int unsigned i = 0; i < Locals; i++) begin
-      if (!local_used_q[i]) local_place <= LocalWidth'(i);
       same_local_q[i] <= local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line;
     end
-    for (int unsigned i = 0; i < Waiting; i++) begin
-      if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(i);
-      same_waiting_q[i] <= waiting_q[i].line == now_q.line;
-    end
+    for (int unsigned i = 0; i < Waiting; i++) same_waiting_q[i] <= waiting_q[i].line == now_q.line;
   end
 
   always_comb begin
@@ -470,9 +471,9 @@ module dcu #(
   assign wants_lock = of_device && request_locks_q;
   assign immediate  = row_q.grant_valid && !of_read && !of_write;
   assign needs_room = !hit_q && row_stays_q && !room_q;
-  assign has_places = (!row_reads_q || read_free)
-                   && (row_q.memory != MemoryWrite || write_free)
-                   && (!of_local || local_free)
+  assign has_places = (!row_reads_q || !reads_full_q)
+                   && (row_q.memory != MemoryWrite || !writes_full_q)
+                   && (!of_local || !locals_full_q)
                    && (!wants_lock || !locks_full_q)
                    && (!immediate || !immediate_q)
                    && !needs_room;
@@ -590,7 +591,7 @@ module dcu #(
     if (takes && row_q.acknowledge) begin
       answer_wr = source_q[FromUnlock] || of_device || (!of_local && !answered_evict);
     end else if (step_q == Exec && row_q.effect == Refuse) begin
-      answer_wr = source_q[FromUnlock] || of_device && local_free;
+      answer_wr = source_q[FromUnlock] || of_device && !locals_full_q;
     end
   end
 
@@ -615,7 +616,7 @@ module dcu #(
     step_d   = step_q;
     source_d = source_q;
     now_d    = now_q;
-    group_d  = group_q;
+    group_d  = GroupWidth'(incremented(8'(group_q)));
     hit_d    = hit_q;
     room_d   = room_q;
     judges_d = 1'b0;
@@ -623,14 +624,12 @@ module dcu #(
     known_d  = known_q || row_valid_i && !asks_q;
     asks_d   = asks_q && !rom_ready_i;
     rd_en    = 1'b0;
-    rd_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
+    rd_addr  = address(now_q.line[SetWidth-1:0], group_d);
     wr_en    = 1'b0;
-    wr_addr  = address(now_q.line[SetWidth-1:0], group_of(now_q.way));
+    wr_addr  = step_q == Sweep ? sweep_addr_i : address(now_q.line[SetWidth-1:0], group_of(now_q.way));
 
     unique case (step_q)
       Sweep: begin
-        wr_en   = 1'b1;
-        wr_addr = sweep_addr_i;
         if (!sweep_valid_i) step_d = Idle;
       end
       Idle: begin
@@ -647,15 +646,13 @@ module dcu #(
         if (ask_early != '0 || ask_late != '0) step_d = from_memory ? Ask : Read;
       end
       Read: begin
-        rd_en  = 1'b1;
-        step_d = Look;
-        if (!source_q[FromEvict]) rd_addr = address(now_q.line[SetWidth-1:0], '0);
+        rd_en   = 1'b1;
+        rd_addr = address(now_q.line[SetWidth-1:0], source_q[FromEvict] ? group_of(now_q.way) : '0);
+        step_d  = Look;
       end
       Look: begin
         judges_d = 1'b1;
-        group_d  = group_q + 1'b1;
         rd_en    = 1'b1;
-        rd_addr  = address(now_q.line[SetWidth-1:0], group_q + 1'b1);
         if (source_q[FromEvict]) begin
           hit_d = 1'b1;
           if (!judges_q) begin
@@ -682,12 +679,9 @@ module dcu #(
             end
             if (last_judged) step_d = known_d ? Exec : Ask;
           end
-          // The group is read again, to be written with the next state in it.
-          if (last_judged) rd_addr = address(now_q.line[SetWidth-1:0], room_q ? group_of(now_q.way) : judged_q);
         end
       end
       Ask: begin
-        rd_en = 1'b1;
         if (known_d) step_d = Exec;
       end
       Exec: begin
@@ -807,7 +801,7 @@ module dcu #(
         if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
     end else if (step_q == Exec) begin
-      if (row_q.effect == Refuse && (of_device ? local_free : source_q[FromUnlock])) begin
+      if (row_q.effect == Refuse && (of_device ? !locals_full_q : source_q[FromUnlock])) begin
         if (of_device) begin
           request_used_d            = 1'b0;
           local_used_d[local_place] = 1'b1;
@@ -818,10 +812,10 @@ module dcu #(
         end
       end else if (source_q[FromEvict] && row_q.effect != Take) begin
         // This way cannot be freed now; the next one may.
-        evict_way_d   = evict_way_q + 1'b1;
-        evict_tries_d = evict_tries_q + 1'b1;
+        evict_way_d   = WayWidth'(incremented(8'(evict_way_q)));
+        evict_tries_d = WayWidth'(incremented(8'(evict_tries_q)));
         if (evict_tries_q == WayWidth'(Ways - 1)) blocked_d |= source_q;
-      end else if (of_message && (row_q.effect == Leave || needs_room) && waiting_free) begin
+      end else if (of_message && (row_q.effect == Leave || needs_room) && !waiting_full_q) begin
         // A request makes way for others.
         rx_used_d &= ~source_q[FromRx+:NumRx];
         waiting_used_d[waiting_place] = 1'b1;
@@ -853,9 +847,10 @@ module dcu #(
     if (unblock_q) blocked_d = '0;
   end
 
-  assign rx_ready_o     = ~rx_used_q;
-  assign local_ready_o  = !request_used_q;
-  assign unlock_ready_o = !unlock_used_q;
+  // Each place that is written from outside has a register that says it is free, which enables it.
+  assign rx_used_q      = ~rx_ready_o;
+  assign request_used_q = !local_ready_o;
+  assign unlock_used_q  = !unlock_ready_o;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -871,9 +866,9 @@ module dcu #(
       immediate_q    <= 1'b0;
       unlocking_q    <= 1'b0;
       locks_q        <= '0;
-      rx_used_q      <= '0;
-      request_used_q <= 1'b0;
-      unlock_used_q  <= 1'b0;
+      rx_ready_o     <= '1;
+      local_ready_o  <= 1'b1;
+      unlock_ready_o <= 1'b1;
       evict_q        <= 1'b0;
       evict_way_q    <= '0;
       evict_tries_q  <= '0;
@@ -890,9 +885,9 @@ module dcu #(
       immediate_q    <= immediate_d;
       unlocking_q    <= unlocking_d;
       locks_q        <= locks_d;
-      rx_used_q      <= rx_used_d;
-      request_used_q <= request_used_d;
-      unlock_used_q  <= unlock_used_d;
+      rx_ready_o     <= ~rx_used_d;
+      local_ready_o  <= !request_used_d;
+      unlock_ready_o <= !unlock_used_d;
       evict_q        <= evict_d;
       evict_way_q    <= evict_way_d;
       evict_tries_q  <= evict_tries_d;
@@ -926,7 +921,7 @@ module dcu #(
     if (local_ready_o) begin
       request_operation_q <= local_operation_i;
       request_locks_q     <= Protocol.locking[local_operation_i];
-      request_event_q     <= event_e'(Protocol.messages + 8'(local_operation_i));
+      request_event_q     <= local_event_i;
       request_line_q      <= local_line_i;
     end
     if (unlock_ready_o) unlock_line_q <= unlock_line_i;
@@ -936,7 +931,7 @@ module dcu #(
 
   assign step_valid_o  = step_q == Exec;
   assign step_held_o   = row_q.effect == Take && !takes
-                      || row_q.effect == Refuse && !(of_device ? local_free : source_q[FromUnlock]);
+                      || row_q.effect == Refuse && !(of_device ? !locals_full_q : source_q[FromUnlock]);
   assign step_evict_o  = source_q[FromEvict];
   assign step_event_o  = now_q.happened;
   assign step_state_o  = now_q.state;
@@ -944,8 +939,10 @@ module dcu #(
   assign step_next_o   = row_q.next;
   assign step_line_o   = now_q.line;
 
-  assign idle_o = step_q == Idle && read_used_q == '0 && write_used_q == '0 && local_used_q == '0 && waiting_used_q == '0
-               && rx_used_q == '0 && !request_used_q && !unlock_used_q && !unlocking_q && !immediate_q && !evict_q;
+  always_ff @(posedge clk_i) begin
+    idle_o <= step_q == Idle && read_used_q == '0 && write_used_q == '0 && local_used_q == '0 && waiting_used_q == '0
+           && rx_used_q == '0 && !request_used_q && !unlock_used_q && !unlocking_q && !immediate_q && !evict_q;
+  end
 
   event_expected: assert property (@(posedge clk_i) disable iff (!rst_ni)
     step_q == Exec |-> row_q.effect != Never)

@@ -17,11 +17,12 @@ module dcu_directory #(
   input  logic                  rd_en_i,
   input  logic [AddrWidth-1:0]  rd_addr_i,
 
-  // One way of the word that was read last, or all of a word with `wr_clear_i`.
+  // One way of a word, or with `wr_clear_i` all of them, which are emptied.
   input  logic                  wr_en_i,
   input  logic                  wr_clear_i,
   input  logic [AddrWidth-1:0]  wr_addr_i,
   input  logic [PlaceWidth-1:0] place_i,
+  input  logic                  wr_held_i,  // the state is not the first one
   input  state_e                wr_state_i,
   input  logic [TagWidth-1:0]   tag_i,
 
@@ -36,40 +37,46 @@ module dcu_directory #(
   output logic                  free_o,
   output logic [PlaceWidth-1:0] free_place_o
 );
+  // That a line is held can be told from its state, but the bit spares every way a comparison.
   typedef struct packed {
+    logic                held;
     state_e              state;
     logic [TagWidth-1:0] tag;
   } entry_t;
 
-  entry_t [WaysPerStep-1:0] wr_word, rd_word;
-  logic   [WaysPerStep-1:0] match_q, free_q;
+  entry_t [WaysPerStep-1:0] rd_word;
+  entry_t                   wr_entry;
+  logic   [WaysPerStep-1:0] wr_lanes, match_q, held_q;
   state_e [WaysPerStep-1:0] states_q;
 
   ram_block #(
     .Depth(Words),
-    .Width($bits(entry_t) * WaysPerStep)
+    .Width($bits(entry_t) * WaysPerStep),
+    .Lanes(WaysPerStep)
   ) u_words (
     .clk_i,
-    .wr_en_i  (wr_en_i),
+    .wr_en_i  (wr_lanes),
     .wr_addr_i(wr_addr_i),
-    .wr_data_i(wr_word),
+    .wr_data_i({WaysPerStep{wr_entry}}),
     .rd_en_i  (rd_en_i),
     .rd_addr_i(rd_addr_i),
     .rd_data_o(rd_word)
   );
 
   always_comb begin
-    wr_word          = rd_word;
-    wr_word[place_i] = '{wr_state_i, tag_i};
-    if (wr_clear_i) wr_word = '0;
+    wr_entry = wr_clear_i ? '0 : entry_t'{wr_held_i, wr_state_i, tag_i};
+    for (int unsigned i = 0; i < WaysPerStep; i++) begin
+      wr_lanes[i] = wr_clear_i || wr_en_i && place_i == PlaceWidth'(i);
+    end
   end
 
-  assign {state_o, tag_o} = rd_word[place_i];
+  assign state_o = rd_word[place_i].state;
+  assign tag_o   = rd_word[place_i].tag;
 
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < WaysPerStep; i++) begin
-      free_q[i]   <= rd_word[i].state == state_e'(0);
-      match_q[i]  <= rd_word[i].state != state_e'(0) && rd_word[i].tag == tag_i;
+      held_q[i]   <= rd_word[i].held;
+      match_q[i]  <= rd_word[i].held && rd_word[i].tag == tag_i;
       states_q[i] <= rd_word[i].state;
     end
   end
@@ -79,7 +86,7 @@ module dcu_directory #(
     found_place_o = '0;
     found_state_o = state_e'(0);
     for (int unsigned i = 0; i < WaysPerStep; i++) begin
-      if (free_q[i]) free_place_o = PlaceWidth'(i);
+      if (!held_q[i]) free_place_o = PlaceWidth'(i);
       if (match_q[i]) begin
         found_place_o |= PlaceWidth'(i);
         found_state_o = state_e'(found_state_o | states_q[i]);
@@ -88,5 +95,5 @@ module dcu_directory #(
   end
 
   assign found_o = match_q != '0;
-  assign free_o  = free_q != '0;
+  assign free_o  = held_q != '1;
 endmodule : dcu_directory

@@ -18,8 +18,8 @@ module fifo #(
   input  logic  rd_ready_i,
   output data_t rd_data_o
 );
-  if (2 ** $clog2(Depth) != Depth) begin : gen_wrong_depth
-    $error("fifo: Depth must be a power of two");
+  if (2 ** $clog2(Depth) != Depth || Depth > 128) begin : gen_wrong_depth
+    $error("fifo: Depth must be a power of two up to 128");
   end
 
   if (Depth == 1) begin : gen_one
@@ -38,8 +38,10 @@ module fifo #(
 
     data_t                 places_q [Depth];
     // One bit more than an index: equal indices mean full if these bits differ, and empty if not.
-    logic [IndexWidth:0]   wr_index_q, rd_index_q;
+    logic [IndexWidth:0]   wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;
+
+    assign rd_index_next = (IndexWidth + 1)'(home_pkg::incremented(8'(rd_index_q)));
 
     assign full       = wr_index_q == {~rd_index_q[IndexWidth], rd_index_q[IndexWidth-1:0]};
     assign wr_ready_o = !full;
@@ -56,14 +58,14 @@ module fifo #(
         wr_index_q <= '0;
         rd_index_q <= '0;
       end else begin
-        if (wr) wr_index_q <= wr_index_q + 1'b1;
-        if (rd) rd_index_q <= rd_index_q + 1'b1;
+        if (wr) wr_index_q <= (IndexWidth + 1)'(home_pkg::incremented(8'(wr_index_q)));
+        if (rd) rd_index_q <= rd_index_next;
       end
     end
 
     if (Fast) begin : gen_fast
       logic last;
-      assign last = wr_index_q == rd_index_q + 1'b1;
+      assign last = wr_index_q == rd_index_next;
 
       always_ff @(posedge clk_i) begin
         if (!rst_ni) rd_valid_o <= 1'b0;

@@ -88,6 +88,16 @@ package home_pkg;
     return values > 1 ? unsigned'($clog2(values)) : 1;
   endfunction
 
+  // The number that follows. Up to four or five bits, a carry chain would take more LUTs than it saves.
+  function automatic logic [7:0] incremented(input logic [7:0] value);
+    logic carry;
+    carry = 1'b1;
+    for (int unsigned i = 0; i < 8; i++) begin
+      incremented[i] = value[i] ^ carry;
+      carry          = carry && value[i];
+    end
+  endfunction
+
   // The number of a line: its slice in the lowest bit, above it its unit, above that the line within the unit.
   function automatic logic [LineWidth-1:0] line_number(
     input logic [LineWidth-1:0] line, input logic [LineWidth-1:0] unit, input int unsigned units, input int unsigned slice);

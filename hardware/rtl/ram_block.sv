@@ -1,12 +1,14 @@
 // A memory with one port to write and one to read, whose answer comes a cycle later and stays until the next read.
+// A word has lanes that are written each by itself.
 
 module ram_block #(
   parameter int unsigned Depth = 512,
-  parameter int unsigned Width = 72
+  parameter int unsigned Width = 72,  // of a word
+  parameter int unsigned Lanes = 1
 ) (
   input  logic                           clk_i,
 
-  input  logic                           wr_en_i,
+  input  logic [Lanes-1:0]               wr_en_i,
   input  logic [home_pkg::bits(Depth)-1:0] wr_addr_i,
   input  logic [Width-1:0]               wr_data_i,
 
@@ -14,10 +16,18 @@ module ram_block #(
   input  logic [home_pkg::bits(Depth)-1:0] rd_addr_i,
   output logic [Width-1:0]               rd_data_o
 );
+  localparam int unsigned LaneWidth = Width / Lanes;
+
+  if (LaneWidth * Lanes != Width) begin : gen_wrong_lanes
+    $error("ram_block: Width must be a multiple of Lanes");
+  end
+
   (* ram_style = "block" *) logic [Width-1:0] words_q [Depth];
 
   always_ff @(posedge clk_i) begin
-    if (wr_en_i) words_q[wr_addr_i] <= wr_data_i;
+    for (int unsigned i = 0; i < Lanes; i++) begin
+      if (wr_en_i[i]) words_q[wr_addr_i][i*LaneWidth+:LaneWidth] <= wr_data_i[i*LaneWidth+:LaneWidth];
+    end
     if (rd_en_i) rd_data_o <= words_q[rd_addr_i];
   end
 endmodule : ram_block

@@ -16,6 +16,8 @@ const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
 /// Modules that are mapped by themselves, so that the size of each is known.
 const APART: &[&str] = &[
     "dcu",
+    // So the way from its memory to what is found there is as short as can be, though longer ones exist in the unit.
+    "dcu_directory",
     "dcs",
     "dcs_ingress",
     "dcs_egress",
@@ -104,6 +106,7 @@ impl Yosys {
             .chain([
                 (package_file.as_str(), package),
                 ("rom.mem", image),
+                ("luts.txt", LUTS),
                 ("synth.sv", TOP_TEXT),
             ]);
         let mut read = vec!["home_pkg.sv", package_file.as_str()];
@@ -134,6 +137,11 @@ impl Yosys {
     }
 }
 
+/// What a LUT costs the mapper, for each number of inputs: its area, and its delay in picoseconds.
+/// Here every LUT counts for one and is one level, so the mapper is told so. Yosys's own table takes a LUT of six inputs
+/// for 5/3 of one of three to five, for placers that put two small ones into a site.
+const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
+
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
     let Slice {
         units,
@@ -150,7 +158,16 @@ read_slang --threads 1 --keep-hierarchy --ignore-assertions --unroll-limit 10000
 chtype -set \\dcu$synth.u_dcs.gen_unit[0].u_dcu t:dcu$*
 hierarchy -top {TOP}
 setattr -mod -set keep_hierarchy 1 {apart}
-synth_xilinx -family xcup -noiopad -flatten
+synth_xilinx -family xcup -noiopad -flatten -run begin:map_luts
+# The step that maps LUTs is as in synth_xilinx, but for what a LUT costs; 300 ps are a wire.
+opt_expr -mux_undef -noclkinv
+abc9 -W 300 -lut luts.txt
+clean
+xilinx_srl -fixed -minlen 3
+techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
+xilinx_dffopt
+opt_lut_ins -tech xilinx
+synth_xilinx -family xcup -noiopad -run finalize:edif
 write_json synth.json
 ",
         files = files.join(" "),
