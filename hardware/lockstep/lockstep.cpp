@@ -121,6 +121,9 @@ void* lockstep_new(const char* rom) {
   const char* arguments[] = {"lockstep", argument.c_str()};
   messages().clear();
   model->context.commandArgs(2, arguments);
+  // What is not reset and what is unknown is chance; the seed makes it the same every time.
+  model->context.randReset(2);
+  model->context.randSeed(1);
 #if VM_TRACE
   model->context.traceEverOn(true);
 #endif

@@ -62,6 +62,8 @@ module lockstep #(
 );
   localparam int unsigned AxiAddrWidth = 36;
 
+  home_pkg::header_t    [1:0][NumRx-1:0]               rx_header;
+  home_pkg::header_t    [1:0][NumTx-1:0]               tx_header;
   home_pkg::local_req_t [1:0]                          local_req;
   home_pkg::local_rsp_t [1:0]                          local_rsp;
   logic                 [1:0][home_pkg::LineWidth-1:0] unlock_line;
@@ -70,6 +72,12 @@ module lockstep #(
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
     logic unused;
+    for (genvar c = 0; c < NumRx; c++) begin : gen_rx
+      assign rx_header[s][c] = home_pkg::header_t'(rx_header_i[s][c]);
+    end
+    for (genvar c = 0; c < NumTx; c++) begin : gen_tx
+      assign tx_header_o[s][c] = tx_header[s][c];
+    end
     assign local_req[s]     = $bits(home_pkg::local_req_t)'(local_req_i[s]);
     assign unlock_line[s]   = home_pkg::LineWidth'(unlock_line_i[s]);
     assign local_rsp_o[s]   = 64'(local_rsp[s]);
@@ -102,11 +110,11 @@ module lockstep #(
     .rst_ni,
     .rx_valid_i,
     .rx_ready_o,
-    .rx_header_i,
+    .rx_header_i   (rx_header),
     .rx_data_i,
     .tx_valid_o,
     .tx_ready_i,
-    .tx_header_o,
+    .tx_header_o   (tx_header),
     .tx_data_o,
     .local_req_valid_i,
     .local_req_ready_o,

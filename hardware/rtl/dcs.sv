@@ -82,14 +82,13 @@ module dcs #(
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
 
-  // No unit had anything in hand, and no bytes were kept, two cycles before.
+  // No unit had anything in hand, no bytes were kept and no stream was waiting, two cycles before.
   output logic                                   idle_o
 );
   import home_pkg::*;
 
   localparam int unsigned EventWidth  = $bits(event_e);
   localparam int unsigned StateWidth  = $bits(state_e);
-  localparam int unsigned SendWidth   = $bits(send_e);
   localparam int unsigned UnitBits    = $clog2(Units);
   localparam int unsigned UnitWidth   = bits(Units);
   localparam int unsigned UnitLine    = TagWidth + SetWidth;   // bits of a line's number within its unit
@@ -123,6 +122,7 @@ module dcs #(
   logic [NumRx-1:0][SlotWidth-1:0]              rx_slot;
   logic [Units-1:0]                             local_valid, local_ready, unlock_valid, unlock_ready;
   local_req_t                                   local_req;
+  logic                                         local_req_valid, unlock_req_valid;
   event_e                                       local_event;
   logic [home_pkg::LineWidth-1:0]               unlock_line;
   logic [Units-1:0]                             answer_valid, answer_ready, answer_unlock, answer_refused;
@@ -161,8 +161,12 @@ module dcs #(
   end
 
   logic [Units-1:0] unit_idle;
-  logic [NumRx-1:0] rx_idle;
-  always_ff @(posedge clk_i) idle_o <= rst_ni && unit_idle == '1 && rx_idle == '1;
+  logic [NumRx-1:0] rx_idle, rx_idle_q;
+  always_ff @(posedge clk_i) begin
+    rx_idle_q <= rx_idle;
+    idle_o <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
+           && !axi_ar_valid_o && !local_req_valid && !unlock_req_valid && !local_rsp_valid_o;
+  end
 
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     event_e              step_event;
@@ -441,11 +445,11 @@ module dcs #(
 
     dcs_egress #(
       .Protocol    (Protocol),
+      .send_e      (send_e),
       .Circuit     (c),
       .Units       (Units),
       .Slice       (Slice),
       .Reads       (Reads),
-      .SendWidth   (SendWidth),
       .LineWidth   (UnitLine),
       .PayloadWidth(PayloadWidth),
       .Beats       (Beats)
@@ -492,7 +496,6 @@ module dcs #(
 
   // ------------------------------------------------------------------ the device
 
-  logic                 local_req_valid, unlock_req_valid;
   logic [UnitWidth-1:0] local_unit, unlock_unit;
   logic                 answer_joined_valid;
 

@@ -1,12 +1,14 @@
 // A circuit toward the remote, at its slice: the messages of all units in turn, with the bytes of the line if they carry it.
 
+`include "assertions.svh"
+
 module dcs_egress #(
   parameter home_pkg::protocol_t Protocol = '0,
+  parameter type                 send_e   = logic,
   parameter int unsigned Circuit      = 0,
   parameter int unsigned Units        = 1,
   parameter int unsigned Slice        = 0,
   parameter int unsigned Reads        = 2,
-  parameter int unsigned SendWidth    = 3,
   parameter int unsigned LineWidth    = 23,
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned Beats        = 2,
@@ -19,7 +21,7 @@ module dcs_egress #(
 
   input  logic [Units-1:0]                  unit_valid_i,
   output logic [Units-1:0]                  unit_ready_o,
-  input  logic [Units-1:0][SendWidth-1:0]   unit_send_i,
+  input  send_e [Units-1:0]                 unit_send_i,
   input  logic [Units-1:0][LineWidth-1:0]   unit_line_i,
   input  logic [Units-1:0][ReadWidth-1:0]   unit_slot_i,
   output logic [Units-1:0][Reads-1:0]       unit_done_o,  // the bytes have left
@@ -42,7 +44,7 @@ module dcs_egress #(
   localparam bit          HasBytes  = Protocol.tx_payload[Circuit];
 
   typedef struct packed {
-    logic [SendWidth-1:0] send;
+    send_e                send;
     logic [LineWidth-1:0] line;
     logic [ReadWidth-1:0] slot;
   } job_t;
@@ -129,6 +131,5 @@ module dcs_egress #(
     assign unused    = ^rd_data_i;
   end
 
-  stable_tx: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    tx_valid_o && !tx_ready_i |=> tx_valid_o && $stable({tx_header_o, tx_data_o}));
+  `ASSERT_STABLE(stable_tx, tx_valid_o, tx_ready_i, {tx_header_o, tx_data_o})
 endmodule : dcs_egress

@@ -4,6 +4,8 @@
 // follow. The header is handed on with the last beat. A message with bytes is taken when its unit has a slot for them,
 // and until then the circuit waits.
 
+`include "assertions.svh"
+
 module dcs_ingress #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Circuit      = 0,
@@ -110,9 +112,9 @@ module dcs_ingress #(
 
     function automatic logic [AddrWidth-1:0] address(
       input logic [UnitWidth-1:0] of_unit, input logic [SlotWidth-1:0] of_slot, input logic [BeatWidth-1:0] beat);
-      logic [AddrWidth-1:0] place;
-      place = Slots == 1 ? '0 : AddrWidth'(of_slot);
-      return AddrWidth'(of_unit) << (SlotBits + BeatBits) | place << BeatBits | AddrWidth'(beat);
+      int unsigned slot_number;
+      slot_number = Slots == 1 ? 0 : 32'(of_slot);
+      return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits) | slot_number << BeatBits | 32'(beat));
     endfunction
 
     always_comb begin
@@ -159,8 +161,7 @@ module dcs_ingress #(
     );
     assign {rd_mask_o, rd_data_o} = rd_data;
 
-    slots_conserved: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      free_valid_i |-> busy_q[free_unit_i][bits(Slots)'(free_slot_i)]);
+    `ASSERT(slots_conserved, !free_valid_i || busy_q[free_unit_i][bits(Slots)'(free_slot_i)])
   end else begin : gen_no_bytes
     logic unused;
     assign idle_o    = !valid_q;
@@ -172,16 +173,12 @@ module dcs_ingress #(
                          drop_valid_i, drop_slot_i};
   end
 
-  stable_rx: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    rx_valid_i && !rx_ready_o |=> rx_valid_i && $stable(rx_data_i))
-    else $error("dcs: circuit %0d was not stable until it was taken", Circuit);
-  message_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    valid_q |-> header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]])
-    else $error("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit);
-  remote_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    valid_q |-> header_q.remote == '0)
-    else $error("dcs: there is no remote %0d", header_q.remote);
-  line_in_range: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    valid_q |-> header_q.line >> (Shift + LineWidth) == '0)
-    else $error("dcs: line %0d lies outside the home's range", header_q.line);
+  `ASSUME_STABLE(stable_rx, rx_valid_i, rx_ready_o, rx_data_i,
+    ("dcs: circuit %0d was not stable until it was taken", Circuit))
+  `ASSUME_OR(message_known,
+    !valid_q || header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]],
+    ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
+  `ASSUME_OR(remote_known, !valid_q || header_q.remote == '0, ("dcs: there is no remote %0d", header_q.remote))
+  `ASSUME_OR(line_in_range, !valid_q || header_q.line >> (Shift + LineWidth) == '0,
+    ("dcs: line %0d lies outside the home's range", header_q.line))
 endmodule : dcs_ingress

@@ -3,6 +3,8 @@
 // There is a place for each read that a unit may have in flight, so what memory answers is always taken,
 // in any order and interleaved.
 
+`include "assertions.svh"
+
 module dcs_reader #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 event_e  = logic,
@@ -126,10 +128,8 @@ module dcs_reader #(
     end
   end
 
-  id_known: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    r_valid_i |-> r_id_i >> (UnitWidth + ReadWidth) == '0)
-    else $error("dcs: memory answered a read that nobody asked for");
-  last_is_last: assume property (@(posedge clk_i) disable iff (!rst_ni)
-    r_valid_i |-> r_last_i == (beats_q[r_place] == BeatWidth'(Beats - 1)))
-    else $error("dcs: memory answered a read with another number of beats than %0d", Beats);
+  `ASSUME_OR(id_known, !r_valid_i || r_id_i >> (UnitWidth + ReadWidth) == '0,
+    ("dcs: memory answered a read that nobody asked for"))
+  `ASSUME_OR(last_is_last, !r_valid_i || r_last_i == (beats_q[r_place] == BeatWidth'(Beats - 1)),
+    ("dcs: memory answered a read with another number of beats than %0d", Beats))
 endmodule : dcs_reader

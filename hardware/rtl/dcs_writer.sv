@@ -1,5 +1,7 @@
 // Writes of memory, of all units of a slice in turn: an address and the bytes of a slot on AXI.
 
+`include "assertions.svh"
+
 module dcs_writer #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 event_e  = logic,
@@ -184,8 +186,6 @@ module dcs_writer #(
     end
   end
 
-  stable_aw: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    aw_valid_o && !aw_ready_i |=> aw_valid_o && $stable({aw_id_o, aw_addr_o, aw_user_o}));
-  stable_w: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    w_valid_o && !w_ready_i |=> w_valid_o && $stable({w_data_o, w_strb_o, w_last_o}));
+  `ASSERT_STABLE(stable_aw, aw_valid_o, aw_ready_i, {aw_id_o, aw_addr_o, aw_user_o})
+  `ASSERT_STABLE(stable_w, w_valid_o, w_ready_i, {w_data_o, w_strb_o, w_last_o})
 endmodule : dcs_writer

@@ -9,6 +9,8 @@
 // the queues here; and the ROM asks for a forward only for a local operation in hand (see crates/rtl/src/rom.rs).
 // An event that lacks a place is tried again when something has changed.
 
+`include "assertions.svh"
+
 module dcu #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 state_e  = logic,
@@ -115,7 +117,7 @@ module dcu #(
   output state_e                           step_next_o,
   output logic [LineWidth-1:0]             step_line_o,
 
-  // Nothing was in hand and nothing waited in the cycle before.
+  // Nothing was in hand, in a queue or waiting in the cycle before.
   output logic                             idle_o
 );
   import home_pkg::*;
@@ -244,6 +246,8 @@ module dcu #(
   localparam int unsigned FromLocal   = FromUnlock + 1;
   localparam int unsigned FromEvict   = FromLocal + 1;
   localparam int unsigned Sources     = FromEvict + 1;
+  // Those that are messages.
+  localparam logic [Sources-1:0] SourcesRx = Sources'((2 ** NumRx - 1) << FromRx);
 
   typedef enum logic [2:0] {
     Sweep,  // the directory is emptied after reset
@@ -345,6 +349,7 @@ module dcu #(
   logic                  wr_en, rd_en;
   logic [AddrWidth-1:0]  wr_addr, rd_addr;
   logic [GroupWidth-1:0] group_d, group_q;    // the group that is compared
+  logic [GroupWidth-1:0] next_group;
   logic [GroupWidth-1:0] judged_q;            // the group that is judged
   logic                  judges_d, judges_q;  // one is
   logic                  hit_d, hit_q;
@@ -379,6 +384,7 @@ module dcu #(
     .free_place_o (free_place)
   );
 
+  assign next_group  = GroupWidth'(incremented(8'(group_q)));
   assign last_judged = judged_q == GroupWidth'(Groups - 1);
 
   function automatic logic [AddrWidth-1:0] address(input logic [SetWidth-1:0] set, input logic [GroupWidth-1:0] group);
@@ -386,7 +392,7 @@ module dcu #(
   endfunction
 
   function automatic logic [GroupWidth-1:0] group_of(input logic [WayWidth-1:0] way);
-    return GroupWidth'(way >> $clog2(WaysPerStep));
+    return GroupWidth'((WayWidth + 1)'(way) >> $clog2(WaysPerStep));
   endfunction
 
   function automatic logic [PlaceWidth-1:0] place_of(input logic [WayWidth-1:0] way);
@@ -432,6 +438,7 @@ module dcu #(
   logic [Locals-1:0]  same_local_q;
   logic [Waiting-1:0] same_waiting_q;
   logic               locks_full_q;
+  logic               yields_q;  // a response is here, and the event in hand is none
 
   always_ff @(posedge clk_i) begin
     reads_full_q   <= read_used_q == '1;
@@ -439,15 +446,16 @@ module dcu #(
     locals_full_q  <= local_used_q == '1;
     waiting_full_q <= waiting_used_q == '1;
     locks_full_q   <= locks_q == LockWidth'(Waiting);
+    yields_q       <= (ask & early & SourcesRx) != '0 && !source_early;
     // The first that is free, or any if none is.
     read_place     <= ReadWidth'(Reads - 1);
     write_place    <= WriteWidth'(Writes - 1);
     local_place    <= LocalWidth'(Locals - 1);
     waiting_place  <= WaitingWidth'(Waiting - 1);
-    for (int i = int'(Reads) - 2; i >= 0; i--) if (!read_used_q[i]) read_place <= ReadWidth'(i);
-    for (int i = int'(Writes) - 2; i >= 0; i--) if (!write_used_q[i]) write_place <= WriteWidth'(i);
-    for (int i = int'(Locals) - 2; i >= 0; i--) if (!local_used_q[i]) local_place <= LocalWidth'(i);
-    for (int i = int'(Waiting) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(i);
+    for (int i = int'(Reads) - 2; i >= 0; i--) if (!read_used_q[i]) read_place <= ReadWidth'(unsigned'(i));
+    for (int i = int'(Writes) - 2; i >= 0; i--) if (!write_used_q[i]) write_place <= WriteWidth'(unsigned'(i));
+    for (int i = int'(Locals) - 2; i >= 0; i--) if (!local_used_q[i]) local_place <= LocalWidth'(unsigned'(i));
+    for (int i = int'(Waiting) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(unsigned'(i));
     for (int unsigned i = 0; i < Reads; i++) same_read_q[i] <= read_used_q[i] && read_q[i].line == now_q.line;
     for (int unsigned i = 0; i < Writes; i++) same_write_q[i] <= write_used_q[i] && write_q[i].line == now_q.line;
     for (int unsigned i = 0; i < Locals; i++) begin
@@ -471,8 +479,10 @@ module dcu #(
   assign wants_lock = of_device && request_locks_q;
   assign immediate  = row_q.grant_valid && !of_read && !of_write;
   assign needs_room = !hit_q && row_stays_q && !room_q;
+  // A response may lack the place of a write. No other takes one while there is a response: that could come too late
+  // again and again.
   assign has_places = (!row_reads_q || !reads_full_q)
-                   && (row_q.memory != MemoryWrite || !writes_full_q)
+                   && (row_q.memory != MemoryWrite || !writes_full_q && !yields_q)
                    && (!of_local || !locals_full_q)
                    && (!wants_lock || !locks_full_q)
                    && (!immediate || !immediate_q)
@@ -495,6 +505,7 @@ module dcu #(
     logic [SlotWidth-1:0]  bytes;
   } write_t;
 
+  logic    queues_idle;
   logic    tx_wr, answer_wr, read_wr, write_wr, left_valid, told_valid;
   tx_t     tx_wr_data, tx_rd_data, left;
   answer_t answer_wr_data, answer_rd_data, told;
@@ -537,7 +548,8 @@ module dcu #(
     .write_wr_data_i (write_wr_data),
     .write_valid_o,
     .write_ready_i,
-    .write_o         (write_rd_data)
+    .write_o         (write_rd_data),
+    .idle_o          (queues_idle)
   );
 
   logic unused;
@@ -616,7 +628,7 @@ module dcu #(
     step_d   = step_q;
     source_d = source_q;
     now_d    = now_q;
-    group_d  = GroupWidth'(incremented(8'(group_q)));
+    group_d  = group_q;
     hit_d    = hit_q;
     room_d   = room_q;
     judges_d = 1'b0;
@@ -624,11 +636,11 @@ module dcu #(
     known_d  = known_q || row_valid_i && !asks_q;
     asks_d   = asks_q && !rom_ready_i;
     rd_en    = 1'b0;
-    rd_addr  = address(now_q.line[SetWidth-1:0], group_d);
+    rd_addr  = address(now_q.line[SetWidth-1:0], next_group);
     wr_en    = 1'b0;
     wr_addr  = step_q == Sweep ? sweep_addr_i : address(now_q.line[SetWidth-1:0], group_of(now_q.way));
 
-    unique case (step_q)
+    case (step_q)
       Sweep: begin
         if (!sweep_valid_i) step_d = Idle;
       end
@@ -652,6 +664,7 @@ module dcu #(
       end
       Look: begin
         judges_d = 1'b1;
+        group_d  = next_group;
         rd_en    = 1'b1;
         if (source_q[FromEvict]) begin
           hit_d = 1'b1;
@@ -941,16 +954,16 @@ module dcu #(
 
   always_ff @(posedge clk_i) begin
     idle_o <= step_q == Idle && read_used_q == '0 && write_used_q == '0 && local_used_q == '0 && waiting_used_q == '0
-           && rx_used_q == '0 && !request_used_q && !unlock_used_q && !unlocking_q && !immediate_q && !evict_q;
+           && rx_used_q == '0 && !request_used_q && !unlock_used_q && !unlocking_q && !immediate_q && !evict_q
+           && queues_idle;
   end
 
-  event_expected: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    step_q == Exec |-> row_q.effect != Never)
-    else $error("dcu: the ROM has no row for event %0d in state %0d", now_q.happened, now_q.state);
-  locks_conserved: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    takes && source_q[FromUnlock] |-> locks_q != '0);
-  leaves_what_may_wait: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    step_q == Exec && row_q.effect == Leave |-> of_local || (of_message && !source_early) || of_waiting);
-  refuses_what_is_the_device_s: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    step_q == Exec && row_q.effect == Refuse |-> of_local || source_q[FromUnlock]);
+  `ASSERT_OR(event_expected, step_q != Exec || row_q.effect != Never,
+    ("dcu: the ROM has no row for event %0d in state %0d", now_q.happened, now_q.state))
+  `ASSERT(locks_conserved, !(takes && source_q[FromUnlock]) || locks_q != '0)
+  `ASSERT(leaves_what_may_wait,
+    step_q != Exec || row_q.effect != Leave || of_local || (of_message && !source_early) || of_waiting)
+  `ASSERT(refuses_what_is_the_device_s, step_q != Exec || row_q.effect != Refuse || of_local || source_q[FromUnlock])
+  `ASSERT(source_one, $onehot0(source_q))
+  `ASSERT(hits_once, step_q != Exec || $countones(same_local_q) <= 1)
 endmodule : dcu

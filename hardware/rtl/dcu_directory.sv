@@ -44,6 +44,7 @@ module dcu_directory #(
     logic [TagWidth-1:0] tag;
   } entry_t;
 
+  logic   [WaysPerStep*$bits(entry_t)-1:0] rd_bits;
   entry_t [WaysPerStep-1:0] rd_word;
   entry_t                   wr_entry;
   logic   [WaysPerStep-1:0] wr_lanes, match_q, held_q;
@@ -60,10 +61,11 @@ module dcu_directory #(
     .wr_data_i({WaysPerStep{wr_entry}}),
     .rd_en_i  (rd_en_i),
     .rd_addr_i(rd_addr_i),
-    .rd_data_o(rd_word)
+    .rd_data_o(rd_bits)
   );
 
   always_comb begin
+    for (int unsigned i = 0; i < WaysPerStep; i++) rd_word[i] = entry_t'(rd_bits[i*$bits(entry_t)+:$bits(entry_t)]);
     wr_entry = wr_clear_i ? '0 : entry_t'{wr_held_i, wr_state_i, tag_i};
     for (int unsigned i = 0; i < WaysPerStep; i++) begin
       wr_lanes[i] = wr_clear_i || wr_en_i && place_i == PlaceWidth'(i);

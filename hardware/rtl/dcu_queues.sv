@@ -2,6 +2,8 @@
 //
 // There is room for all that the places of the unit can owe, so what is written is always taken.
 
+`include "assertions.svh"
+
 module dcu_queues #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type         tx_t        = logic,   // with the fields `send`, `of`, `read` and `write`
@@ -44,7 +46,9 @@ module dcu_queues #(
   input  write_t           write_wr_data_i,
   output logic             write_valid_o,
   input  logic             write_ready_i,
-  output write_t           write_o
+  output write_t           write_o,
+
+  output logic             idle_o           // all queues are empty
 );
   logic tx_wr_ready, tx_rd_valid, answer_wr_ready, read_wr_ready, write_wr_ready;
 
@@ -105,6 +109,8 @@ module dcu_queues #(
     .rd_data_o (write_o)
   );
 
+  assign idle_o = !tx_rd_valid && !answer_valid_o && !read_valid_o && !write_valid_o;
+
   // The circuit of the first message in the queue is decoded beforehand. After a message has left,
   // the one behind it, if there is one, is seen a cycle late.
   always_ff @(posedge clk_i) begin
@@ -127,9 +133,11 @@ module dcu_queues #(
     end
   end
 
-  tx_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) tx_wr_i |-> tx_wr_ready);
-  answer_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) answer_wr_i |-> answer_wr_ready);
-  read_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) read_wr_i |-> read_wr_ready);
-  write_has_room: assert property (@(posedge clk_i) disable iff (!rst_ni) write_wr_i |-> write_wr_ready);
-  one_head: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(tx_valid_o));
+  `ASSERT(tx_has_room, !tx_wr_i || tx_wr_ready)
+  `ASSERT(answer_has_room, !answer_wr_i || answer_wr_ready)
+  `ASSERT(read_has_room, !read_wr_i || read_wr_ready)
+  `ASSERT(write_has_room, !write_wr_i || write_wr_ready)
+  `ASSERT_STABLE(stable_tx, |tx_valid_o, tx_ready_i, {tx_valid_o, tx_data_o})
+  `ASSERT(tx_of_its_head, tx_valid_o == '0 || tx_rd_valid)
+  `ASSERT(one_head, $onehot0(tx_valid_o))
 endmodule : dcu_queues

@@ -2,6 +2,8 @@
 //
 // `wr_ready_o` does not depend on `rd_ready_i`, so the queue cuts the path of ready.
 
+`include "assertions.svh"
+
 module fifo #(
   parameter int unsigned Depth  = 2,     // a power of two
   parameter bit          Fast   = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
@@ -76,6 +78,5 @@ module fifo #(
     end
   end
 
-  stable_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rd_valid_o && !rd_ready_i |=> rd_valid_o && $stable(rd_data_o));
+  `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
 endmodule : fifo

@@ -55,7 +55,10 @@ module protocol_rom #(
       assign enable[p]               = pick != '0;
       assign ask_ready_o[First+:Own] = pick;
       assign row_valid_o[First+:Own] = served_q;
-      assign row_o[First+:Own]       = {Own{row[p]}};
+
+      for (genvar i = 0; i < Own; i++) begin : gen_row
+        assign row_o[First+i] = row[p];
+      end
 
       always_comb begin
         addr[p] = '0;

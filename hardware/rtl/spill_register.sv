@@ -2,6 +2,8 @@
 //
 // The second place takes what arrives in the cycle in which the receiver stops being ready.
 
+`include "assertions.svh"
+
 module spill_register #(
   parameter type data_t = logic
 ) (
@@ -40,6 +42,5 @@ module spill_register #(
     if (wr_ready_o) spilt_q <= wr_data_i;
   end
 
-  stable_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rd_valid_o && !rd_ready_i |=> rd_valid_o && $stable(rd_data_o));
+  `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
 endmodule : spill_register

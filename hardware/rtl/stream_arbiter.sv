@@ -3,6 +3,8 @@
 // Nothing is stored but the choice, which stays until the data is taken. A stream can be chosen again in the cycle
 // after that, so one that is alone passes every other cycle.
 
+`include "assertions.svh"
+
 module stream_arbiter #(
   parameter int unsigned Size   = 2,
   parameter type         data_t = logic
@@ -12,7 +14,7 @@ module stream_arbiter #(
 
   input  logic  [Size-1:0]                      wr_valid_i,
   output logic  [Size-1:0]                      wr_ready_o,
-  input  logic  [Size-1:0][$bits(data_t)-1:0]   wr_data_i,
+  input  data_t [Size-1:0]                      wr_data_i,
 
   output logic                                  rd_valid_o,
   input  logic                                  rd_ready_i,
@@ -58,6 +60,5 @@ module stream_arbiter #(
   assign rd_index_o = index_q;
   assign wr_ready_o = rd_ready_i ? chosen_q : '0;
 
-  stable_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rd_valid_o && !rd_ready_i |=> rd_valid_o && $stable({rd_data_o, rd_index_o}));
+  `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, {rd_data_o, rd_index_o})
 endmodule : stream_arbiter

@@ -683,6 +683,13 @@ impl Compiler<'_> {
             }
             after.memory = row.memory;
         }
+        if row.memory == Memory::Read && matches!(about.event, Event::Message(_)) && !about.request
+        {
+            return Err(
+                "memory is read for a response; requests could keep the places of reads from it"
+                    .into(),
+            );
+        }
         if row.grant.is_some() && !memory_event && !about.request {
             return Err("a grant leaves although the request is not at hand".into());
         }

@@ -9,6 +9,10 @@ use std::process::Command;
 /// The RTL and what drives it, by file name, in the order in which tools have to read them.
 pub const SOURCES: &[(&str, &str)] = &[
     (
+        "assertions.svh",
+        include_str!("../../../../hardware/rtl/assertions.svh"),
+    ),
+    (
         "home_pkg.sv",
         include_str!("../../../../hardware/rtl/home_pkg.sv"),
     ),
@@ -196,6 +200,8 @@ pub fn build(
     command.args([
         "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wall",
     ]);
+    // What is not reset begins with bits of chance, so that nothing can rely on it.
+    command.args(["--x-assign", "unique", "--x-initial", "unique"]);
     command.args([
         "--top-module",
         "lockstep",

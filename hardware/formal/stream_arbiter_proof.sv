@@ -1,0 +1,74 @@
+// What an arbiter hands on is what one of its streams offers, and it takes it there; nobody waits for ever.
+
+`include "assertions.svh"
+
+module stream_arbiter_proof #(
+  parameter int unsigned Size = 4
+) (
+  input  logic                 clk_i,
+  input  logic [Size-1:0]      wr_valid_i,
+  input  logic [Size-1:0][1:0] wr_data_i,
+  input  logic                 rd_ready_i,
+  input  logic [home_pkg::bits(Size)-1:0] who_i   // anybody, but the same for ever
+);
+  // Reset in the first cycle only.
+  logic rst_ni = 1'b0;
+  always_ff @(posedge clk_i) rst_ni <= 1'b1;
+
+  logic [Size-1:0]                 wr_ready;
+  logic                            rd_valid;
+  logic [1:0]                      rd_data;
+  logic [home_pkg::bits(Size)-1:0] rd_index;
+
+  stream_arbiter #(
+    .Size  (Size),
+    .data_t(logic [1:0])
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i,
+    .wr_ready_o(wr_ready),
+    .wr_data_i,
+    .rd_valid_o(rd_valid),
+    .rd_ready_i,
+    .rd_data_o (rd_data),
+    .rd_index_o(rd_index)
+  );
+
+  for (genvar i = 0; i < Size; i++) begin : gen_stream
+    `ASSUME_STABLE(stable_wr, wr_valid_i[i], wr_ready[i], wr_data_i[i], ("not stable"))
+  end
+
+  `ASSERT(takes_what_it_hands_on, wr_ready == (rd_valid && rd_ready_i ? Size'(1) << rd_index : '0))
+  `ASSERT(hands_on_what_is_there, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
+  `ASSERT(chosen, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
+
+  // How many others were taken while it offered something.
+  logic [home_pkg::bits(Size)-1:0] who_q;
+  logic [7:0]                      waited_q, ahead;
+  logic [Size-1:0]                 after;
+
+  `ASSUME_OR(same, who_i == who_q && 32'(who_i) < Size, ("who changes"))
+
+  always_ff @(posedge clk_i) begin
+    who_q <= who_i;
+    if (!rst_ni || !wr_valid_i[who_i] || wr_ready[who_i]) waited_q <= '0;
+    else if (rd_valid && rd_ready_i)                      waited_q <= waited_q + 8'd1;
+  end
+
+  `ASSERT(fair, 32'(waited_q) <= Size)
+
+  // What makes it inductive: how many are still to be chosen before it.
+  assign after = u_arbiter.u_pick.gen_several.after_q;
+  always_comb begin
+    ahead = '0;
+    for (int unsigned i = 0; i < Size; i++) begin
+      if (after[i] && !after[who_i] || after[i] == after[who_i] && i < 32'(who_i)) ahead++;
+    end
+    if (rd_valid) ahead = rd_index == who_i ? '0 : ahead + 8'd1;
+  end
+  for (genvar i = 1; i < Size; i++) begin : gen_mask
+    `ASSERT(mask, !after[0] && (i == 1 || !after[i-1] || after[i]))
+  end
+  `ASSERT(nearer, 32'(waited_q) + 32'(ahead) <= Size)
+endmodule : stream_arbiter_proof

@@ -1,0 +1,51 @@
+"""A second linter, slang, has nothing to say of the RTL; the first is Verilator, which builds it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("pyslang", reason="slang is not installed: the package `pyslang` of PyPI")
+
+# Its warnings that are on by default, and those about widths, signs, conversions and what the standard forbids.
+WARNINGS = ["-Wdefault", "-Wconversion", "-Wpedantic", "-Wcase-redundant-default"]
+
+
+def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[str]) -> str:
+    """Everything that slang says of the design below a top, the last line being how much it was."""
+    rtl = root / "hardware/rtl"
+    files = [
+        rtl / "home_pkg.sv",
+        root / "crates/rtl/tests/golden/eci_pkg.sv",
+        *(file for file in sorted(rtl.glob("*.sv")) if file.name != "home_pkg.sv"),
+        root / "hardware/lockstep/lockstep.sv",
+        root / "hardware/synth/synth.sv",
+        *sorted((root / "hardware/formal").glob("*.sv")),
+        *more,
+    ]
+    driver = importlib.import_module("pyslang.driver").Driver()
+    driver.addStandardArgs()
+    options = ["slang", *WARNINGS, "--top", top, "-DPROTOCOL_PKG=eci_pkg", "-I", str(rtl)]
+    assert driver.parseCommandLine(" ".join([*options, *map(str, files)]))
+    assert driver.processOptions()
+    assert driver.parseAllSources()
+    driver.runFullCompilation(quiet=False)
+    said = capfd.readouterr()
+    return said.out + said.err
+
+
+@pytest.mark.parametrize("top", ["lockstep", "synth"])
+def test_slang_has_nothing_to_say(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
+    said = lint(root, top, [], capfd)
+    assert "0 errors, 0 warnings" in said, said
+
+
+def test_slang_would_have_something_to_say(root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "wrong.sv"
+    wrong.write_text("module wrong(input logic [7:0] a, output logic [3:0] b);\n  assign b = a;\nendmodule\n")
+    assert "width-trunc" in lint(root, "wrong", [wrong], capfd)
