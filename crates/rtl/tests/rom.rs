@@ -1,7 +1,7 @@
 //! Do the rows say what the controllers say, and is what does not fit refused?
 
 use cohkit_protocol::construct::construct;
-use cohkit_protocol::controller::{Controller, Event};
+use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::execute::{Act, Machine, Occasion, Outcome};
 use cohkit_protocol::protocol::{Class, Home, Protocol};
 use cohkit_protocol::text;
@@ -262,4 +262,29 @@ fn what_the_hardware_cannot_hold_is_refused() {
         no eviction: the directory could not make room: no local operation takes a line from every remote without a lock
         a message called like a state: nobody sends `I`
     "#]].assert_eq(&reasons);
+}
+
+#[test]
+fn a_response_that_begins_a_read_is_refused() {
+    let (protocol, home, _) = compile(&read("protocols/eci.coh"));
+    let mut refused = 0;
+    for index in 0..home.rules.len() {
+        let mut other = home.clone();
+        let rule = &mut other.rules[index];
+        let (Event::Message(message), Effect::Take { body, .. }) = (rule.event, &mut rule.effect)
+        else {
+            continue;
+        };
+        if protocol.class(message) == Some(Class::Request) {
+            continue;
+        }
+        body.push(Statement::StartRead);
+        let reason = match Rom::new(&protocol, &other) {
+            Ok(_) => panic!("rule {index} fits"),
+            Err(refusal) => refusal.what,
+        };
+        refused += usize::from(reason.contains("memory is read for a response"));
+    }
+    // The others have memory in hand already.
+    assert!(refused > 100, "{refused}");
 }

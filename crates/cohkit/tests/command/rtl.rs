@@ -345,8 +345,15 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
 #[test]
 fn synthesis_tells_sizes_and_paths() {
     let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
+    // `make setup` installs Yosys into `.venv`.
+    let here = std::env::current_dir().expect("tests run somewhere");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [here.join("../../.venv/bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
     let output = command
         .args(["--units", "1", "--json"])
+        .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
         .expect("starts");
     if output.status.code() == Some(4) {
@@ -364,6 +371,9 @@ fn synthesis_tells_sizes_and_paths() {
     // The bytes of a directory of 2048 lines with tags of 21 bits or more do not fit one block.
     assert!(one["bram36"].as_f64() > Some(1.0), "{one}");
     assert!(one["lut"].as_u64() > Some(1000), "{one}");
+    // What the home has to keep to with 64 units is decided in one.
+    assert!(one["depth"].as_u64() <= Some(7), "{one}");
+    assert!(one["depth_after_memory"].as_u64() <= Some(4), "{one}");
     let paths = one["paths"].as_array().expect("a list");
     assert_eq!(paths.len(), 5);
     assert_eq!(paths[0]["levels"], one["depth"]);
