@@ -15,25 +15,24 @@ pytest.importorskip("cocotb", reason="cocotb is not installed: the package `coco
 if not shutil.which("verilator"):
     pytest.skip("Verilator is not installed: the Debian package `verilator`", allow_module_level=True)
 
-SOURCES = "home_pkg fifo spill_register rr_pick stream_arbiter ram_block dcs_reader dcs_writer".split()
+SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter"]
 
 
 @pytest.mark.filterwarnings("ignore:Python runners and associated APIs")
 @pytest.mark.parametrize(
-    ("top", "test", "parameters"),
+    "block",
     [
         ("fifo_block", "stream", {"Depth": 1}),
         ("fifo_block", "stream", {"Depth": 4}),
         ("fifo_block", "stream", {"Depth": 8, "Fast": 0}),
         ("spill_register_block", "stream", {}),
         ("stream_arbiter_block", "arbiter", {}),
-        ("dcs_reader_block", "reader", {}),
-        ("dcs_writer_block", "writer", {}),
     ],
 )
 def test_block(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: str, test: str, parameters: dict[str, int]
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: tuple[str, str, dict[str, int]]
 ) -> None:
+    top, test, parameters = block
     runner_of = importlib.import_module("cocotb.runner")
     monkeypatch.syspath_prepend(str(root / "hardware/blocks"))
     rtl = root / "hardware/rtl"
