@@ -43,7 +43,7 @@ _PARTS = {
     "bram": "#009e73",
     "waiting": "#cc79a7",
 }
-_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _WORDS = {"dram": "memory", "bram": "memory"}
 _WHISKER = "reruns: as it is, and within what is assumed"
 _WIDTH = 0.38
@@ -97,10 +97,11 @@ def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], sp
     return drawn.getvalue()
 
 
-def lines(title: str, along: str, axis: str, rows: Sequence[Result]) -> str:
+def lines(title: str, along: str, axis: str, rows: Sequence[Result], logarithmic: str = "") -> str:
     """Draw our numbers as lines, the published ones beside them where there are any, as SVG.
 
-    A number's name is `place, line`; the place begins with a number.
+    A number's name is `place, line`; the place begins with a number. Axes can be logarithmic: `x`, `y` or both.
+    Numbers of each unit have a panel of their own; `axis` then has a text for each of them, separated by `; `.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -110,29 +111,40 @@ def lines(title: str, along: str, axis: str, rows: Sequence[Result]) -> str:
     import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
+    units = list(dict.fromkeys(row["unit"] for row in rows))
     with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
-        figure = Figure(figsize=(8, 5.4), layout="constrained")
-        axes = figure.subplots()
-        for name, colour in zip(names, itertools.cycle(_LINES), strict=False):
-            here = [row for row in rows if row["name"].partition(", ")[2] == name]
-            places = [float(row["name"].split()[0].rstrip(",")) for row in here]
-            axes.plot(places, [row["ours"] for row in here], color=colour, marker="o", markersize=4, label=name)
-            known = [
-                (at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None
-            ]
-            if known:
-                at, theirs = zip(*known, strict=True)
-                label = f"{name}, published"
-                axes.plot(at, theirs, color=colour, linestyle="none", marker="x", markersize=7, label=label)
-        axes.set_xlabel(along)
-        axes.set_ylabel(axis)
-        axes.set_ylim(bottom=0)
+        figure = Figure(figsize=(2 + 6 * len(units), 5.4), layout="constrained")
+        panels = figure.subplots(1, len(units), squeeze=False)[0]
+        for axes, unit, label in zip(panels, units, axis.split("; "), strict=True):
+            _curves(axes, [row for row in rows if row["unit"] == unit])
+            axes.set_xlabel(along)
+            axes.set_ylabel(label)
+            if "x" in logarithmic:
+                axes.set_xscale("log")
+            if "y" in logarithmic:
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(bottom=0)
         figure.suptitle(title, fontsize=12)
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
     return drawn.getvalue()
+
+
+def _curves(axes: Axes, rows: Sequence[Result]) -> None:
+    names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
+    # When the colours are used up, lines are dashed.
+    for name, (style, colour) in zip(names, itertools.cycle(itertools.product(("-", "--"), _LINES)), strict=False):
+        here = [row for row in rows if row["name"].partition(", ")[2] == name]
+        places = [float(row["name"].split()[0].rstrip(",")) for row in here]
+        ours = [row["ours"] for row in here]
+        axes.plot(places, ours, style, color=colour, marker="o", markersize=4, label=name)
+        known = [(at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None]
+        if known:
+            at, theirs = zip(*known, strict=True)
+            label = f"{name}, published"
+            axes.plot(at, theirs, color=colour, linestyle="none", marker="x", markersize=7, label=label)
 
 
 def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, Span]) -> None:

@@ -207,7 +207,8 @@ def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tup
     _write(written[0][1], _dump(values))
     if done.experiment.axis:
         if done.experiment.along:
-            drawn = plots.lines(title, done.experiment.along, done.experiment.axis, done.rows)
+            about = done.experiment
+            drawn = plots.lines(title, about.along, about.axis, done.rows, about.logarithmic)
         else:
             drawn = plots.bars(title, done.experiment.axis, done.ours, done.rows, done.spans)
         written.append(("plot", folder / f"{done.name}.svg"))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An application has broken its contract.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Breach {
-    /// The line in question.
+    /// The line in question; 0 if it is about a register.
     pub line: Line,
     /// What it did, as the rest of a sentence that begins with its name.
     pub what: String,
@@ -30,6 +30,8 @@ pub struct Contract {
     /// Lines that the home reads or writes, while it waits for the application.
     waiting: BTreeSet<(Line, Side)>,
     open: BTreeMap<Line, Open>,
+    /// Threads that wait for a register.
+    readers: BTreeSet<u32>,
 }
 
 /// What the home waits for.
@@ -47,6 +49,7 @@ impl Contract {
             homed,
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
+            readers: BTreeSet::new(),
         }
     }
 
@@ -58,6 +61,9 @@ impl Contract {
             }
             Event::Write { line, .. } => {
                 self.waiting.insert((line, Side::Accept));
+            }
+            Event::RegisterRead { thread, .. } => {
+                self.readers.insert(thread);
             }
             Event::Done { line, .. } => {
                 if let Some(Open::Asked(operation, true)) = self.open.remove(&line) {
@@ -81,6 +87,10 @@ impl Contract {
             Action::Accept { line } => match self.waiting.remove(&(line, Side::Accept)) {
                 true => Ok(()),
                 false => breach(line, "accepts a write that is not open"),
+            },
+            Action::Reply { thread, .. } => match self.readers.remove(&thread) {
+                true => Ok(()),
+                false => breach(0, &format!("answers thread {thread}, which reads no register")),
             },
             Action::Local {
                 line,
@@ -143,7 +153,11 @@ impl Contract {
                 Open::Held(_) => "has not given its lock back".into(),
             },
         });
-        waiting.chain(open)
+        let readers = self.readers.iter().map(|thread| Breach {
+            line: 0,
+            what: format!("has not answered thread {thread}, which reads a register"),
+        });
+        waiting.chain(open).chain(readers)
     }
 }
 

@@ -125,6 +125,27 @@ pub enum Event {
         /// As it was asked for.
         tag: u32,
     },
+    /// A thread reads a register of the application over the bus of devices. Wants [`Action::Reply`], now or later.
+    RegisterRead {
+        /// The register.
+        register: u32,
+        /// The thread, which reads one at a time.
+        thread: u32,
+    },
+    /// A thread has written a register of the application over the bus of devices.
+    RegisterWritten {
+        /// The register.
+        register: u32,
+        /// What it has written.
+        value: u64,
+    },
+    /// Words of the CPU's own memory that the application has asked for.
+    HostFetched {
+        /// As it was asked for.
+        tag: u32,
+        /// What they hold.
+        words: Words,
+    },
     /// The run is to end: the application ends what it has begun, gives its locks back, and begins nothing more by itself.
     Stop,
 }
@@ -182,6 +203,42 @@ pub enum Action {
         tag: u32,
         /// In so many picoseconds.
         after: Time,
+    },
+    /// Answers a thread's read of a register.
+    Reply {
+        /// The thread.
+        thread: u32,
+        /// What the register holds.
+        value: u64,
+    },
+    /// Reads words of the CPU's own memory over the bus of devices, in one transfer.
+    HostFetch {
+        /// Comes back with the words.
+        tag: u32,
+        /// The first word.
+        first: u32,
+        /// How many.
+        words: u32,
+    },
+    /// Writes words of the CPU's own memory over the bus of devices. What is written first is seen first;
+    /// nothing comes back.
+    HostStore {
+        /// The first word.
+        first: u32,
+        /// What they are to hold.
+        words: Words,
+    },
+    /// What is to be timed under this tag begins now; it changes nothing else.
+    Begin {
+        /// The tag.
+        tag: u32,
+    },
+    /// What is timed under this tag ends now; it changes nothing else.
+    End {
+        /// The tag.
+        tag: u32,
+        /// What has taken the time since the last [`Action::Begin`] with this tag.
+        what: &'static str,
     },
     /// Counts something for the statistics; it changes nothing else.
     Count {
@@ -251,6 +308,31 @@ impl Actions {
         self.push(Action::Wake { tag, after });
     }
 
+    /// [`Action::Reply`].
+    pub fn reply(&mut self, thread: u32, value: u64) {
+        self.push(Action::Reply { thread, value });
+    }
+
+    /// [`Action::HostFetch`].
+    pub fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
+        self.push(Action::HostFetch { tag, first, words });
+    }
+
+    /// [`Action::HostStore`].
+    pub fn host_store(&mut self, first: u32, words: Words) {
+        self.push(Action::HostStore { first, words });
+    }
+
+    /// [`Action::Begin`].
+    pub fn begin(&mut self, tag: u32) {
+        self.push(Action::Begin { tag });
+    }
+
+    /// [`Action::End`].
+    pub fn end(&mut self, tag: u32, what: &'static str) {
+        self.push(Action::End { tag, what });
+    }
+
     /// [`Action::Count`].
     pub fn count(&mut self, what: &'static str, by: u64) {
         self.push(Action::Count { what, by });
@@ -311,6 +393,30 @@ pub enum Step {
     Hint {
         /// The line.
         line: Line,
+    },
+    /// Reads a register of the application over the bus of devices; its value comes back.
+    ReadRegister {
+        /// The register.
+        register: u32,
+    },
+    /// Writes a register of the application over the bus of devices, and does not wait for it to arrive.
+    WriteRegister {
+        /// The register.
+        register: u32,
+        /// Its new value.
+        value: u64,
+    },
+    /// Loads a word of the CPU's own memory, which comes back. That memory is not behind the home; it begins with zeros.
+    LoadHost {
+        /// The word.
+        word: u32,
+    },
+    /// Stores a word of the CPU's own memory.
+    StoreHost {
+        /// The word.
+        word: u32,
+        /// Its new value.
+        value: u64,
     },
     /// Works for so many picoseconds.
     Work(Time),
@@ -374,6 +480,15 @@ pub trait Contents {
     fn initial(&self, line: Line, word: u16) -> u64;
 }
 
+/// Rows of numbers that a run leaves, for other programs to judge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its rows.
+    pub rows: Vec<Vec<u64>>,
+}
+
 /// An application and the threads that use it.
 pub trait Scenario {
     /// The application.
@@ -403,4 +518,9 @@ pub trait Scenario {
         threads: &[Self::Thread],
         contents: &dyn Contents,
     ) -> Result<(), String>;
+
+    /// What threads have been given and have made of it, where other programs can judge it.
+    fn tables(&self, _threads: &[Self::Thread]) -> Vec<Table> {
+        Vec::new()
+    }
 }

@@ -44,8 +44,11 @@
 pub mod contract;
 pub mod interface;
 pub mod invalidation;
+pub mod locks;
 pub mod memory;
 pub mod prefetcher;
 pub mod rpc;
+pub mod rpc_bus;
 pub mod shared_table;
 pub mod shipped;
+pub mod view;

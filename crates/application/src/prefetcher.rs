@@ -21,8 +21,10 @@ pub struct Prefetch {
     pub burst: Line,
     /// Threads; each reads a part of the region of its own in address order.
     pub threads: u32,
-    /// Lines that each thread reads; without end if not given.
+    /// Lines that each thread reads or writes; without end if not given.
     pub reads: Option<u64>,
+    /// Of each thousand lines, so many are written instead, others each time.
+    pub written: u32,
 }
 
 /// One block.
@@ -209,32 +211,56 @@ impl Application for Prefetcher {
     }
 }
 
-/// A thread that reads its part of the region in address order, again and again.
+/// A thread that goes through its part of the region in address order, again and again, and reads, or writes, each line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reader {
     first: Line,
     lines: Line,
     next: Line,
     left: Option<u64>,
-    loading: bool,
+    /// Whether it has just read a line, or written it.
+    done: Option<&'static str>,
+    /// Of each thousand lines it writes so many, of which it has written this share of the next.
+    written: u32,
+    share: u32,
+    /// Number of its last write, which is what it writes, and what its lines hold that it has written.
+    number: u64,
+    holds: BTreeMap<Line, u64>,
+    /// Lines that did not hold what it had written.
+    wrong: u64,
 }
 
+const READ: &str = "lines read";
+const WRITTEN: &str = "lines written";
+
 impl Thread for Reader {
-    fn step(&mut self, _result: u64) -> Step {
-        if std::mem::take(&mut self.loading) {
-            return Step::Count {
-                what: "lines read",
-                by: 1,
-            };
+    fn step(&mut self, result: u64) -> Step {
+        if let Some(what) = self.done.take() {
+            if what == READ {
+                let last = (self.next + self.lines - 1) % self.lines;
+                let held = self.holds.get(&(self.first + last));
+                self.wrong += u64::from(held.is_some_and(|&held| held != result));
+            }
+            return Step::Count { what, by: 1 };
         }
         if self.left == Some(0) {
             return Step::Stop;
         }
         self.left = self.left.map(|left| left - 1);
-        self.loading = true;
         let line = self.first + self.next;
         self.next = (self.next + 1) % self.lines;
-        Step::Load { line, word: 0 }
+        self.share += self.written;
+        let word = 0;
+        if self.share < 1000 {
+            self.done = Some(READ);
+            return Step::Load { line, word };
+        }
+        self.share -= 1000;
+        self.number += 1;
+        self.done = Some(WRITTEN);
+        let value = self.number;
+        self.holds.insert(line, value);
+        Step::Store { line, word, value }
     }
 }
 
@@ -268,24 +294,46 @@ impl Scenario for Prefetch {
             lines: (begin(thread + 1) - begin(thread)).max(1),
             next: 0,
             left: self.reads,
-            loading: false,
+            done: None,
+            written: self.written,
+            share: 0,
+            number: 0,
+            holds: BTreeMap::new(),
+            wrong: 0,
         });
         threads.collect()
     }
 
-    /// Reads do not change anything. That each gives what was written last is for the driver to watch.
+    /// What was written is there, and nothing else has changed.
     fn verify(
         &self,
         application: &Prefetcher,
-        _threads: &[Reader],
+        threads: &[Reader],
         contents: &dyn Contents,
     ) -> Result<(), String> {
         if let Some(line) = application.waiting.first() {
             return Err(format!("the read of line {line} waits for nothing"));
         }
-        let changed = |&line: &Line| contents.word(line, 0) != contents.initial(line, 0);
-        match (0..self.lines).find(changed) {
-            Some(line) => Err(format!("line {line} has changed")),
+        if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
+            let (wrong, first) = (thread.wrong, thread.first);
+            return Err(format!(
+                "the thread of line {first} has read {wrong} lines that were not what it had written"
+            ));
+        }
+        let wrong = |&line: &Line| {
+            let mut holds = threads.iter().filter_map(|thread| thread.holds.get(&line));
+            let mut last = holds.next().copied();
+            // Of threads that share a line, either may have been last.
+            last = last.filter(|_| holds.next().is_none());
+            let touched = threads.iter().any(|thread| thread.holds.contains_key(&line));
+            let is = contents.word(line, 0);
+            match last {
+                Some(last) => is != last,
+                None => !touched && is != contents.initial(line, 0),
+            }
+        };
+        match (0..self.lines).find(wrong) {
+            Some(line) => Err(format!("line {line} does not hold what it has to")),
             None => Ok(()),
         }
     }

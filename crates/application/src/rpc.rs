@@ -30,7 +30,7 @@ impl Calls {
 }
 
 /// What becomes of a call's argument: the procedure.
-fn procedure(argument: u64) -> u64 {
+pub(crate) fn procedure(argument: u64) -> u64 {
     argument.wrapping_mul(3).wrapping_add(1)
 }
 

@@ -2,9 +2,12 @@
 
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
+use crate::locks::LockTable;
 use crate::prefetcher::Prefetch;
 use crate::rpc::Calls;
+use crate::rpc_bus::BusCalls;
 use crate::shared_table::SharedTable;
+use crate::view::{orders, View, ROWS};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
@@ -55,8 +58,14 @@ const THREADS: (u64, u64) = (1, 4096);
 /// How often something is done; 0 stands for without end.
 const ANY: (u64, u64) = (0, u64::MAX);
 
+const BUS: [Parameter; 3] = [
+    parameter("contexts", 1, THREADS, "threads"),
+    parameter("words", 1, (1, 4096), "words of arguments, and of results"),
+    parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
+];
+
 /// All of them.
-pub const ALL: [Shipped; 4] = [
+pub const ALL: [Shipped; 8] = [
     Shipped {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
@@ -78,7 +87,8 @@ pub const ALL: [Shipped; 4] = [
             parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
             parameter("burst", 32, (1, 4096), "lines that one burst reads"),
             parameter("threads", 1, THREADS, "threads, each with a part of the region of its own"),
-            parameter("reads", 0, ANY, "lines that each thread reads; 0: without end"),
+            parameter("reads", 0, ANY, "lines that each thread reads or writes; 0: without end"),
+            parameter("written", 0, (0, 1000), "of each thousand lines, those that are written instead"),
         ],
     },
     Shipped {
@@ -98,6 +108,41 @@ pub const ALL: [Shipped; 4] = [
             parameter("contexts", 1, THREADS, "threads, each with a pair of its own"),
             parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
             parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
+        ],
+    },
+    Shipped {
+        name: "rpc-registers",
+        text: "threads call the device through registers on a bus",
+        parameters: &BUS,
+    },
+    Shipped {
+        name: "rpc-descriptors",
+        text: "threads call the device through descriptors in their memory, which it fetches over a bus",
+        parameters: &BUS,
+    },
+    Shipped {
+        name: "locks",
+        text: "threads and the device take the locks of a table of records",
+        parameters: &[
+            parameter("records", 1024, (1, 1 << 24), "records, with a lock each"),
+            parameter("threads", 1, THREADS, "threads, each with one transaction at a time"),
+            parameter("device", 1, (0, 4096), "transactions of the device at a time"),
+            parameter("hold", 500, (0, 1 << 30), "nanoseconds for which a lock is held"),
+            parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
+            parameter("transactions", 0, ANY, "of each thread and each place of the device; 0: without end"),
+            parameter("messages", 0, (0, 1), "whether threads reach the table by messages over a bus (1) or in coherent memory (0)"),
+        ],
+    },
+    Shipped {
+        name: "view",
+        text: "a thread appends rows to TPC-H ORDERS and reads sums per customer, which the device keeps up to date",
+        parameters: &[
+            parameter("scale", 10, (1, 10_000), "thousandths of TPC-H's scale factor; 1500 rows each"),
+            parameter("updates", 100, (1, 1 << 30), "rows that a transaction appends, the last of the table"),
+            parameter("transactions", 3, (1, 1 << 30), "transactions"),
+            parameter("incremental", 1, (0, 1), "whether the device reads the new rows (1) or all of them (0)"),
+            parameter("words", 16, (1, 1 << 16), "words of a line that are used"),
+            parameter("outstanding", 64, THREADS, "local operations that are not complete, at most"),
         ],
     },
 ];
@@ -172,6 +217,7 @@ pub fn visit<V: Visitor>(
                 burst: line("burst"),
                 threads: small("threads"),
                 reads: end("reads"),
+                written: small("written"),
             })
         }
         "invalidation" => visitor.visit(Invalidation {
@@ -180,6 +226,40 @@ pub fn visit<V: Visitor>(
             dirty: value("dirty") == 1,
             held: value("held") == 1,
         }),
+        "rpc-registers" | "rpc-descriptors" => visitor.visit(BusCalls {
+            contexts: small("contexts"),
+            words: small("words"),
+            calls: end("calls"),
+            descriptors: name == "rpc-descriptors",
+        }),
+        "locks" => visitor.visit(LockTable {
+            records: line("records"),
+            threads: small("threads"),
+            device: small("device"),
+            hold: 1000 * value("hold"),
+            pause: 1000 * value("pause"),
+            transactions: end("transactions"),
+            messages: value("messages") == 1,
+        }),
+        "view" => {
+            let rows = value("scale") * ROWS;
+            let appended = value("updates").saturating_mul(value("transactions"));
+            if appended > rows {
+                return Err(format!(
+                    "{} transactions of {} updates append {appended} rows, of {rows} that there are at this scale",
+                    value("transactions"),
+                    value("updates")
+                ));
+            }
+            visitor.visit(View {
+                orders: orders(value("scale")),
+                updates: value("updates"),
+                transactions: value("transactions"),
+                incremental: value("incremental") == 1,
+                words: value("words"),
+                outstanding: value("outstanding") as usize,
+            })
+        }
         _ => visitor.visit(Calls {
             contexts: small("contexts"),
             payload: line("payload"),

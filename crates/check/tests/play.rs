@@ -4,9 +4,11 @@ use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Placement, Scenario,
 };
 use cohkit_application::invalidation::Invalidation;
+use cohkit_application::locks::LockTable;
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
+use cohkit_application::view::{Order, View};
 use cohkit_check::play::{explore, Ending, Game};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::text::parse;
@@ -108,9 +110,15 @@ fn reads_are_answered_by_a_prefetcher() {
             burst,
             threads: 1,
             reads: Some(3),
+            written: 0,
+        };
+        let writing = Prefetch {
+            written: 500,
+            ..prefetch.clone()
         };
         for (units, waiting) in UNITS {
             holds(&play(&prefetch, 1, 2, units, waiting));
+            holds(&play(&writing, 1, 2, units, waiting));
         }
     }
 }
@@ -125,6 +133,61 @@ fn calls_return() {
     };
     for (units, waiting) in UNITS {
         holds(&play(&calls, 1, 2, units, waiting));
+    }
+}
+
+#[test]
+fn locks_exclude_each_other() {
+    for (records, device) in [(1, 1), (2, 1), (1, 2)] {
+        let table = LockTable {
+            records,
+            threads: 1,
+            device,
+            hold: 1,
+            pause: 1,
+            transactions: Some(1),
+            messages: false,
+        };
+        for (units, waiting) in UNITS {
+            holds(&play(&table, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// What threads do without coherence is refused, not passed over.
+#[test]
+fn messages_over_a_bus_are_not_explored() {
+    let table = LockTable {
+        records: 1,
+        threads: 1,
+        device: 0,
+        hold: 1,
+        pause: 1,
+        transactions: Some(1),
+        messages: true,
+    };
+    let Ending::Violated { what, .. } = play(&table, 1, 1, 1, 1) else {
+        panic!("it is refused");
+    };
+    assert!(what.contains("registers and the CPU's own memory are not explored"), "{what}");
+}
+
+/// A row in two lines of one word, a view in one, and two addresses to synchronise by.
+#[test]
+fn a_view_is_brought_up_to_date() {
+    let order = |customer| Order { customer, price: 5 };
+    for incremental in [true, false] {
+        let view = View {
+            orders: [order(1)].into(),
+            updates: 1,
+            transactions: 1,
+            incremental,
+            words: 1,
+            outstanding: 1,
+        };
+        for (units, waiting) in [(5, 1), (1, 1), (1, 0)] {
+            holds(&play(&view, 1, 5, units, waiting));
+        }
     }
 }
 

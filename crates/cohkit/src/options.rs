@@ -323,7 +323,7 @@ pub(crate) struct Play {
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
-    /// The application: shared-table, prefetcher, invalidation or rpc.
+    /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks or view.
     pub application: String,
 
     /// A number of the application, such as `threads=8`; may be repeated. `--with help` lists them.
@@ -349,6 +349,10 @@ pub(crate) struct Play {
     /// What everything random follows from.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+
+    /// With --json, give what threads have been given and have made of it as tables, for other programs to judge.
+    #[arg(long, requires = "json")]
+    pub tables: bool,
 
     /// Do not compare loads with the last write, nor watch for rights that exclude each other.
     #[arg(long)]

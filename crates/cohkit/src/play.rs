@@ -43,6 +43,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         settings: options.set.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
+        tables: options.tables,
     };
     let clocked = match options.home {
         HomeKind::Model => None,
@@ -87,8 +88,8 @@ fn numbers(shipped: &Shipped) -> String {
 
 /// What was played, for people.
 fn report(play: &Play, played: &Played, charts: &Text) -> String {
-    let numbers: Vec<String> = play
-        .numbers()
+    let numbers = play.numbers.iter();
+    let numbers: Vec<String> = numbers
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     let setup = &play.setup;
@@ -96,12 +97,12 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         "{} on {}: {} with {}, seed {}\n",
         setup.protocol.name,
         setup.platform.name,
-        play.shipped.name,
+        play.request.application,
         numbers.join(" "),
         setup.seed
     );
     let tally = match played {
-        Ok((_, tally)) => tally,
+        Ok(played) => &played.tally,
         Err(failure) => {
             text.push_str(&failed(failure, charts));
             return text;

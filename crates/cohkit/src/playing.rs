@@ -4,13 +4,13 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::simulate::NotRun;
 use cohkit_application::interface::{Scenario, Thread};
-use cohkit_application::shipped::{visit, Shipped, Visitor, ALL};
+use cohkit_application::shipped::{visit, Parameter, Visitor, ALL};
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
-use cohkit_sim::scenario::{Playable, Tally};
+use cohkit_sim::scenario::{Performance, Playable, Tally};
 use cohkit_sim::simulation::{play_while, RunError, Setup, Simulation};
-use cohkit_sim::statistics::{Histogram, Statistics};
+use cohkit_sim::statistics::Histogram;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -35,10 +35,12 @@ pub struct Request {
     pub seed: u64,
     /// Whether loads are compared with the last write and rights are watched.
     pub oracle: bool,
+    /// Whether what it leaves for other programs to judge is given, too.
+    pub tables: bool,
 }
 
 /// What has been measured and counted, or how the run failed.
-pub type Played = Result<(Statistics, Tally), Box<explain::Failure>>;
+pub type Played = Result<Performance, Box<explain::Failure>>;
 
 /// An application that can be played.
 pub struct Play {
@@ -46,10 +48,8 @@ pub struct Play {
     pub source: Source,
     /// What was asked for.
     pub request: Request,
-    /// The application.
-    pub shipped: Shipped,
-    /// Its numbers, as far as they were given.
-    pub values: BTreeMap<String, u64>,
+    /// All numbers of the application, given or not.
+    pub numbers: Vec<(&'static str, u64)>,
     /// What it means.
     pub setup: Setup,
 }
@@ -95,10 +95,28 @@ impl Play {
             values.insert(name.trim().to_string(), number);
         }
         let scenario = visit(&request.application, &values, Boxed).map_err(wrong)?;
-        let shipped = ALL.into_iter().find(|s| s.name == request.application);
-        let Some(shipped) = shipped else {
-            return Err(wrong("it is not there any more".into()));
+        let shipped = ALL.iter().filter(|s| s.name == request.application);
+        let parameters = shipped.flat_map(|shipped| shipped.parameters);
+        let number = |parameter: &Parameter| {
+            let given = values.get(parameter.name).copied();
+            (parameter.name, given.unwrap_or(parameter.default))
         };
+        let numbers = parameters.map(number).collect();
+        let play = Play::of(source, platform, request, scenario)?;
+        Ok(Play { numbers, ..play })
+    }
+
+    /// Puts an application of one's own together with a platform on which the settings of the request are set.
+    /// The request's name and numbers are not looked at.
+    ///
+    /// # Errors
+    /// What is wrong with the rest of the request.
+    pub fn of(
+        source: Source,
+        platform: Platform,
+        request: Request,
+        scenario: Arc<dyn Playable>,
+    ) -> Result<Play, NotRun> {
         let protocol = source.protocol.clone();
         let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
         let mut setup = Setup::with_scenario(protocol, platform, scenario).map_err(cannot)?;
@@ -106,6 +124,7 @@ impl Play {
             let until = request.time.as_deref();
             play.until = until.map(|text| time("time", text)).transpose()?;
             play.warm_up = time("warm-up", &request.warm_up)?;
+            play.tables = request.tables;
         }
         setup.seed = request.seed;
         if !request.oracle {
@@ -116,8 +135,7 @@ impl Play {
         Ok(Play {
             source,
             request,
-            shipped,
-            values,
+            numbers: Vec::new(),
             setup,
         })
     }
@@ -138,28 +156,20 @@ impl Play {
         }
     }
 
-    /// All numbers of the application, given or not.
-    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.shipped.parameters.iter().map(|parameter| {
-            let given = self.values.get(parameter.name).copied();
-            (parameter.name, given.unwrap_or(parameter.default))
-        })
-    }
-
     /// The value that `docs/output.md` describes.
     pub fn json(&self, played: &Played, seconds: f64) -> Value {
         let played_well = played.as_ref().ok();
-        let numbers: Map<String, Value> = self
-            .numbers()
-            .map(|(name, value)| (name.into(), json!(value)))
+        let numbers = self.numbers.iter();
+        let numbers: Map<String, Value> = numbers
+            .map(|&(name, value)| (name.into(), json!(value)))
             .collect();
-        let tally = |f: fn(&Tally) -> Value| played_well.map(|(_, tally)| f(tally));
+        let tally = |f: fn(&Tally) -> Value| played_well.map(|played| f(&played.tally));
         json!({
             "protocol": self.setup.protocol.name,
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
-            "application": self.shipped.name,
+            "application": self.request.application,
             "numbers": numbers,
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
@@ -173,8 +183,14 @@ impl Play {
                 let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));
                 Value::Object(times.collect())
             }),
-            "statistics": played_well.map(|(statistics, _)| {
-                let values = statistics.values.iter();
+            "tables": played_well.filter(|_| self.request.tables).map(|played| {
+                let tables = played.tables.iter();
+                let tables = tables.map(|table| (table.name.to_string(), json!(table.rows)));
+                tables.collect::<Map<String, Value>>()
+            }),
+            "end_ns": played_well.map(|played| json!(played.end as f64 / 1000.0)),
+            "statistics": played_well.map(|played| {
+                let values = played.statistics.values.iter();
                 let values = values.map(|(about, value)| (about.name.to_string(), json!(value)));
                 values.collect::<Map<String, Value>>()
             }),

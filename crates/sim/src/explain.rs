@@ -7,6 +7,7 @@ use cohkit_protocol::sequence::{Action, Sequence, Step};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
+use crate::agents::behind::Behind;
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::simulation::{Event, Purpose, Simulation};
@@ -135,7 +136,8 @@ impl Simulation {
     /// Whether something has begun and not ended.
     pub(crate) fn waits(&self) -> bool {
         let behind = self.behind.as_ref();
-        self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| !behind.done())
+        let waits = |behind: &Behind| !behind.done() || behind.polls().is_some();
+        self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| waits(behind))
     }
 
     /// A core gives up if an access takes too long; it is looked for some times in that time.
@@ -145,6 +147,7 @@ impl Simulation {
             access.purpose != Purpose::Hint && now.saturating_sub(access.issued) >= timeout
         });
         let late = late.map(|(_, access)| (access.line, access.core, access.issued));
+        let late = late.or_else(|| self.late_register(now.saturating_sub(timeout)));
         if let Some((line, core, issued)) = late {
             let open = self.behind.as_ref().map(|behind| behind.open());
             let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
@@ -157,6 +160,27 @@ impl Simulation {
         } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
             self.look_for_overdue();
         }
+    }
+
+    /// Who polls for what does not come.
+    fn polled(&self) -> Option<String> {
+        let behind = self.behind.as_ref()?;
+        let (thread, name) = (behind.polls()?, behind.name());
+        let idle = (self.now - self.progress) / 1000;
+        Some(format!(
+            "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"
+        ))
+    }
+
+    /// A core that has waited for a register since this moment or longer, as an access of line 0.
+    fn late_register(&self, latest: Time) -> Option<(Line, u16, Time)> {
+        let threads = &self.behind.as_ref()?.threads;
+        let late = |(core, since): (usize, Option<Time>)| {
+            let since = since.filter(|&since| since <= latest)?;
+            Some((0, core as u16, since))
+        };
+        let mut threads = threads.iter().map(|thread| thread.reads).enumerate();
+        threads.find_map(late)
     }
 
     pub(crate) fn look_for_overdue(&mut self) {
@@ -259,7 +283,7 @@ impl Simulation {
             }
             None if self.behind.is_some() => match open.first() {
                 Some((_, what)) => format!("{what}, and nothing else is left to do"),
-                None => "the application does not end".to_string(),
+                None => self.polled().unwrap_or("the application does not end".to_string()),
             },
             None => "the device's local operations do not end".to_string(),
         };

@@ -1,13 +1,13 @@
 //! An application behind the home, and threads on the cores, in a simulation.
 
-use cohkit_application::interface::{Application, Contents, Scenario, Step, Thread};
+use cohkit_application::interface::{Application, Contents, Scenario, Step, Table, Thread};
 use cohkit_protocol::construct::rights::KnownRights;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::statistics::Histogram;
+use crate::statistics::{Histogram, Statistics};
 
 /// What takes the place of traffic and device.
 #[derive(Clone)]
@@ -20,6 +20,20 @@ pub struct Play {
     pub until: Option<Time>,
     /// What is counted and timed before this moment does not count, picoseconds.
     pub warm_up: Time,
+    /// Whether it is asked for its tables at the end.
+    pub tables: bool,
+}
+
+/// What comes of a scenario.
+pub struct Performance {
+    /// As for every run.
+    pub statistics: Statistics,
+    /// What was counted and timed.
+    pub tally: Tally,
+    /// What it has left for other programs to judge, if it was asked to.
+    pub tables: Vec<Table>,
+    /// When it ended, picoseconds.
+    pub end: Time,
 }
 
 /// A scenario of any kind.
@@ -50,6 +64,9 @@ pub trait Played {
     /// # Errors
     /// What is wrong, in a sentence.
     fn verify(&self, contents: &dyn Contents) -> Result<(), String>;
+
+    /// What threads have been given and have made of it, where other programs can judge it.
+    fn tables(&self) -> Vec<Table>;
 }
 
 impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
@@ -92,6 +109,10 @@ impl<S: Scenario> Played for InPlay<S> {
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
         let (application, threads) = (&self.application, &self.threads);
         self.scenario.verify(application, threads, contents)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.scenario.tables(&self.threads)
     }
 }
 

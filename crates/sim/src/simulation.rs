@@ -22,7 +22,7 @@ use crate::kernel::{Queue, Time};
 use crate::message::{Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
-use crate::scenario::{Play, Playable, Tally};
+use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 /// Makes a clocked home that has just been reset, or says why it cannot.
@@ -116,6 +116,7 @@ impl Setup {
                 rights,
                 until: None,
                 warm_up: 0,
+                tables: false,
             }),
             seed: 0,
             oracle: Level::Versions,
@@ -202,16 +203,24 @@ pub fn run_while(
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
 
-/// Like [`run_while`], with what a scenario has counted and timed.
+/// Like [`run_while`], with what a scenario has counted, timed and left.
 ///
 /// # Errors
 /// [`RunError`].
 pub fn play_while(
     setup: &Setup,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<(Statistics, Tally), RunError> {
+) -> Result<Performance, RunError> {
     let simulation = run_to_end(setup, go_on)?;
-    Ok((simulation.statistics(), simulation.tally()))
+    Ok(Performance {
+        statistics: simulation.statistics(),
+        tally: simulation.tally(),
+        tables: match &setup.play {
+            Some(play) if play.tables => simulation.tables(),
+            _ => Vec::new(),
+        },
+        end: simulation.now,
+    })
 }
 
 fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
@@ -263,6 +272,12 @@ pub(crate) enum Event {
     Local(Line, u8),
     /// An unlock of the application reaches the home.
     LocalUnlock(Line),
+    /// A core's thread makes its step on a register or the CPU's own memory.
+    HostStep(u16),
+    /// A transfer reaches the CPU's own memory.
+    Transfer(u32),
+    /// A core's thread goes on.
+    Thread(u16),
     /// It is looked for accesses that take too long.
     Overdue,
 }
@@ -447,7 +462,7 @@ impl Simulation {
         let units = platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
         let behind = match &setup.play {
-            Some(play) => Some(Behind::new(play, &setup.home, platform.lines)?),
+            Some(play) => Some(Behind::new(play, &setup.home, platform)?),
             None => None,
         };
         let direction = |_| Direction::new(&platform.link, circuits);
@@ -570,6 +585,9 @@ impl Simulation {
                 Event::StopApplication => self.stop_application(),
                 Event::Local(line, number) => self.local_arrives(line, number),
                 Event::LocalUnlock(line) => self.unlock_arrives(line),
+                Event::HostStep(core) => self.host_step(core),
+                Event::Transfer(number) => self.transferred(number),
+                Event::Thread(core) => self.thread(core, time),
                 Event::Overdue => self.overdue(),
             }
             if time - self.progress > self.times.patience || self.failure.is_some() {

@@ -6,9 +6,12 @@ use cohkit_application::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
 };
 use cohkit_application::invalidation::Invalidation;
+use cohkit_application::locks::LockTable;
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
+use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
+use cohkit_application::view::{Client, Maintainer, Order, View};
 use cohkit_protocol::protocol::Right;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::oracle::Level;
@@ -18,6 +21,7 @@ use cohkit_sim::simulation::{RunError, Setup, Simulation};
 use common::protocol;
 use std::sync::Arc;
 
+/// How many seeds each application is played with, unless COHKIT_SEEDS says otherwise.
 const SEEDS: u64 = 50;
 
 /// A machine that makes races likely.
@@ -46,7 +50,9 @@ fn play(setup: &Setup) -> Result<Tally, String> {
 /// Plays a scenario with all seeds. COHKIT_SEED=n repeats one.
 fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
     let only = std::env::var("COHKIT_SEED").ok();
-    for seed in 0..SEEDS {
+    let seeds = std::env::var("COHKIT_SEEDS").ok();
+    let seeds = seeds.map_or(SEEDS, |seeds| seeds.parse().expect("a number"));
+    for seed in 0..seeds {
         if only.as_ref().is_some_and(|only| *only != seed.to_string()) {
             continue;
         }
@@ -113,12 +119,15 @@ fn prefetcher() {
                 block: 8,
                 burst: 1 << (seed % 4),
                 threads: 1 + (seed % 3) as u32,
-                reads: Some(100),
+                reads: Some(200),
+                written: 300 * (seed % 3) as u32,
             })
         },
         |seed, tally| {
             let hits = tally.counts.get("hits").copied().unwrap_or(0);
             assert_eq!(hits > 0, seed % 4 > 0, "{:?}", tally.counts);
+            let written = tally.counts.get("lines written").copied().unwrap_or(0);
+            assert_eq!(written, (1 + seed % 3) * 60 * (seed % 3));
         },
     );
 }
@@ -140,6 +149,168 @@ fn rpc() {
             assert_eq!(tally.times["call"].count(), 40 * contexts);
         },
     );
+}
+
+#[test]
+fn rpc_over_a_bus() {
+    torture(
+        "rpc_over_a_bus",
+        |seed| {
+            Arc::new(BusCalls {
+                contexts: 1 + (seed % 3) as u32,
+                words: 1 + (seed % 7) as u32,
+                calls: Some(40),
+                descriptors: seed.is_multiple_of(2),
+            })
+        },
+        |seed, tally| {
+            let contexts = 1 + seed % 3;
+            assert_eq!(tally.counts["calls"], 40 * contexts);
+            assert_eq!(tally.times["call"].count(), 40 * contexts);
+        },
+    );
+}
+
+fn locks(seed: u64, messages: bool) -> LockTable {
+    LockTable {
+        records: 1 + (seed % 3) as Line,
+        threads: 1 + (seed % 4) as u32,
+        device: (seed % 5) as u32,
+        hold: 1000 * (seed % 50),
+        pause: 500 * (seed % 7),
+        transactions: Some(30),
+        messages,
+    }
+}
+
+#[test]
+fn locks_in_memory() {
+    torture(
+        "locks_in_memory",
+        |seed| Arc::new(locks(seed, false)),
+        |seed, tally| {
+            let count = |what| tally.counts.get(what).copied().unwrap_or(0);
+            assert_eq!(count("host locks"), 30 * (1 + seed % 4));
+            assert_eq!(count("device locks"), 30 * (seed % 5));
+        },
+    );
+}
+
+#[test]
+fn locks_by_messages() {
+    torture(
+        "locks_by_messages",
+        |seed| Arc::new(locks(seed, true)),
+        |seed, tally| {
+            let count = |what| tally.counts.get(what).copied().unwrap_or(0);
+            assert_eq!(count("host locks"), 30 * (1 + seed % 4));
+            assert_eq!(count("device locks"), 30 * (seed % 5));
+            assert_eq!(tally.times["host lock"].count(), 30 * (1 + seed % 4));
+        },
+    );
+}
+
+/// Transactions that their time ends in the midst of give back what the device holds.
+#[test]
+fn locks_are_given_back_when_the_time_is_over() {
+    for (messages, seed) in [(false, 3), (true, 3), (false, 9), (true, 9)] {
+        let mut table = locks(seed, messages);
+        table.transactions = None;
+        let mut setup = machine(Arc::new(table), 1, seed);
+        let play_for = setup.play.as_mut().expect("it is one");
+        play_for.until = Some(50_000_000);
+        let tally = play(&setup).unwrap_or_else(|failure| panic!("{seed} {messages}: {failure}"));
+        assert!(tally.counts["device locks"] > 20, "{:?}", tally.counts);
+    }
+}
+
+/// Some customers' orders, of which each seed appends other parts.
+fn view(seed: u64, incremental: bool) -> View {
+    let order = |number: u64| Order {
+        customer: 1 + (number * 7 + seed) % 23,
+        price: 100 * number + seed,
+    };
+    View {
+        orders: (0..60 + seed % 5).map(order).collect(),
+        updates: 1 + seed % 11,
+        transactions: 5,
+        incremental,
+        words: 16 >> (seed % 4),
+        outstanding: 1 + (seed % 5) as usize,
+    }
+}
+
+#[test]
+fn view_brought_up_to_date() {
+    torture(
+        "view_brought_up_to_date",
+        |seed| Arc::new(view(seed, true)),
+        |_, tally| {
+            assert_eq!(tally.counts["transactions"], 5);
+            assert_eq!(tally.times["response"].count(), 5);
+        },
+    );
+}
+
+#[test]
+fn view_computed_anew() {
+    torture(
+        "view_computed_anew",
+        |seed| Arc::new(view(seed, false)),
+        |seed, tally| {
+            let whole = view(seed, true);
+            assert_eq!(tally.counts["rows appended"], 5 * whole.updates);
+            // Each transaction reads all rows that there are then.
+            let lines = |rows: u64| (2 * rows).div_ceil(whole.words);
+            let first = whole.orders.len() as u64 - 5 * whole.updates;
+            // The first view is made at the start.
+            let rows = (0..=5).map(|transaction| first + transaction * whole.updates);
+            assert_eq!(tally.counts["lines scanned"], rows.map(lines).sum::<u64>());
+        },
+    );
+}
+
+/// What the device does not see in its view is found by the thread.
+#[test]
+fn a_wrong_view_is_found() {
+    #[derive(Clone)]
+    struct Forgetful(View);
+    impl Scenario for Forgetful {
+        type Application = Maintainer;
+        type Thread = Client;
+        fn lines(&self) -> Line {
+            self.0.lines()
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        /// The device begins with other prices.
+        fn application(&self) -> Maintainer {
+            let mut other = self.0.clone();
+            other.orders = (other.orders.iter())
+                .map(|order| Order {
+                    price: order.price + 1,
+                    ..*order
+                })
+                .collect();
+            other.application()
+        }
+        fn threads(&self) -> Vec<Client> {
+            self.0.threads()
+        }
+        fn verify(
+            &self,
+            application: &Maintainer,
+            threads: &[Client],
+            contents: &dyn Contents,
+        ) -> Result<(), String> {
+            self.0.verify(application, threads, contents)
+        }
+    }
+    let setup = machine(Arc::new(Forgetful(view(1, true))), 1, 1);
+    let failure = play(&setup).err().expect("it is found");
+    let says = "materialised view: after 5 of 5 transactions the view was wrong";
+    assert!(failure.contains(says), "{failure}");
 }
 
 /// Breaks the contract in one of several ways when the CPU reads line 3.
@@ -176,6 +347,8 @@ impl Application for Breaker {
                     actions.local(20, Operation::CleanInvalidate, false);
                 }
                 "reads on" => actions.fetch(0, 0, Line::MAX),
+                "replies" => actions.reply(7, 1),
+                "reads far" => actions.host_fetch(0, 5, u32::MAX),
                 way => unreachable!("{way}"),
             },
             Event::Write { line, .. } => actions.accept(line),
@@ -242,6 +415,8 @@ fn broken_contracts_are_reported_by_name() {
         ("keeps a lock", vec![3, 2]),
         ("asks twice", vec![3, 2]),
         ("reads on", vec![3, 2]),
+        ("replies", vec![3, 2]),
+        ("reads far", vec![3, 2]),
         // Nothing wrong, except that line 2 is never answered with zeros.
         ("no wrong", vec![4]),
         // A thread beyond memory.
@@ -270,9 +445,75 @@ fn broken_contracts_are_reported_by_name() {
         keeps a lock: no progress, line 20, 253 ns: breaker has not given its lock back, and nothing else is left to do
         asks twice: contract of an application, line 20, 211 ns: breaker asks for a clean-invalidate before its clean is complete
         reads on: contract of an application, line 0, 211 ns: breaker reads 4294967295 lines at once; 65536 is the most
+        replies: contract of an application, line 0, 211 ns: breaker answers thread 7, which reads no register
+        reads far: contract of an application, line 0, 211 ns: 4294967295 words from 5 on are more than the CPU's own memory has
         no wrong: result of a scenario, line 0, 127 ns: breaker: line 2 begins with 8604477608339801740
         nothing: contract of an application, line 5000, 0 ns: thread 0 accesses word 0 of line 5000; there are 4096 lines of 16 words
     "#]].assert_eq(&all);
+}
+
+/// Reads a register that nobody answers, or is not there; or polls for what never comes.
+#[derive(Clone)]
+struct Unanswered(Step);
+
+impl Thread for Unanswered {
+    fn step(&mut self, _result: u64) -> Step {
+        self.0
+    }
+}
+
+impl Scenario for Unanswered {
+    type Application = Breaker;
+    type Thread = Unanswered;
+    fn lines(&self) -> Line {
+        8
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Breaker {
+        Breaker("nothing")
+    }
+    fn threads(&self) -> Vec<Unanswered> {
+        vec![self.clone()]
+    }
+    fn verify(&self, _: &Breaker, _: &[Unanswered], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn registers_that_are_not_answered_are_reported() {
+    let report = |step: Step, change: fn(&mut Platform)| {
+        let mut setup = machine(Arc::new(Unanswered(step)), 1, 0);
+        change(&mut setup.platform);
+        match cohkit_sim::simulation::run(&setup) {
+            Err(RunError::Failure(failure)) => failure.to_string().lines().next().map(String::from),
+            _ => None,
+        }
+    };
+    let read = Step::ReadRegister { register: 5 };
+    let all = [
+        report(read, |_| {}),
+        report(read, |platform| platform.cores.timeout.value = 20_000),
+        report(read, |platform| platform.bus = None),
+        report(Step::LoadHost { word: 3 }, |_| {}),
+    ];
+    expect_test::expect![[r#"
+        [
+            Some(
+                "no progress: breaker has not answered thread 0, which reads a register, and nothing else is left to do (line 0, at 61.000 ns)",
+            ),
+            Some(
+                "timeout of a core: core 0 has waited for an access since 1 ns, and gives up (line 0, at 25.000 ns)",
+            ),
+            Some(
+                "contract of an application: there is no bus of devices, the table `[bus]`, in torture (line 0, at 1.000 ns)",
+            ),
+            Some(
+                "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200001 ns (line 0, at 200001.000 ns)",
+            ),
+        ]"#]].assert_eq(&format!("{all:#?}"));
 }
 
 /// A core does not wait for ever, even if all others go on.

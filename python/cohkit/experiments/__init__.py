@@ -9,10 +9,12 @@ from cohkit.experiments import (
     cckit_fig6,
     cckit_fig7,
     cckit_fig8,
+    cckit_fig9,
     cckit_fig10,
     cckit_table2,
     cckit_table3,
     eci_home,
+    locktable,
 )
 from cohkit.experiments.experiment import Conditions, Experiment, Span
 
@@ -25,6 +27,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "cckit-table3": cckit_table3.EXPERIMENT,
     "cckit-fig7": cckit_fig7.EXPERIMENT,
     "cckit-fig8": cckit_fig8.EXPERIMENT,
+    "cckit-fig9": cckit_fig9.EXPERIMENT,
     "cckit-fig10": cckit_fig10.EXPERIMENT,
+    "locktable": locktable.EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -59,6 +59,8 @@ class Experiment(NamedTuple):
     """The quantity to plot, with its unit; nothing is plotted without it."""
     along: str = ""
     """What it is plotted against, with its unit: names of numbers then begin with it. Bars are drawn otherwise."""
+    logarithmic: str = ""
+    """The axes that are logarithmic: `x`, `y` or both."""
     spans: Callable[[Conditions], list[Span]] | None = None
     """How far the numbers move within what is assumed; the work that finds it out."""
     rerun_accesses: int = 0

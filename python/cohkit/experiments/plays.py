@@ -34,22 +34,25 @@ class Stage(NamedTuple):
     """Simulated time after the warm-up; until the application ends if 0."""
     warm_up_us: int = 0
     seeds: int = 1
+    unit: str = ""
+    """Of this number, if it is another than that of the rest."""
 
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:
-    """Play all, each with all its seeds."""
-    requests = [_request(stage, seed, conditions) for stage in stages for seed in range(stage.seeds)]
-    played = play_many(requests, threads=conditions.threads, progress=conditions.progress)
-    results = iter(played)
+    """Play all, each with all its seeds; what gives several numbers is played once."""
+    wanted = [(stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages]
+    requests = {repr(request): request for _, of_stage in wanted for request in of_stage}
+    played = play_many(requests.values(), threads=conditions.threads, progress=conditions.progress)
+    results = dict(zip(requests, played, strict=True))
     ours = []
-    for stage in stages:
+    for stage, of_stage in wanted:
         values = []
-        for _ in range(stage.seeds):
-            result = next(results)
+        for request in of_stage:
+            result = results[repr(request)]
             if failure := result["failure"]:
                 raise Error(f"{stage.name}: {failure['kind']}: {failure['message']}")
             values.append(stage.measure(result))
-        ours.append(Ours(stage.name, sum(values) / len(values), unit, stage.key))
+        ours.append(Ours(stage.name, sum(values) / len(values), stage.unit or unit, stage.key))
     return ours
 
 

@@ -16,6 +16,9 @@ use super::Game;
 /// Steps of a thread in a row that access nothing, at most.
 const MOST_STEPS: usize = 1000;
 
+/// Coherence has no part in them.
+const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
+
 /// Everything at some moment.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State<A, T> {
@@ -664,6 +667,12 @@ where
                     running.doing = Some(step);
                     return self.inside(thread, line, word);
                 }
+                Step::ReadRegister { .. }
+                | Step::WriteRegister { .. }
+                | Step::LoadHost { .. }
+                | Step::StoreHost { .. } => {
+                    return Err(format!("thread {thread}: {NO_BUS}"));
+                }
                 // Stores are performed in order here.
                 Step::Fence
                 | Step::Work(_)
@@ -1181,7 +1190,10 @@ where
                 self.state.memory.push(Job::Store { tag, line, words });
             }
             Action::Wake { tag, .. } => self.state.timers.push(tag),
-            Action::Count { .. } => {}
+            Action::Count { .. } | Action::Begin { .. } | Action::End { .. } => {}
+            Action::Reply { .. } | Action::HostFetch { .. } | Action::HostStore { .. } => {
+                return Err(format!("{}: {NO_BUS}", self.of.name));
+            }
         }
         Ok(())
     }

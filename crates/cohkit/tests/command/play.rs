@@ -36,6 +36,29 @@ fn numbers_are_listed() {
     );
 }
 
+/// What the device keeps is what the rows sum up to, by our own account of the same table.
+#[test]
+fn a_view_is_given_with_its_rows() {
+    let view = |more: &[&str]| {
+        let arguments = ["play", "enzian-dc-ddr", "view", "--with", "scale=1", "--json"];
+        without_run(&cohkit(&[&arguments[..], more].concat()).output().expect("starts"))
+    };
+    assert!(view(&[])["tables"].is_null());
+    for mode in ["incremental=0", "incremental=1"] {
+        let tables = view(&["--tables", "--with", mode])["tables"].clone();
+        let rows = |name: &str| -> Vec<Vec<u64>> {
+            serde_json::from_value(tables[name].clone()).expect("rows of numbers")
+        };
+        let mut sums = std::collections::BTreeMap::new();
+        for row in rows("orders") {
+            *sums.entry(row[0]).or_insert(0) += row[1];
+        }
+        let sums: Vec<Vec<u64>> = sums.into_values().map(|sum| vec![sum]).collect();
+        assert_eq!(rows("view"), sums);
+        assert!(sums.len() > 50);
+    }
+}
+
 #[test]
 fn what_cannot_be_played_is_refused() {
     for (arguments, expected) in [
@@ -51,10 +74,10 @@ fn what_cannot_be_played_is_refused() {
         (
             vec!["enzian-dc-ddr", "rcp"],
             expect![[r#"
-            exit code 2
-            --- stderr
-            error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc
-        "#]],
+                exit code 2
+                --- stderr
+                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view
+            "#]],
         ),
         (
             vec!["enzian-dc-ddr", "rpc"],
@@ -78,6 +101,40 @@ fn what_cannot_be_played_is_refused() {
                 exit code 2
                 --- stderr
                 error: this cannot be played: two-line RPC would end before it is warm
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "view", "--with", "updates=6000"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: 3 transactions of 6000 updates append 18000 rows, of 15000 that there are at this scale
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "view", "--tables"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: the following required arguments were not provided:
+                  --json
+
+                Usage: cohkit play --json --tables <PLATFORM> <APPLICATION>
+
+                For more information, try '--help'.
+            "#]],
+        ),
+        (
+            vec!["thunderx1-2s", "rpc-registers", "--with", "calls=1"],
+            expect![[r#"
+                exit code 1
+                eci on thunderx1-2s: rpc-registers with contexts=1 words=1 calls=1, seed 0
+                violated: contract of an application: there is no bus of devices, the table `[bus]`, in thunderx1-2s
+                  line 0, after 20ns
+
+                cpu    home
+                 │      │
+
             "#]],
         ),
         (

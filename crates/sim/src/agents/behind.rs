@@ -6,7 +6,7 @@
 
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
-    Action, Actions, Contents, Event, Operation, Placement, Step, Words,
+    Action, Actions, Contents, Event, Operation, Placement, Step, Table, Words,
 };
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
@@ -15,12 +15,15 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 use super::home::Work;
+use super::host::Host;
 use super::program::{ConfigurationId, Transition};
 use crate::data::{Copy, Data};
+use crate::components::bus::Bus;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::oracle::Level;
+use crate::platform::Platform;
 use crate::scenario::{Play, Played, Tally};
 use crate::simulation::{Event as KernelEvent, Simulation};
 
@@ -45,6 +48,10 @@ pub(crate) struct Behind {
     /// Lines whose local operation is complete, but not yet to the application's knowledge, and locks: what others may do.
     pub locks: FxHashMap<Line, Right>,
     pub threads: Vec<Running>,
+    /// Registers and the CPU's own memory; none on a machine without a bus.
+    pub host: Option<Host>,
+    /// When what the application times began, by tag.
+    began: FxHashMap<u32, Time>,
     pub tally: Tally,
     pub warm_up: Time,
     pub until: Time,
@@ -62,6 +69,8 @@ pub(crate) struct Running {
     pub since: Time,
     /// Whether it waits for its stores.
     pub fenced: bool,
+    /// Since when it waits for a register.
+    pub reads: Option<Time>,
     pub stopped: bool,
 }
 
@@ -73,7 +82,8 @@ impl Behind {
     ///
     /// # Errors
     /// A sentence, if the home's controller cannot do what applications need.
-    pub fn new(play: &Play, home: &Controller, homed: Line) -> Result<Behind, String> {
+    pub fn new(play: &Play, home: &Controller, platform: &Platform) -> Result<Behind, String> {
+        let homed = platform.lines;
         let mut played = play.scenario.begin();
         let application = played.application();
         let (name, placement) = (application.name().to_string(), application.placement());
@@ -103,6 +113,7 @@ impl Behind {
             result: 0,
             since: 0,
             fenced: false,
+            reads: None,
             stopped: false,
         };
         Ok(Behind {
@@ -119,6 +130,8 @@ impl Behind {
             own: FxHashMap::default(),
             asked: FxHashMap::default(),
             locks: FxHashMap::default(),
+            host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
+            began: FxHashMap::default(),
             tally: Tally::default(),
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
@@ -128,12 +141,25 @@ impl Behind {
 
     /// Whether nothing is on its way to or from the application.
     pub fn done(&self) -> bool {
-        self.coming.is_empty() && self.asked.is_empty() && self.contract.open().next().is_none()
+        let open = self.contract.open().next().is_some();
+        let transfers = self.host.as_ref().is_some_and(|host| !host.done());
+        self.coming.is_empty() && self.asked.is_empty() && !open && !transfers
     }
 
     /// Whether a thread has not stopped.
     pub fn running(&self) -> bool {
         self.threads.iter().any(|thread| !thread.stopped)
+    }
+
+    /// The application's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A thread that looks at a word of the CPU's own memory again and again.
+    pub fn polls(&self) -> Option<usize> {
+        let polls = |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
+        self.threads.iter().position(polls)
     }
 
     /// What is open, in sentences with the line that each is about.
@@ -193,7 +219,7 @@ impl Simulation {
     }
 
     /// The application hears of an event at a time not before now.
-    fn tell(&mut self, at: Time, event: Event) {
+    pub(crate) fn tell(&mut self, at: Time, event: Event) {
         if let Some(behind) = &mut self.behind {
             let number = behind.numbers;
             behind.numbers = number.wrapping_add(1);
@@ -366,6 +392,15 @@ impl Simulation {
                 self.tell(at, Event::Stored { tag });
             }
             Action::Wake { tag, after } => self.tell(now + after, Event::Timer { tag }),
+            Action::Reply { thread, value } => self.reply(thread, value),
+            Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
+            Action::HostStore { first, words } => self.host_store(first, words),
+            Action::Begin { tag } => drop(behind.began.insert(tag, now)),
+            Action::End { tag, what } => {
+                if let Some(since) = behind.began.remove(&tag) {
+                    behind.time(what, since, now);
+                }
+            }
             Action::Count { what, by } => behind.count(what, by, now),
         }
     }
@@ -465,6 +500,14 @@ impl Simulation {
         if let Err(wrong) = verdict {
             self.fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
         }
+    }
+
+    /// What a scenario leaves for other programs to judge, after its run; nothing without one.
+    pub fn tables(&self) -> Vec<Table> {
+        let behind = self.behind.as_ref();
+        behind
+            .map(|behind| behind.played.tables())
+            .unwrap_or_default()
     }
 
     /// What a scenario has counted and timed, after its run; nothing without one.

@@ -5,6 +5,7 @@ pub mod clocked;
 pub(crate) mod core;
 pub mod device;
 pub mod home;
+pub(crate) mod host;
 pub mod program;
 pub mod remote;
 mod thread;

@@ -5,7 +5,7 @@ use cohkit_protocol::controller::Access;
 
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::simulation::{Purpose, Simulation};
+use crate::simulation::{Event as KernelEvent, Purpose, Simulation};
 
 /// Steps in a row that may take no time.
 const MOST_STEPS: u32 = 1 << 20;
@@ -50,6 +50,13 @@ impl Simulation {
                         }
                         return;
                     }
+                }
+                Step::ReadRegister { .. }
+                | Step::WriteRegister { .. }
+                | Step::LoadHost { .. }
+                | Step::StoreHost { .. } => {
+                    let at = at + self.times.request;
+                    return self.queue.push(at, KernelEvent::HostStep(core));
                 }
                 Step::Hint { line } => {
                     self.access_of_thread(core, (line, 0), Access::Load, Purpose::Hint, at);

@@ -1,5 +1,6 @@
 //! What machines are made of besides caches and homes. Each component knows time and nothing of protocols.
 
+pub mod bus;
 pub mod link;
 pub mod memory;
 pub mod tags;

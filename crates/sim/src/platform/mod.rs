@@ -43,7 +43,7 @@ impl Limit {
             "cache.ways" => (1, 16, false),
             "cache.hashed" => (0, 1, false),
             "link.links" | "bram.ports" => (1, 64, false),
-            "link.header_bytes" => (0, 4096, false),
+            "link.header_bytes" | "bus.header_bytes" => (0, 4096, false),
             "link.credits" => (0, 1 << 16, false),
             "home.slices" | "dram.channels" => (1, 64, true),
             "home.units" | "dram.banks" => (1, 1024, true),
@@ -277,6 +277,21 @@ pub enum Memory {
     Bram(Bram),
 }
 
+/// The bus of devices between the CPU and the device, such as PCIe, beside the links.
+#[derive(Clone, Debug)]
+pub struct Bus {
+    /// Bandwidth of one direction, bytes per second.
+    pub bandwidth: Quantity,
+    /// From the last byte sent to the packet's being received, picoseconds.
+    pub latency: Quantity,
+    /// Bytes of a packet besides its payload.
+    pub header_bytes: Quantity,
+    /// Most bytes of a packet's payload.
+    pub payload_bytes: Quantity,
+    /// From the arrival of a read at the CPU's own memory until its words leave, picoseconds.
+    pub memory: Quantity,
+}
+
 /// A machine: caches, one home, the links between them and the memory behind the home.
 #[derive(Clone, Debug)]
 pub struct Platform {
@@ -294,6 +309,8 @@ pub struct Platform {
     pub home: Home,
     /// Behind the home.
     pub memory: Memory,
+    /// Between the CPU and what is behind the home, beside the links; not every machine has one.
+    pub bus: Option<Bus>,
     /// Lines the home has memory for.
     pub lines: u32,
     /// Simulated time without a performed access after which a run is given up, picoseconds.
@@ -383,9 +400,10 @@ impl Platform {
     }
 
     /// A platform of which every value is still to be filled in.
-    fn blank(dram: bool) -> Platform {
+    fn blank(dram: bool, bus: bool) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
+        blank.bus = blank.bus.filter(|_| bus);
         if dram {
             blank.memory = Memory::Dram(Box::new(Dram {
                 channels: unset(),
@@ -456,6 +474,15 @@ impl Platform {
                 ("bram.latency", Picoseconds, &mut bram.latency),
             ]),
         }
+        if let Some(bus) = &mut self.bus {
+            all.extend([
+                ("bus.bandwidth", BytesPerSecond, &mut bus.bandwidth),
+                ("bus.latency", Picoseconds, &mut bus.latency),
+                ("bus.header_bytes", Bytes, &mut bus.header_bytes),
+                ("bus.payload_bytes", Bytes, &mut bus.payload_bytes),
+                ("bus.memory", Picoseconds, &mut bus.memory),
+            ]);
+        }
         all
     }
 
@@ -507,6 +534,13 @@ impl Platform {
                 ports: test(1),
                 bandwidth: test(0),
                 latency: test(40 * NANOSECOND),
+            }),
+            bus: Some(Bus {
+                bandwidth: test(0),
+                latency: test(60 * NANOSECOND),
+                header_bytes: test(8),
+                payload_bytes: test(16),
+                memory: test(5 * NANOSECOND),
             }),
             lines: 1 << 20,
             patience: test(200_000 * NANOSECOND),

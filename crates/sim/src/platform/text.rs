@@ -73,7 +73,7 @@ impl Reader {
                 return None;
             }
         };
-        let mut platform = Platform::blank(dram);
+        let mut platform = Platform::blank(dram, table.contains_key("bus"));
         let mut known = vec!["name", "remotes", "lines"];
         for (name, unit, quantity) in platform.quantities() {
             known.push(name);

@@ -1,0 +1,451 @@
+//! A table of record locks that transactions of both sides take: in coherent memory, or at the device behind messages.
+//!
+//! In coherent memory a record's lock is a word of a line of its own, 0 or the number of the transaction that holds it.
+//! Threads take it by an atomic compare-and-swap, the device by a locking clean-invalidate, read, write and unlock.
+//! With messages the table is the device's: a thread writes a register to ask for a lock or to give it back, and polls
+//! a word of its own memory, into which the device writes that it has the lock.
+//! Whoever gives a lock back looks whether it is still its own.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
+    Time, Update,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The table, and who takes its locks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LockTable {
+    /// Records, with a lock each.
+    pub records: Line,
+    /// Threads, each with one transaction at a time.
+    pub threads: u32,
+    /// Transactions of the device at a time.
+    pub device: u32,
+    /// For which a transaction holds its lock.
+    pub hold: Time,
+    /// After which the device tries again for a lock that a thread has.
+    pub pause: Time,
+    /// Transactions of each thread, and of each place of the device; without end if not given.
+    pub transactions: Option<u64>,
+    /// Whether threads reach the table by messages.
+    pub messages: bool,
+}
+
+impl LockTable {
+    /// The record of a transaction.
+    fn record(&self, who: u32, transaction: u64) -> Line {
+        // A mixing function (SplitMix64), so that nobody goes through the table in step with another.
+        let mut mixed = (u64::from(who) << 40 | transaction).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % u64::from(self.records)) as Line
+    }
+}
+
+/// What stands in the word of a lock: whose it is.
+fn mark(who: u32) -> u64 {
+    u64::from(who) + 1
+}
+
+/// One that takes locks at the device: a place for its own transactions, or a thread that sends messages.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Client {
+    record: Line,
+    holds: bool,
+    /// Transactions that it has begun.
+    begun: u64,
+    /// What a thread asks for while the lock that it has given back is still being written.
+    next: Option<Line>,
+}
+
+/// The device. Its clients are numbered: threads first, then its own places.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Locker {
+    table: LockTable,
+    clients: Vec<Client>,
+    /// Who stands in line for a record at the device; the first is at work on it or holds it.
+    queues: BTreeMap<Line, VecDeque<u32>>,
+    /// Lines that are still to be cleared, and reads that wait for that.
+    uncleared: Line,
+    early: Vec<Line>,
+    words: usize,
+    stopped: bool,
+    wrong: u64,
+}
+
+/// Tag of what is fetched for the CPU; others are numbers of clients.
+const ANSWER: u32 = u32::MAX;
+
+/// What a thread writes to its register to give its lock back; to ask for one it adds the record to the other.
+const GIVE_BACK: u64 = 0;
+const ASK: u64 = 1;
+
+impl Locker {
+    /// Tag of a line that is stored for the CPU, or cleared.
+    fn tag(&self, line: Line) -> u32 {
+        self.clients.len() as u32 + line
+    }
+
+    fn is_thread(&self, client: u32) -> bool {
+        client < self.table.threads
+    }
+
+    /// One of the device's own places begins its next transaction.
+    fn begin(&mut self, client: u32, actions: &mut Actions) {
+        let number = self.clients[client as usize].begun;
+        if self.stopped || self.table.transactions == Some(number) {
+            return;
+        }
+        self.clients[client as usize].begun += 1;
+        self.clients[client as usize].record = self.table.record(client, number);
+        actions.begin(client);
+        self.stand_in_line(client, actions);
+    }
+
+    fn stand_in_line(&mut self, client: u32, actions: &mut Actions) {
+        let record = self.clients[client as usize].record;
+        let queue = self.queues.entry(record).or_default();
+        queue.push_back(client);
+        if queue.len() == 1 {
+            self.work_on(record, client, actions);
+        }
+    }
+
+    /// The first in line begins to take its lock, or to give it back.
+    fn work_on(&mut self, record: Line, client: u32, actions: &mut Actions) {
+        match self.table.messages {
+            true => actions.fetch(client, record, 1),
+            false => actions.local(record, Operation::CleanInvalidate, true),
+        }
+    }
+
+    /// The first in line leaves; the next one begins.
+    fn leave(&mut self, record: Line, actions: &mut Actions) {
+        let next = self.queues.get_mut(&record).and_then(|queue| {
+            queue.pop_front();
+            queue.front().copied()
+        });
+        match next {
+            Some(next) => self.work_on(record, next, actions),
+            None => drop(self.queues.remove(&record)),
+        }
+    }
+
+    fn unlock(&self, record: Line, actions: &mut Actions) {
+        if !self.table.messages {
+            actions.unlock(record);
+        }
+    }
+
+    /// A client sees the word of its lock.
+    fn sees(&mut self, client: u32, mut words: Box<[u64]>, actions: &mut Actions) {
+        let Client { record, holds, .. } = self.clients[client as usize];
+        match (holds, words[0]) {
+            (false, 0) => words[0] = mark(client),
+            (false, _) => {
+                // A thread has it.
+                actions.count("device waits", 1);
+                self.unlock(record, actions);
+                return actions.wake(client, self.table.pause);
+            }
+            (true, owner) => {
+                self.wrong += u64::from(owner != mark(client));
+                words[0] = 0;
+            }
+        }
+        actions.store(client, record, words);
+    }
+
+    /// The word of a client's lock is written.
+    fn written(&mut self, client: u32, actions: &mut Actions) {
+        let thread = self.is_thread(client);
+        let state = &mut self.clients[client as usize];
+        let record = state.record;
+        state.holds = !state.holds;
+        let (holds, begun) = (state.holds, state.begun);
+        self.unlock(record, actions);
+        match (holds, thread) {
+            (true, true) => actions.host_store(client, [begun].into()),
+            (true, false) => {
+                actions.end(client, "device lock");
+                actions.wake(client, self.table.hold);
+            }
+            (false, _) => {
+                self.leave(record, actions);
+                if !thread {
+                    actions.count("device locks", 1);
+                    self.begin(client, actions);
+                } else if let Some(record) = self.clients[client as usize].next.take() {
+                    self.ask(client, record, actions);
+                }
+            }
+        }
+    }
+
+    /// A place of the device has held its lock for long enough, or has waited to try again.
+    fn timer(&mut self, client: u32, actions: &mut Actions) {
+        let Client { record, holds, .. } = self.clients[client as usize];
+        match self.stopped && !holds {
+            true => self.leave(record, actions),
+            false => self.work_on(record, client, actions),
+        }
+    }
+
+    /// A line is clear, as all are in the end: everything begins.
+    fn cleared(&mut self, actions: &mut Actions) {
+        self.uncleared -= 1;
+        if self.uncleared > 0 {
+            return;
+        }
+        for line in std::mem::take(&mut self.early) {
+            actions.fetch(ANSWER, line, 1);
+        }
+        for client in self.table.threads..self.clients.len() as u32 {
+            self.begin(client, actions);
+        }
+        // Messages that came before find the table clear now.
+        for (record, queue) in self.queues.clone() {
+            match queue.front() {
+                Some(&client) if self.is_thread(client) => self.work_on(record, client, actions),
+                _ => {}
+            }
+        }
+    }
+
+    /// A thread asks for the lock of a record, or gives its lock back.
+    fn message(&mut self, client: u32, message: u64, actions: &mut Actions) {
+        if !self.is_thread(client) {
+            return;
+        }
+        let Client { record, holds, .. } = self.clients[client as usize];
+        match message.checked_sub(ASK) {
+            None if holds => self.work_on(record, client, actions),
+            None => {}
+            Some(wanted) => match wanted as Line % self.table.records {
+                wanted if holds => self.clients[client as usize].next = Some(wanted),
+                wanted => self.ask(client, wanted, actions),
+            },
+        }
+    }
+
+    /// A thread gets in line for a lock.
+    fn ask(&mut self, client: u32, record: Line, actions: &mut Actions) {
+        let state = &mut self.clients[client as usize];
+        state.record = record;
+        state.begun += 1;
+        match self.uncleared {
+            0 => self.stand_in_line(client, actions),
+            _ => self.queues.entry(record).or_default().push_back(client),
+        }
+    }
+}
+
+impl Application for Locker {
+    fn name(&self) -> &str {
+        "lock table"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Between(0..self.table.records)
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Start { words } => {
+                self.words = words.into();
+                for line in 0..self.table.records {
+                    actions.store(self.tag(line), line, vec![0; self.words].into());
+                }
+            }
+            Event::Read { line, .. } if self.uncleared > 0 => self.early.push(line),
+            Event::Read { line, .. } => actions.fetch(ANSWER, line, 1),
+            Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
+            Event::Fetched { tag, line, words } => match tag {
+                ANSWER => actions.answer(line, words),
+                client => self.sees(client, words, actions),
+            },
+            Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
+                None => self.written(tag, actions),
+                Some(_) if self.uncleared > 0 => self.cleared(actions),
+                Some(line) => actions.accept(line),
+            },
+            Event::Done { line, .. } => {
+                let first = self.queues.get(&line).and_then(|queue| queue.front());
+                if let Some(&client) = first {
+                    actions.fetch(client, line, 1);
+                }
+            }
+            Event::Timer { tag } => self.timer(tag, actions),
+            Event::RegisterWritten { register, value } => {
+                self.message(register, value, actions);
+            }
+            Event::Stop => self.stopped = true,
+            _ => {}
+        }
+    }
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Rest,
+    /// Asks for its lock.
+    Ask,
+    /// Has tried to take it.
+    Tried,
+    /// Looks whether it can be had.
+    Spin,
+    /// Has looked.
+    Looked,
+    Locked,
+    /// Gives the lock back after it has been held.
+    GiveBack,
+    GivenBack,
+}
+
+/// A thread with one transaction after the other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Holder {
+    table: LockTable,
+    number: u32,
+    begun: u64,
+    phase: Phase,
+    wrong: u64,
+}
+
+impl Holder {
+    fn record(&self) -> Line {
+        self.table.record(self.number, self.begun - 1)
+    }
+
+    /// Asks for the lock of its record, or gives it back.
+    fn request(&self, old: u64, new: u64) -> Step {
+        let line = self.record();
+        match self.table.messages {
+            true => Step::WriteRegister {
+                register: self.number,
+                value: match new {
+                    0 => GIVE_BACK,
+                    _ => ASK + u64::from(line),
+                },
+            },
+            false => Step::Update {
+                line,
+                word: 0,
+                update: Update::CompareSwap { old, new },
+            },
+        }
+    }
+
+    /// Goes on from another phase.
+    fn again(&mut self, phase: Phase) -> Step {
+        self.phase = phase;
+        self.step(0)
+    }
+
+    /// Loads what tells whether there is something to be had.
+    fn look(&self) -> Step {
+        match self.table.messages {
+            true => Step::LoadHost { word: self.number },
+            false => Step::Load {
+                line: self.record(),
+                word: 0,
+            },
+        }
+    }
+}
+
+/// What follows when a thread has its lock.
+const HAS_IT: (Phase, Step) = (Phase::Locked, Step::End { what: "host lock" });
+
+impl Thread for Holder {
+    fn step(&mut self, result: u64) -> Step {
+        let (messages, mark) = (self.table.messages, mark(self.number));
+        let (next, step) = match self.phase {
+            Phase::Rest if self.table.transactions == Some(self.begun) => return Step::Stop,
+            Phase::Rest => {
+                self.begun += 1;
+                (Phase::Ask, Step::Begin)
+            }
+            Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
+            Phase::Ask => (Phase::Tried, self.request(0, mark)),
+            Phase::Spin => (Phase::Looked, self.look()),
+            // The number of the transaction that has its lock comes, or what the lock was, or is.
+            Phase::Looked if messages && result == self.begun => HAS_IT,
+            Phase::Tried if result == 0 => HAS_IT,
+            Phase::Looked if !messages && result == 0 => return self.again(Phase::Ask),
+            Phase::Tried | Phase::Looked => return self.again(Phase::Spin),
+            Phase::Locked => (Phase::GiveBack, Step::Work(self.table.hold)),
+            Phase::GiveBack => (Phase::GivenBack, self.request(mark, 0)),
+            Phase::GivenBack => {
+                self.wrong += u64::from(!messages && result != mark);
+                let (what, by) = ("host locks", 1);
+                (Phase::Rest, Step::Count { what, by })
+            }
+        };
+        self.phase = next;
+        step
+    }
+}
+
+impl Scenario for LockTable {
+    type Application = Locker;
+    type Thread = Holder;
+
+    fn lines(&self) -> Line {
+        self.records
+    }
+
+    fn ends(&self) -> bool {
+        self.transactions.is_some()
+    }
+
+    fn application(&self) -> Locker {
+        let client = Client {
+            record: 0,
+            holds: false,
+            begun: 0,
+            next: None,
+        };
+        Locker {
+            clients: vec![client; (self.threads + self.device) as usize],
+            table: self.clone(),
+            queues: BTreeMap::new(),
+            uncleared: self.records,
+            early: Vec::new(),
+            words: 0,
+            stopped: false,
+            wrong: 0,
+        }
+    }
+
+    fn threads(&self) -> Vec<Holder> {
+        let threads = (0..self.threads).map(|number| Holder {
+            table: self.clone(),
+            number,
+            begun: 0,
+            phase: Phase::Rest,
+            wrong: 0,
+        });
+        threads.collect()
+    }
+
+    /// Whoever gave a lock back still had it.
+    fn verify(
+        &self,
+        application: &Locker,
+        threads: &[Holder],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        if application.wrong > 0 {
+            let wrong = application.wrong;
+            return Err(format!("{wrong} locks of the device were another's when it gave them back"));
+        }
+        match threads.iter().find(|thread| thread.wrong > 0) {
+            None => Ok(()),
+            Some(Holder { number, wrong, .. }) => Err(format!(
+                "{wrong} locks of thread {number} were another's when it gave them back"
+            )),
+        }
+    }
+}

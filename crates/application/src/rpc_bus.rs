@@ -1,0 +1,263 @@
+//! Remote procedure calls as devices on a bus offer them: through registers, or through descriptors and transfers.
+//!
+//! Registers: a thread writes its arguments into registers and reads the results from them.
+//! Descriptors: a thread puts arguments and a descriptor that says where they are into its own memory and writes a
+//! register; the device fetches the descriptor, then the arguments, and writes results and the call's number into the
+//! thread's memory, where the thread polls for the number.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
+};
+use crate::rpc::procedure;
+use std::collections::BTreeMap;
+
+/// Contexts, one thread each, and the size of a call.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BusCalls {
+    /// Threads, each with registers or memory of its own.
+    pub contexts: u32,
+    /// Words of arguments, and of results.
+    pub words: u32,
+    /// Calls of each thread; without end if not given.
+    pub calls: Option<u64>,
+    /// Whether calls go through descriptors, or through registers.
+    pub descriptors: bool,
+}
+
+/// Words of a descriptor: where the arguments are, and how many.
+const DESCRIPTOR: u32 = 2;
+
+impl BusCalls {
+    /// The first word of a context's memory: descriptor, number of the call that has ended, arguments, results.
+    fn memory(&self, context: u32) -> u32 {
+        context * (DESCRIPTOR + 1 + 2 * self.words)
+    }
+
+    fn number(&self, context: u32) -> u32 {
+        self.memory(context) + DESCRIPTOR
+    }
+
+    fn arguments(&self, context: u32) -> u32 {
+        self.number(context) + 1
+    }
+
+    fn results(&self, context: u32) -> u32 {
+        self.arguments(context) + self.words
+    }
+}
+
+/// The device: it gives each word what the [procedure] makes of it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BusEcho {
+    calls: BusCalls,
+    /// What has been written into registers.
+    registers: BTreeMap<u32, u64>,
+    /// Numbers of the calls under way, by context.
+    numbers: BTreeMap<u32, u64>,
+}
+
+impl BusEcho {
+    /// Words of the memory of a context come: its descriptor, then its arguments.
+    fn fetched(&mut self, tag: u32, words: &[u64], actions: &mut Actions) {
+        let context = tag / 2;
+        if tag.is_multiple_of(2) {
+            return actions.host_fetch(tag + 1, words[0] as u32, words[1] as u32);
+        }
+        let results = words.iter().map(|&word| procedure(word)).collect();
+        let number = self.numbers.remove(&context).unwrap_or(0);
+        actions.count("calls", 1);
+        actions.host_store(self.calls.results(context), results);
+        actions.host_store(self.calls.number(context), [number].into());
+    }
+}
+
+impl Application for BusEcho {
+    fn name(&self) -> &str {
+        match self.calls.descriptors {
+            true => "RPC by descriptors",
+            false => "RPC by registers",
+        }
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        let last = self.calls.words - 1;
+        match event {
+            Event::RegisterWritten { register, value } if self.calls.descriptors => {
+                self.numbers.insert(register, value);
+                actions.host_fetch(2 * register, self.calls.memory(register), DESCRIPTOR);
+            }
+            Event::RegisterWritten { register, value } => {
+                self.registers.insert(register, value);
+                actions.count("calls", u64::from(register % self.calls.words == last));
+            }
+            Event::RegisterRead { register, thread } => {
+                let argument = self.registers.get(&register).copied().unwrap_or(0);
+                actions.reply(thread, procedure(argument));
+            }
+            Event::HostFetched { tag, words } => self.fetched(tag, &words, actions),
+            _ => {}
+        }
+    }
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Rest,
+    /// Puts this word of the arguments where it belongs.
+    Write(u32),
+    /// Puts this word of the descriptor where it belongs.
+    Describe(u32),
+    Ring,
+    /// Looks whether the call has ended.
+    Poll,
+    Polled,
+    /// Reads this word of the results; the one before comes back.
+    Read(u32),
+}
+
+/// A thread that calls again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BusCaller {
+    calls: BusCalls,
+    context: u32,
+    phase: Phase,
+    /// Calls that have begun.
+    number: u64,
+    wrong: u64,
+}
+
+impl BusCaller {
+    fn argument(&self, word: u32) -> u64 {
+        self.number.wrapping_mul(0x1_0001) ^ u64::from(word)
+    }
+}
+
+impl Thread for BusCaller {
+    fn step(&mut self, result: u64) -> Step {
+        let BusCalls {
+            words, descriptors, ..
+        } = self.calls;
+        let context = self.context;
+        let (next, step) = match self.phase {
+            Phase::Rest if self.calls.calls == Some(self.number) => return Step::Stop,
+            Phase::Rest => {
+                self.number += 1;
+                (Phase::Write(0), Step::Begin)
+            }
+            Phase::Write(word) => {
+                let value = self.argument(word);
+                let step = match descriptors {
+                    true => Step::StoreHost {
+                        word: self.calls.arguments(context) + word,
+                        value,
+                    },
+                    false => Step::WriteRegister {
+                        register: context * words + word,
+                        value,
+                    },
+                };
+                let next = match (word + 1 < words, descriptors) {
+                    (true, _) => Phase::Write(word + 1),
+                    (false, true) => Phase::Describe(0),
+                    (false, false) => Phase::Read(0),
+                };
+                (next, step)
+            }
+            Phase::Describe(word) => {
+                let what = [self.calls.arguments(context), words];
+                let step = Step::StoreHost {
+                    word: self.calls.memory(context) + word,
+                    value: what[word as usize].into(),
+                };
+                let more = word + 1 < DESCRIPTOR;
+                let next = if more { Phase::Describe(word + 1) } else { Phase::Ring };
+                (next, step)
+            }
+            Phase::Ring => {
+                let (register, value) = (context, self.number);
+                (Phase::Poll, Step::WriteRegister { register, value })
+            }
+            Phase::Poll => {
+                let word = self.calls.number(context);
+                (Phase::Polled, Step::LoadHost { word })
+            }
+            Phase::Polled => {
+                let over = result == self.number;
+                self.phase = if over { Phase::Read(0) } else { Phase::Poll };
+                return self.step(0);
+            }
+            Phase::Read(word) => {
+                if let Some(before) = word.checked_sub(1) {
+                    self.wrong += u64::from(result != procedure(self.argument(before)));
+                }
+                if word == words {
+                    self.phase = Phase::Rest;
+                    return Step::End { what: "call" };
+                }
+                let step = match descriptors {
+                    true => Step::LoadHost {
+                        word: self.calls.results(context) + word,
+                    },
+                    false => Step::ReadRegister {
+                        register: context * words + word,
+                    },
+                };
+                (Phase::Read(word + 1), step)
+            }
+        };
+        self.phase = next;
+        step
+    }
+}
+
+impl Scenario for BusCalls {
+    type Application = BusEcho;
+    type Thread = BusCaller;
+
+    fn lines(&self) -> Line {
+        0
+    }
+
+    fn ends(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    fn application(&self) -> BusEcho {
+        BusEcho {
+            calls: self.clone(),
+            registers: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+        }
+    }
+
+    fn threads(&self) -> Vec<BusCaller> {
+        let threads = (0..self.contexts).map(|context| BusCaller {
+            calls: self.clone(),
+            context,
+            phase: Phase::Rest,
+            number: 0,
+            wrong: 0,
+        });
+        threads.collect()
+    }
+
+    /// Every call has given the result of its own arguments.
+    fn verify(
+        &self,
+        _application: &BusEcho,
+        threads: &[BusCaller],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        match threads.iter().find(|thread| thread.wrong > 0) {
+            None => Ok(()),
+            Some(BusCaller { wrong, context, .. }) => {
+                Err(format!("{wrong} results of context {context} are wrong"))
+            }
+        }
+    }
+}

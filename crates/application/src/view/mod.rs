@@ -1,0 +1,287 @@
+//! A materialised view: sums per customer over a table of orders, kept up to date by the device.
+//!
+//! Base table and view are two ranges of coherent memory. The CPU appends rows to the base table and then reads a
+//! synchronisation address. The device withholds the answer: it takes the lines that the CPU may have written by
+//! clean-invalidates, reads the base table, or only what is new in it, brings the view up to date and answers.
+//! Then the CPU reads the view, which is `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
+
+mod device;
+mod orders;
+
+use crate::interface::{Contents, Line, Scenario, Step, Table, Thread};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use device::Maintainer;
+pub use orders::{orders, Order, ROWS};
+
+/// The table, and what happens to it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct View {
+    /// All rows. Those that are not appended are there from the start.
+    pub orders: Arc<[Order]>,
+    /// Rows that a transaction appends.
+    pub updates: u64,
+    /// How many transactions there are.
+    pub transactions: u64,
+    /// Whether the device reads only what is new in the base table, or all of it.
+    pub incremental: bool,
+    /// Words of a line that are used: all of them, or fewer.
+    pub words: u64,
+    /// Local operations that are not complete, at most.
+    pub outstanding: usize,
+}
+
+impl View {
+    /// Rows that are there from the start.
+    fn first(&self) -> usize {
+        let appended = self.updates.saturating_mul(self.transactions);
+        self.orders
+            .len()
+            .saturating_sub(usize::try_from(appended).unwrap_or(usize::MAX))
+    }
+
+    fn layout(&self) -> Layout {
+        let mut customers: Vec<u64> = self.orders.iter().map(|order| order.customer).collect();
+        customers.sort_unstable();
+        customers.dedup();
+        Layout {
+            words: self.words,
+            rows: self.orders.len() as u64,
+            groups: customers.len() as u64,
+        }
+    }
+}
+
+/// Where things are: two synchronisation addresses, the base table, the view. A row is two words, a sum one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Layout {
+    /// Words of a line in use.
+    words: u64,
+    rows: u64,
+    groups: u64,
+}
+
+/// The synchronisation addresses, which transactions read in turn: each has to miss in the CPU's cache.
+const ADDRESSES: Line = 2;
+
+impl Layout {
+    fn lines(&self, words: u64) -> Line {
+        words.div_ceil(self.words) as Line
+    }
+
+    fn base(&self) -> Range<Line> {
+        ADDRESSES..ADDRESSES + self.lines(2 * self.rows)
+    }
+
+    fn view(&self) -> Range<Line> {
+        let first = self.base().end;
+        first..first + self.lines(self.groups)
+    }
+
+    /// Line and word in it of a word of a range.
+    fn place(&self, range: Range<Line>, word: u64) -> (Line, u16) {
+        let line = range.start + (word / self.words) as Line;
+        (line, (word % self.words) as u16)
+    }
+}
+
+/// Sums by customer.
+type Sums = BTreeMap<u64, u64>;
+
+fn add(sums: &mut Sums, order: Order) {
+    let sum = sums.entry(order.customer).or_default();
+    *sum = sum.wrapping_add(order.price);
+}
+
+/// What the thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Rest,
+    /// Writes this word of the base table.
+    Append(u64),
+    Fence,
+    Appended,
+    Respond,
+    /// Loads the synchronisation address.
+    Synchronise,
+    Answered,
+    Look,
+    /// Loads this word of the view; the one before comes back.
+    Read(u64),
+    Seen,
+}
+
+/// The thread that appends and reads.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Client {
+    view: View,
+    layout: Layout,
+    phase: Phase,
+    /// Transactions that have ended.
+    ended: u64,
+    /// Sums over the rows that are in the base table, by the thread's own account.
+    sums: Sums,
+    /// The view as it was read last.
+    read: Vec<u64>,
+    /// How many sums the device has said that there are.
+    groups: u64,
+    /// Transactions after which the view was not what it has to be.
+    wrong: u64,
+}
+
+impl Client {
+    /// Rows of the base table after so many transactions.
+    fn rows(&self, transactions: u64) -> u64 {
+        self.view.first() as u64 + self.view.updates * transactions
+    }
+
+    /// Looks at what was read.
+    fn judge(&mut self) {
+        let right = self.read.iter().eq(self.sums.values());
+        self.wrong += u64::from(!right);
+        self.ended += 1;
+    }
+}
+
+impl Thread for Client {
+    fn step(&mut self, result: u64) -> Step {
+        let (next, step) = match self.phase {
+            Phase::Rest if self.ended == self.view.transactions => return Step::Stop,
+            Phase::Rest => (Phase::Append(2 * self.rows(self.ended)), Step::Begin),
+            Phase::Append(word) if word == 2 * self.rows(self.ended + 1) => {
+                self.phase = Phase::Fence;
+                return self.step(0);
+            }
+            Phase::Append(at) => {
+                let order = self.view.orders[(at / 2) as usize];
+                if at % 2 == 1 {
+                    add(&mut self.sums, order);
+                }
+                let (line, word) = self.layout.place(self.layout.base(), at);
+                let value = [order.customer, order.price][(at % 2) as usize];
+                (Phase::Append(at + 1), Step::Store { line, word, value })
+            }
+            Phase::Fence => (Phase::Appended, Step::Fence),
+            Phase::Appended => (Phase::Respond, Step::End { what: "append" }),
+            Phase::Respond => (Phase::Synchronise, Step::Begin),
+            Phase::Synchronise => {
+                let line = (self.ended % u64::from(ADDRESSES)) as Line;
+                (Phase::Answered, Step::Load { line, word: 0 })
+            }
+            Phase::Answered => {
+                self.groups = result;
+                self.read.clear();
+                (Phase::Look, Step::End { what: "response" })
+            }
+            Phase::Look => (Phase::Read(0), Step::Begin),
+            Phase::Read(at) => {
+                if at > 0 {
+                    self.read.push(result);
+                }
+                // More than there can be are not there.
+                if at >= self.groups.min(self.layout.groups) {
+                    self.judge();
+                    self.phase = Phase::Seen;
+                    return Step::End { what: "view read" };
+                }
+                let (line, word) = self.layout.place(self.layout.view(), at);
+                (Phase::Read(at + 1), Step::Load { line, word })
+            }
+            Phase::Seen => {
+                let (what, by) = ("rows appended", self.view.updates);
+                (Phase::Rest, Step::Count { what, by })
+            }
+        };
+        self.phase = next;
+        step
+    }
+}
+
+impl Scenario for View {
+    type Application = Maintainer;
+    type Thread = Client;
+
+    fn lines(&self) -> Line {
+        self.layout().view().end
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
+    fn application(&self) -> Maintainer {
+        Maintainer::new(self)
+    }
+
+    fn threads(&self) -> Vec<Client> {
+        let mut sums = Sums::new();
+        for &order in &self.orders[..self.first()] {
+            add(&mut sums, order);
+        }
+        vec![Client {
+            layout: self.layout(),
+            view: self.clone(),
+            phase: Phase::Rest,
+            ended: 0,
+            sums,
+            read: Vec::new(),
+            groups: 0,
+            wrong: 0,
+        }]
+    }
+
+    /// After each transaction the view that was read is that of the rows that were appended until then.
+    fn verify(
+        &self,
+        application: &Maintainer,
+        threads: &[Client],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        for thread in threads {
+            if thread.wrong > 0 {
+                let (wrong, ended) = (thread.wrong, thread.ended);
+                return Err(format!("after {wrong} of {ended} transactions the view was wrong"));
+            }
+            let (has, rows) = (application.rows(), thread.rows(thread.ended));
+            if has < rows {
+                return Err(format!("the device knows {has} rows of {rows}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the base table and the view as it was read last.
+    fn tables(&self, threads: &[Client]) -> Vec<Table> {
+        let orders = |thread: &Client| {
+            let rows = &self.orders[..thread.rows(thread.ended) as usize];
+            rows.iter().map(|row| vec![row.customer, row.price]).collect()
+        };
+        let tables = threads.iter().flat_map(|thread| {
+            let view = thread.read.iter().map(|&sum| vec![sum]).collect();
+            [("orders", orders(thread)), ("view", view)]
+        });
+        tables.map(|(name, rows)| Table { name, rows }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the definition of the benchmark a third of the customers has no orders, and there are ten for each customer.
+    #[test]
+    fn orders_are_those_of_the_benchmark() {
+        let orders = orders(10);
+        assert_eq!(orders.len() as u64, 10 * ROWS);
+        assert!(orders.iter().all(|order| (1..=1500).contains(&order.customer)));
+        assert!(orders.iter().all(|order| order.customer % 3 != 0 && order.price > 0));
+        // The first row of ORDERS at this scale.
+        let first = Order {
+            customer: 370,
+            price: 17_279_949,
+        };
+        assert_eq!(orders[0], first);
+    }
+}

@@ -1,0 +1,173 @@
+//! What threads and application do over the bus of devices: registers of the one, memory of the other.
+
+use cohkit_application::interface::{Event, Step, Words};
+use rustc_hash::FxHashMap;
+
+use crate::components::bus::{Bus, Way};
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::simulation::{Event as KernelEvent, Simulation};
+
+/// Bytes of a word.
+const WORD: u64 = 8;
+
+/// The CPU's own memory as threads and transfers of the device see it, and the bus between them.
+pub(crate) struct Host {
+    bus: Bus,
+    /// Words that are not zero.
+    memory: FxHashMap<u32, u64>,
+    /// Transfers on their way to memory, by number.
+    transfers: FxHashMap<u32, Transfer>,
+    numbers: u32,
+}
+
+enum Transfer {
+    Fetch { tag: u32, first: u32, words: u32 },
+    Store { first: u32, words: Words },
+}
+
+impl Host {
+    /// Memory of zeros behind an idle bus.
+    pub fn new(bus: Bus) -> Host {
+        Host {
+            bus,
+            memory: FxHashMap::default(),
+            transfers: FxHashMap::default(),
+            numbers: 0,
+        }
+    }
+
+    /// Whether no transfer is on its way.
+    pub fn done(&self) -> bool {
+        self.transfers.is_empty()
+    }
+
+    fn word(&self, word: u32) -> u64 {
+        self.memory.get(&word).copied().unwrap_or(0)
+    }
+}
+
+impl Simulation {
+    /// The bus, which a run that needs it and has none fails for.
+    fn host(&mut self) -> Option<&mut Host> {
+        let has = self.behind.as_ref().is_some_and(|b| b.host.is_some());
+        if !has {
+            let name = &self.platform.name;
+            let text = format!("there is no bus of devices, the table `[bus]`, in {name}");
+            self.fail(FailureKind::Contract, 0, text);
+        }
+        self.behind.as_mut()?.host.as_mut()
+    }
+
+    /// A core's thread makes its step on a register or the CPU's own memory.
+    pub(crate) fn host_step(&mut self, core: u16) {
+        let now = self.now;
+        let number = usize::from(core);
+        let Some(step) = self.behind.as_ref().map(|b| b.threads[number].step) else {
+            return;
+        };
+        // To poll is to get nowhere.
+        if !matches!(step, Step::LoadHost { .. }) {
+            self.progress = now;
+        }
+        let Some(host) = self.host() else {
+            return;
+        };
+        match step {
+            Step::ReadRegister { register } => {
+                let at = host.bus.carry(Way::Down, now, 0);
+                let thread = core.into();
+                self.tell(at, Event::RegisterRead { register, thread });
+                if let Some(behind) = &mut self.behind {
+                    behind.threads[number].reads = Some(now);
+                }
+            }
+            Step::WriteRegister { register, value } => {
+                let at = host.bus.carry(Way::Down, now, WORD);
+                self.tell(at, Event::RegisterWritten { register, value });
+                self.thread(core, now);
+            }
+            Step::LoadHost { word } => {
+                let value = host.word(word);
+                self.give(core, value);
+                self.thread(core, now + self.times.hit);
+            }
+            Step::StoreHost { word, value } => {
+                host.memory.insert(word, value);
+                self.thread(core, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The application answers a thread's read of a register.
+    pub(crate) fn reply(&mut self, thread: u32, value: u64) {
+        let now = self.now;
+        let core = thread as u16;
+        let Some(host) = self.host() else {
+            return;
+        };
+        let at = host.bus.carry(Way::Up, now, WORD);
+        self.give(core, value);
+        if let Some(behind) = &mut self.behind {
+            behind.threads[usize::from(core)].reads = None;
+        }
+        self.queue.push(at, KernelEvent::Thread(core));
+    }
+
+    /// The application reads the CPU's own memory.
+    pub(crate) fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
+        if first.checked_add(words).is_none() {
+            let text = format!("{words} words from {first} on are more than the CPU's own memory has");
+            return self.fail(FailureKind::Contract, 0, text);
+        }
+        let now = self.now;
+        let Some(host) = self.host() else {
+            return;
+        };
+        let at = host.bus.carry(Way::Up, now, 0) + host.bus.memory();
+        self.transfer(at, Transfer::Fetch { tag, first, words });
+    }
+
+    /// The application writes the CPU's own memory.
+    pub(crate) fn host_store(&mut self, first: u32, words: Words) {
+        let now = self.now;
+        let Some(host) = self.host() else {
+            return;
+        };
+        let at = host.bus.carry(Way::Up, now, WORD * words.len() as u64);
+        self.transfer(at, Transfer::Store { first, words });
+    }
+
+    fn transfer(&mut self, at: Time, transfer: Transfer) {
+        let Some(host) = self.host() else {
+            return;
+        };
+        let number = host.numbers;
+        host.numbers = number.wrapping_add(1);
+        host.transfers.insert(number, transfer);
+        self.queue.push(at, KernelEvent::Transfer(number));
+    }
+
+    /// A transfer reaches the CPU's own memory.
+    pub(crate) fn transferred(&mut self, number: u32) {
+        let now = self.now;
+        self.progress = now;
+        let Some(host) = self.host() else {
+            return;
+        };
+        match host.transfers.remove(&number) {
+            Some(Transfer::Fetch { tag, first, words }) => {
+                let words: Words = (first..first + words).map(|word| host.word(word)).collect();
+                let at = host.bus.carry(Way::Down, now, WORD * words.len() as u64);
+                self.tell(at, Event::HostFetched { tag, words });
+            }
+            Some(Transfer::Store { first, words }) => {
+                for (word, &value) in (first..).zip(&words[..]) {
+                    host.memory.insert(word, value);
+                }
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,70 @@
+"""Record locks that the CPU's transactions and the device's take, in coherent memory and by messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.plays import Stage, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.published import Ours
+    from cohkit.types import Play
+
+KEY = "ccix.lock_table"
+PARALLELISM = (1, 2, 4, 8, 16, 32, 64)
+TABLES = {"coherent": 0, "messages": 1}
+
+NOTE = """\
+As many transactions at a time on each side as the number says: threads on the CPU, places in the device. Each takes
+the lock of one of 1024 records, drawn at random, holds it for 500 ns and gives it back. Coherent: a lock is a word of
+a line homed at the device; threads use compare-and-swap, the device a locking clean-invalidate. Messages: the table is
+the device's; threads ask by a register over PCIe and poll their own memory. The latency is from asking to having.
+1 ms after 100 us of warm-up. The machine is Enzian; PCIe beside it is assumed (`bus.*` of the platform).
+Left out: the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns.
+"""
+
+
+def _latency(side: str) -> Callable[[Play], float]:
+    return lambda result: (result["times_ns"] or {})[f"{side} lock"]["mean"] / 1000
+
+
+def _rate(side: str) -> Callable[[Play], float]:
+    return lambda result: (result["rates_per_s"] or {})[f"{side} locks"] / 1e6
+
+
+def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str) -> list[Stage]:
+    return [
+        Stage(
+            f"{parallelism}, {table}, {side} {what}",
+            f"{KEY}.{what}.{table}.{side}.{parallelism}",
+            "enzian-dc-bram",
+            "locks",
+            {"threads": parallelism, "device": parallelism, "messages": messages},
+            measure(side),
+            time_us=1_000,
+            warm_up_us=100,
+            unit=unit,
+        )
+        for table, messages in TABLES.items()
+        for side in ("host", "device")
+        for parallelism in PARALLELISM
+    ]
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    stages = [*_stages(_latency, "latency", "us"), *_stages(_rate, "rate", "M/s")]
+    return run(stages, "", conditions)
+
+
+EXPERIMENT = Experiment(
+    title="record locks of both sides, by parallelism",
+    run=_run,
+    note=NOTE,
+    axis="latency of a lock (us); locks (million per second)",
+    along="transactions at a time, on each side",
+    logarithmic="xy",
+)
