@@ -25,8 +25,9 @@ test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked
 	.venv/bin/pytest
 
-bench: ## measure speed
+bench: setup ## measure speed
 	cargo bench --workspace --locked
+	.venv/bin/python tools/bench_experiments
 
 soak: ## run the long once-only figures and append them to records/
 	tools/soak

@@ -6,11 +6,12 @@
 ['verified']
 """
 
-from cohkit import types
+from cohkit import cpu, device, types
 from cohkit._cohkit import Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.models import check_model
+from cohkit.own import Scenario
 from cohkit.player import play, play_many
 from cohkit.protocols import (
     chart_svg,
@@ -31,6 +32,7 @@ __all__ = [
     "FaultError",
     "InputError",
     "Protocol",
+    "Scenario",
     "TextError",
     "UnavailableError",
     "__version__",
@@ -39,6 +41,8 @@ __all__ = [
     "check",
     "check_model",
     "construct",
+    "cpu",
+    "device",
     "parse",
     "platform",
     "platforms",

@@ -100,6 +100,7 @@ class Play:
         machine: Machine,
         application: str,
         *,
+        own: tuple[Callable[[], object], int, bool] | None,
         protocol: Protocol,
         numbers: list[str],
         time: str | None,
@@ -107,6 +108,7 @@ class Play:
         settings: list[str],
         seed: int,
         oracle: bool,
+        tables: bool,
     ) -> Play: ...
 
 def play(plays: list[Play], *, threads: int | None, progress: Callable[[int, int], object] | None) -> str: ...

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
+from cohkit.own import Scenario, begin
 from cohkit.simulator import eci, machine
 
 if TYPE_CHECKING:
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
     from cohkit import types
     from cohkit._cohkit import Protocol
 
-Application = Literal["shared-table", "prefetcher", "invalidation", "rpc"]
+Application = Literal[
+    "shared-table", "prefetcher", "invalidation", "rpc", "rpc-registers", "rpc-descriptors", "locks", "view"
+]
 
 
 class Request(TypedDict, total=False):
     """What `play_many` is given for each play; `play` tells the meaning and what stands for the rest."""
 
     platform: Required[str | os.PathLike[str]]
-    application: Required[Application]
+    application: Required[Application | Scenario]
     numbers: Mapping[str, int] | None
     time: str | None
     warm_up: str
@@ -31,11 +35,12 @@ class Request(TypedDict, total=False):
     set: Mapping[str, str | int] | None
     seed: int
     oracle: bool
+    tables: bool
 
 
 def play(  # noqa: PLR0913 -- each is a keyword
     platform: str | os.PathLike[str],
-    application: Application,
+    application: Application | Scenario,
     *,
     numbers: Mapping[str, int] | None = None,
     time: str | None = None,
@@ -44,6 +49,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
+    tables: bool = False,
 ) -> types.Play:
     """Play an application behind the home of a platform, with its threads on the cores.
 
@@ -51,7 +57,8 @@ def play(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
-        application: `shared-table`, `prefetcher`, `invalidation` or `rpc`.
+        application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks` or
+            `view`; or a `Scenario` of one's own.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
         time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.
@@ -60,6 +67,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
         seed: what everything random follows from.
         oracle: whether loads are compared with the last write, rights watched, and the data judged at the end.
+        tables: whether `tables` gives what threads have been given and have made of it, for other programs to judge.
 
     Raises:
         InputError: something is asked for that cannot be.
@@ -82,6 +90,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
         "set": set,
         "seed": seed,
         "oracle": oracle,
+        "tables": tables,
     }
     return play_many([request], threads=1)[0]
 
@@ -129,6 +138,7 @@ def _ready(request: Request) -> _cohkit.Play:
         "set": None,
         "seed": 0,
         "oracle": True,
+        "tables": False,
     }
     for name, value in request.items():
         if name not in options:
@@ -144,11 +154,19 @@ def _ready(request: Request) -> _cohkit.Play:
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     on = machine(options.pop("platform"))
+    application = options.pop("application")
+    own = None
+    if isinstance(application, Scenario):
+        if numbers:
+            raise InputError("a scenario of one's own has its numbers itself; `numbers` are for those that ship")
+        own = (partial(begin, application), application.lines, application.ends)
+        application = application.application().name
     return call(
         protocol.file,
         _cohkit.Play,
         on,
-        options.pop("application"),
+        application,
+        own=own,
         protocol=protocol,
         numbers=numbers,
         settings=settings,

@@ -290,6 +290,8 @@ class Play(TypedDict):
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
     times_ns: dict[str, Times] | None
+    tables: dict[str, list[list[int]]] | None
+    end_ns: float | None
     statistics: dict[str, float] | None
     failure: Failure | None
     run: dict[str, Any]

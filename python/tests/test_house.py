@@ -46,6 +46,22 @@ def test_examples_of_the_guide_print_what_they_show(root: Path) -> None:
     assert runner.tries == guide.count(">>> ")
 
 
+def test_the_application_of_the_guide_works_as_printed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    guide = (root / "docs" / "applications.md").read_text()
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```(python|text)\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["python", "python", "text"]
+    for kind, text in blocks:
+        if kind == "python":
+            exec(text, names)  # noqa: S102 -- our own
+        else:
+            assert capsys.readouterr().out == text
+    assert "<!-- time of a question (ns) -->" in (tmp_path / "filter.svg").read_text()
+
+
 def test_shown_commands_that_are_python_print_what_is_shown(root: Path, cohkit_command: Command) -> None:
     shown = 0
     for document in [root / "README.md", *root.glob("docs/*.md")]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import duckdb
 import pytest
 
 import cohkit
-from cohkit import types
+from cohkit import cpu, device, own, types
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.published import Published, compare
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conftest import Command
 
 SMALL = Conditions(accesses=2000)
@@ -45,10 +48,200 @@ def test_what_cannot_be_played_is_refused() -> None:
         with pytest.raises(cohkit.InputError) as refused:
             cohkit.play("enzian-dc-bram", "rpc", numbers=numbers, set={"lines": 1000})
         assert says in str(refused.value)
-    with pytest.raises(cohkit.InputError, match="there are shared-table, prefetcher, invalidation, rpc"):
+    with pytest.raises(cohkit.InputError, match="there are shared-table, prefetcher, invalidation, rpc, rpc-registers"):
         cohkit.play("enzian-dc-bram", "tables", time="1ms")  # type: ignore[arg-type]
     with pytest.raises(cohkit.InputError, match="written by hand"):
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
+
+
+def test_a_materialised_view_is_that_of_duckdb() -> None:
+    for incremental, updates in ((1, 1000), (0, 1000), (1, 1)):
+        numbers = {"scale": 4, "updates": updates, "transactions": 2, "incremental": incremental}
+        tables = cohkit.play("enzian-dc-ddr", "view", numbers=numbers, tables=True)["tables"]
+        assert tables is not None
+        customers, prices = zip(*tables["orders"], strict=True)
+        assert len(customers) == 6000
+        database = duckdb.connect()
+        database.execute(
+            "CREATE TABLE ORDERS AS SELECT UNNEST($1::BIGINT[]) AS O_CUSTKEY, UNNEST($2::BIGINT[]) AS O_TOTALPRICE",
+            [list(customers), list(prices)],
+        )
+        query = "SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY"
+        theirs = database.execute(query).fetchall()
+        assert len(theirs) > 100
+
+        def column(rows: Any) -> bytes:
+            return b"".join(int(value).to_bytes(8, "little") for (value,) in rows)
+
+        assert column(tables["view"]) == column(theirs)
+
+
+class Breaker(device.Application):
+    """Answers reads of eight lines, but breaks its contract in one of several ways when the CPU reads line 3."""
+
+    name = "breaker"
+    lines = range(8)
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+        self.words = 0
+
+    def handle(self, event: device.Event) -> Iterator[device.Action]:
+        match event:
+            case device.Start(words):
+                self.words = words
+            case device.Read(3) if self.way == "raises":
+                raise LookupError("there is no line 3")
+            case device.Read(3) if self.way != "nothing":
+                yield from self.breach()
+            case device.Read(line):
+                yield device.Answer(line, [0] * self.words)
+
+    def breach(self) -> list[Any]:
+        answer = device.Answer(3, [0] * self.words)
+        ways: dict[str, list[Any]] = {
+            "answers twice": [answer, answer],
+            "never answers": [],
+            "answers short": [device.Answer(3, [0])],
+            "unlocks": [device.Unlock(3)],
+            "accepts": [device.Accept(3)],
+            "writes": [device.Store(0, 20, [0] * self.words)],
+            "keeps a lock": [answer, device.Local(20, "clean", lock=True)],
+            "does something else": [cpu.Load(3)],
+        }
+        return ways[self.way]
+
+
+class Breaking(cohkit.Scenario):
+    lines = 8
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def application(self) -> Breaker:
+        return Breaker(self.way)
+
+    def threads(self) -> list[cpu.Thread]:
+        def reader() -> cpu.Thread:
+            for line in (2, 3, 4):
+                yield cpu.Load(line)
+
+        return [reader()]
+
+    def verify(self, application: device.Application, contents: own.Contents) -> str | None:
+        assert isinstance(application, Breaker)
+        assert len(contents.words) == len(contents.initial) == 8
+        return "line 3 was read" if contents.words[3][0] == 0 else None
+
+
+@pytest.mark.parametrize(
+    ("way", "kind", "line", "says"),
+    [
+        ("answers twice", "contract of an application", 3, "breaker answers a read that is not open"),
+        ("answers short", "contract of an application", 3, "breaker gives a line of 1 words; lines have 16"),
+        ("unlocks", "contract of an application", 3, "breaker unlocks what it has not locked"),
+        ("accepts", "contract of an application", 3, "breaker accepts a write that is not open"),
+        ("writes", "contract of an application", 20, "breaker writes memory of a line that it has not locked"),
+        ("never answers", "no progress", 3, "breaker has not answered a read"),
+        ("keeps a lock", "no progress", 20, "breaker has not given its lock back"),
+        ("nothing", "result of a scenario", 0, "breaker: line 3 was read"),
+    ],
+)
+def test_what_breaks_its_contract_is_told_by_name_line_and_time(way: str, kind: str, line: int, says: str) -> None:
+    failure = cohkit.play("enzian-dc-bram", Breaking(way))["failure"]
+    assert failure is not None
+    assert (failure["kind"], failure["line"]) == (kind, line)
+    assert says in failure["message"]
+    assert failure["time_ps"] > 0
+
+
+class Waiting(Breaking):
+    """One thread waits for line 3, and another goes on and on."""
+
+    def threads(self) -> list[cpu.Thread]:
+        def busy() -> cpu.Thread:
+            for _ in range(2000):
+                yield cpu.Load(6)
+
+        return [*super().threads(), busy()]
+
+
+def test_a_core_that_waits_too_long_gives_up() -> None:
+    timeout: dict[str, str | int] = {"cores.timeout": "20us"}
+    failure = cohkit.play("enzian-dc-bram", Waiting("never answers"), set=timeout)["failure"]
+    assert failure is not None
+    assert (failure["kind"], failure["line"]) == ("timeout of a core", 3)
+    assert failure["message"].endswith("and gives up: breaker has not answered a read")
+    assert 20e6 < failure["time_ps"] < 30e6
+
+
+def test_exceptions_of_ones_own_code_are_raised() -> None:
+    with pytest.raises(LookupError, match="there is no line 3"):
+        cohkit.play("enzian-dc-bram", Breaking("raises"))
+    with pytest.raises(TypeError, match=r"Load\(line=3, word=0\) is none of the things that can be done"):
+        cohkit.play("enzian-dc-bram", Breaking("does something else"))
+    with pytest.raises(cohkit.InputError, match="a scenario of one's own has its numbers itself"):
+        cohkit.play("enzian-dc-bram", Breaking("nothing"), numbers={"rows": 1})
+
+
+class Doubler(device.Application):
+    """Doubles what is written into its register, by way of the CPU's memory."""
+
+    name = "doubler"
+
+    def handle(self, event: device.Event) -> Iterator[device.Action]:
+        match event:
+            case device.RegisterWritten(register, value):
+                yield device.Begin(register)
+                yield device.HostFetch(register, value, 1)
+            case device.HostFetched(tag, words):
+                yield device.HostStore(tag, [2 * words[0]])
+                yield device.End(tag, "doubling")
+                yield device.Wake(7, 1_000)
+            case device.Timer(7):
+                yield device.Count("woken")
+            case device.RegisterRead(register, thread):
+                yield device.Reply(thread, register + 1)
+
+
+class Doubling(cohkit.Scenario):
+    lines = 4
+
+    def application(self) -> Doubler:
+        return Doubler()
+
+    def threads(self) -> list[cpu.Thread]:
+        self.seen: list[int] = []
+
+        def thread() -> cpu.Thread:
+            yield cpu.StoreHost(5, 21)
+            yield cpu.WriteRegister(9, 5)
+            self.seen.append((yield cpu.ReadRegister(30)))
+            while not (found := (yield cpu.LoadHost(9))):
+                yield cpu.Work(50_000)
+            self.seen.append(found)
+            before = yield cpu.Add(1, 2, 5)
+            self.seen.append((yield cpu.CompareSwap(1, 2, before + 5, 3)) - before)
+            yield cpu.Hint(2)
+            self.seen.append((yield cpu.LoadExclusive(1, 2)))
+
+        return [thread()]
+
+    def verify(self, application: device.Application, contents: own.Contents) -> str | None:
+        return None if self.seen == [31, 42, 5, 3] else f"{self.seen} in {application.name}, {contents}"
+
+
+def test_every_step_and_action_of_python_does_something() -> None:
+    result = cohkit.play("enzian-dc-bram", Doubling())
+    assert result["failure"] is None
+    assert result["times_ns"]
+    assert result["times_ns"]["doubling"]["count"] == 1
+    assert result["counts"] == {"woken": 1}
+    # A bus that is slower by 100 ns each way makes three ways so much longer.
+    slower = cohkit.play("enzian-dc-bram", Doubling(), set={"bus.latency": "500ns"})
+    assert slower["times_ns"]
+    more = slower["times_ns"]["doubling"]["mean"] - result["times_ns"]["doubling"]["mean"]
+    assert more == pytest.approx(200)
 
 
 def rows(name: str) -> dict[str, types.Result]:
@@ -74,9 +267,31 @@ def test_contention_costs_and_prefetching_pays() -> None:
     assert reads["4, without"]["ours"] > 3 * reads["1, without"]["ours"]
 
 
+def test_what_is_not_read_again_need_not_be_waited_for() -> None:
+    views = rows("cckit-fig9")
+    for size in ("SF 0.5", "SF 1"):
+        assert views[f"1, incremental, {size}"]["ours"] < views[f"1, recomputed, {size}"]["ours"]
+
+
+def test_a_lock_in_coherent_memory_is_had_sooner_than_one_by_messages() -> None:
+    locks = rows("locktable")
+    assert locks["1, coherent, host latency"]["ours"] < locks["1, messages, host latency"]["ours"]
+    assert locks["8, coherent, host rate"]["ours"] > locks["8, messages, host rate"]["ours"]
+    calls = rows("cckit-fig10")
+    lines = calls["50 %, lines, 1 context"]["ours"]
+    assert lines < calls["50 %, descriptors, one word, 1 context"]["ours"]
+    assert lines < calls["50 %, registers, 16 words, 1 context"]["ours"]
+
+
 def test_results_along_something_are_drawn_as_lines(tmp_path: Any, cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "cckit-fig10", "--accesses", 1000, "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     drawn = (tmp_path / "cckit-fig10.svg").read_text()
-    for words in ("1 context", "48 contexts", "share of calls (%)", "latency of a call (ns)"):
+    for words in (
+        "lines, 1 context",
+        "registers, 16 words, 1 context",
+        "lines, 48 contexts",
+        "share of calls (%)",
+        "latency of a call (ns)",
+    ):
         assert f"<!-- {words} -->" in drawn

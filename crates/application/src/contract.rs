@@ -90,7 +90,10 @@ impl Contract {
             },
             Action::Reply { thread, .. } => match self.readers.remove(&thread) {
                 true => Ok(()),
-                false => breach(0, &format!("answers thread {thread}, which reads no register")),
+                false => breach(
+                    0,
+                    &format!("answers thread {thread}, which reads no register"),
+                ),
             },
             Action::Local {
                 line,

@@ -439,7 +439,9 @@ impl Scenario for LockTable {
     ) -> Result<(), String> {
         if application.wrong > 0 {
             let wrong = application.wrong;
-            return Err(format!("{wrong} locks of the device were another's when it gave them back"));
+            return Err(format!(
+                "{wrong} locks of the device were another's when it gave them back"
+            ));
         }
         match threads.iter().find(|thread| thread.wrong > 0) {
             None => Ok(()),

@@ -325,7 +325,9 @@ impl Scenario for Prefetch {
             let mut last = holds.next().copied();
             // Of threads that share a line, either may have been last.
             last = last.filter(|_| holds.next().is_none());
-            let touched = threads.iter().any(|thread| thread.holds.contains_key(&line));
+            let touched = threads
+                .iter()
+                .any(|thread| thread.holds.contains_key(&line));
             let is = contents.word(line, 0);
             match last {
                 Some(last) => is != last,

@@ -175,7 +175,11 @@ impl Thread for BusCaller {
                     value: what[word as usize].into(),
                 };
                 let more = word + 1 < DESCRIPTOR;
-                let next = if more { Phase::Describe(word + 1) } else { Phase::Ring };
+                let next = if more {
+                    Phase::Describe(word + 1)
+                } else {
+                    Phase::Ring
+                };
                 (next, step)
             }
             Phase::Ring => {

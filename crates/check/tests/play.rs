@@ -169,7 +169,10 @@ fn messages_over_a_bus_are_not_explored() {
     let Ending::Violated { what, .. } = play(&table, 1, 1, 1, 1) else {
         panic!("it is refused");
     };
-    assert!(what.contains("registers and the CPU's own memory are not explored"), "{what}");
+    assert!(
+        what.contains("registers and the CPU's own memory are not explored"),
+        "{what}"
+    );
 }
 
 /// A row in two lines of one word, a view in one, and two addresses to synchronise by.

@@ -5,6 +5,7 @@
 //! Long work runs beside the interpreter, which goes on and can be interrupted.
 
 mod interruptible;
+mod own;
 mod shipped;
 mod simulation;
 

@@ -1,6 +1,7 @@
 //! Platforms and simulations.
 
 use crate::interruptible::{interruptible, watched};
+use crate::own::{Own, Raised};
 use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{
@@ -164,13 +165,15 @@ pub(crate) fn simulate(
 #[pyclass(frozen)]
 pub(crate) struct Play {
     play: Arc<playing::Play>,
+    raised: Raised,
 }
 
 #[pymethods]
 impl Play {
-    /// Puts an application together with a machine.
+    /// Puts an application together with a machine: the shipped one of this name, or one of one's own, which is a
+    /// function that begins it anew, the lines that it uses and whether it ends by itself.
     #[new]
-    #[pyo3(signature = (machine, application, *, protocol, numbers, time, warm_up, settings, seed, oracle))]
+    #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, seed, oracle, tables))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -178,6 +181,7 @@ impl Play {
     fn new(
         machine: &Machine,
         application: String,
+        own: Option<(Py<PyAny>, u32, bool)>,
         protocol: &Protocol,
         numbers: Vec<String>,
         time: Option<String>,
@@ -185,6 +189,7 @@ impl Play {
         settings: Vec<String>,
         seed: u64,
         oracle: bool,
+        tables: bool,
     ) -> PyResult<Play> {
         let request = playing::Request {
             application,
@@ -194,13 +199,30 @@ impl Play {
             settings,
             seed,
             oracle,
+            tables,
         };
         let mut platform = machine.platform.clone();
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
         let source = cohkit::Source::clone(&protocol.source);
-        let play = playing::Play::new(source, platform, request).map_err(refused)?;
-        let play = Arc::new(play);
-        Ok(Play { play })
+        let raised = Raised::default();
+        let play = match own {
+            None => playing::Play::new(source, platform, request),
+            Some((begin, lines, ends)) => {
+                let raised = raised.clone();
+                let own = Own {
+                    begin,
+                    lines,
+                    ends,
+                    raised,
+                };
+                playing::Play::of(source, platform, request, Arc::new(own))
+            }
+        };
+        if let Some(exception) = raised.take() {
+            return Err(exception);
+        }
+        let play = Arc::new(play.map_err(refused)?);
+        Ok(Play { play, raised })
     }
 }
 
@@ -215,6 +237,7 @@ pub(crate) fn play(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let all: Vec<_> = plays.iter().map(|one| Arc::clone(&one.play)).collect();
+    let raised: Vec<_> = plays.iter().map(|one| one.raised.clone()).collect();
     let total = all.len();
     let ended = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&ended);
@@ -229,6 +252,9 @@ pub(crate) fn play(
         let all: Vec<_> = all.iter().map(|one| &**one).collect();
         play_all(&all, threads, cancel, &ended)
     })?;
+    if let Some(exception) = raised.iter().find_map(Raised::take) {
+        return Err(exception);
+    }
     let results = results.map_err(refused)?;
     tell(py)?;
     Ok(Value::Array(results).to_string())

@@ -283,7 +283,9 @@ impl Simulation {
             }
             None if self.behind.is_some() => match open.first() {
                 Some((_, what)) => format!("{what}, and nothing else is left to do"),
-                None => self.polled().unwrap_or("the application does not end".to_string()),
+                None => self
+                    .polled()
+                    .unwrap_or("the application does not end".to_string()),
             },
             None => "the device's local operations do not end".to_string(),
         };

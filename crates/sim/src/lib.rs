@@ -40,6 +40,11 @@
 //! assert_eq!(statistics.sent("Put"), Some(100 - 4)); // four lines are still in the cache
 //! ```
 
+/// The guide's application works as printed.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/applications.md")]
+struct Guide;
+
 pub mod agents;
 pub mod components;
 pub mod data;

@@ -1,9 +1,7 @@
 //! The device: it takes what was written, reads the base table, and writes the view.
 
 use super::{add, Layout, Order, Sums, View, ADDRESSES};
-use crate::interface::{
-    Actions, Application, Event, Line, Operation, Placement, Words,
-};
+use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
 use cohkit_protocol::protocol::Right;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -242,7 +242,9 @@ impl Scenario for View {
         for thread in threads {
             if thread.wrong > 0 {
                 let (wrong, ended) = (thread.wrong, thread.ended);
-                return Err(format!("after {wrong} of {ended} transactions the view was wrong"));
+                return Err(format!(
+                    "after {wrong} of {ended} transactions the view was wrong"
+                ));
             }
             let (has, rows) = (application.rows(), thread.rows(thread.ended));
             if has < rows {
@@ -256,7 +258,9 @@ impl Scenario for View {
     fn tables(&self, threads: &[Client]) -> Vec<Table> {
         let orders = |thread: &Client| {
             let rows = &self.orders[..thread.rows(thread.ended) as usize];
-            rows.iter().map(|row| vec![row.customer, row.price]).collect()
+            rows.iter()
+                .map(|row| vec![row.customer, row.price])
+                .collect()
         };
         let tables = threads.iter().flat_map(|thread| {
             let view = thread.read.iter().map(|&sum| vec![sum]).collect();
@@ -275,8 +279,12 @@ mod tests {
     fn orders_are_those_of_the_benchmark() {
         let orders = orders(10);
         assert_eq!(orders.len() as u64, 10 * ROWS);
-        assert!(orders.iter().all(|order| (1..=1500).contains(&order.customer)));
-        assert!(orders.iter().all(|order| order.customer % 3 != 0 && order.price > 0));
+        assert!(orders
+            .iter()
+            .all(|order| (1..=1500).contains(&order.customer)));
+        assert!(orders
+            .iter()
+            .all(|order| order.customer % 3 != 0 && order.price > 0));
         // The first row of ORDERS at this scale.
         let first = Order {
             customer: 370,

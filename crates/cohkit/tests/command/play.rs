@@ -40,8 +40,19 @@ fn numbers_are_listed() {
 #[test]
 fn a_view_is_given_with_its_rows() {
     let view = |more: &[&str]| {
-        let arguments = ["play", "enzian-dc-ddr", "view", "--with", "scale=1", "--json"];
-        without_run(&cohkit(&[&arguments[..], more].concat()).output().expect("starts"))
+        let arguments = [
+            "play",
+            "enzian-dc-ddr",
+            "view",
+            "--with",
+            "scale=1",
+            "--json",
+        ];
+        without_run(
+            &cohkit([&arguments[..], more].concat())
+                .output()
+                .expect("starts"),
+        )
     };
     assert!(view(&[])["tables"].is_null());
     for mode in ["incremental=0", "incremental=1"] {

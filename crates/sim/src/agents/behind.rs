@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use super::home::Work;
 use super::host::Host;
 use super::program::{ConfigurationId, Transition};
-use crate::data::{Copy, Data};
 use crate::components::bus::Bus;
+use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
@@ -158,7 +158,8 @@ impl Behind {
 
     /// A thread that looks at a word of the CPU's own memory again and again.
     pub fn polls(&self) -> Option<usize> {
-        let polls = |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
+        let polls =
+            |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
         self.threads.iter().position(polls)
     }
 

@@ -118,7 +118,8 @@ impl Simulation {
     /// The application reads the CPU's own memory.
     pub(crate) fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
         if first.checked_add(words).is_none() {
-            let text = format!("{words} words from {first} on are more than the CPU's own memory has");
+            let text =
+                format!("{words} words from {first} on are more than the CPU's own memory has");
             return self.fail(FailureKind::Contract, 0, text);
         }
         let now = self.now;

@@ -34,7 +34,9 @@ impl Bus {
         let packets = bytes.div_ceil(of.payload_bytes.value.max(1)).max(1);
         let bytes = bytes + packets * of.header_bytes.value;
         let free = &mut self.free[usize::from(way == Way::Up)];
-        let time = of.bandwidth.time_of(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let time = of
+            .bandwidth
+            .time_of(u32::try_from(bytes).unwrap_or(u32::MAX));
         *free = now.max(*free) + time;
         *free + of.latency.value
     }

@@ -1,0 +1,410 @@
+//! Applications and threads that are written in Python, in a simulation.
+//!
+//! An exception ends what they do; whoever has asked for the run raises it.
+
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Step, Table, Update,
+    Words,
+};
+use cohkit_protocol::protocol::Right;
+use cohkit_sim::scenario::{Playable, Played};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The first exception of a scenario's code.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Takes the exception, if there was one.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn keep<T>(&self, result: PyResult<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(raised) => {
+                let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(raised);
+                None
+            }
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.is_some()
+    }
+}
+
+/// A scenario that is written in Python: `begin` gives all that it needs for a run.
+pub(crate) struct Own {
+    pub begin: Py<PyAny>,
+    pub lines: Line,
+    pub ends: bool,
+    pub raised: Raised,
+}
+
+/// What `begin` gives: name, lines served, handler, threads, and who judges the end.
+type Beginning = (
+    String,
+    Option<(Line, Line)>,
+    Py<PyAny>,
+    Vec<Py<PyAny>>,
+    Py<PyAny>,
+);
+
+impl Playable for Own {
+    fn uses(&self) -> Line {
+        self.lines
+    }
+
+    fn has_end(&self) -> bool {
+        self.ends
+    }
+
+    fn begin(&self) -> Box<dyn Played> {
+        let begun: PyResult<Beginning> =
+            Python::attach(|py| self.begin.bind(py).call0()?.extract());
+        let begun = self.raised.keep(begun);
+        let (name, served, handler, threads, judge) = match begun {
+            Some((name, served, handler, threads, judge)) => {
+                (name, served, Some(handler), threads, Some(judge))
+            }
+            None => (String::new(), None, None, Vec::new(), None),
+        };
+        let lines = served.map_or(self.lines, |(_, end)| end.max(self.lines));
+        Box::new(OwnPlayed {
+            application: OwnApplication {
+                name,
+                placement: match served {
+                    Some((first, end)) => Placement::Between(first..end),
+                    None => Placement::Beside,
+                },
+                handler,
+                words: 0,
+                raised: self.raised.clone(),
+            },
+            threads,
+            judge,
+            lines,
+            raised: self.raised.clone(),
+        })
+    }
+}
+
+struct OwnPlayed {
+    application: OwnApplication,
+    threads: Vec<Py<PyAny>>,
+    judge: Option<Py<PyAny>>,
+    lines: Line,
+    raised: Raised,
+}
+
+impl Played for OwnPlayed {
+    fn application(&mut self) -> &mut dyn Application {
+        &mut self.application
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn step(&mut self, thread: usize, result: u64) -> Step {
+        if self.raised.is_set() {
+            return Step::Stop;
+        }
+        let step = Python::attach(|py| {
+            let made = self.threads[thread].bind(py).call1((result,))?;
+            match made.is_none() {
+                true => Ok(Step::Stop),
+                false => step(&made),
+            }
+        });
+        self.raised.keep(step).unwrap_or(Step::Stop)
+    }
+
+    fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
+        let (Some(judge), false) = (&self.judge, self.raised.is_set()) else {
+            return Ok(());
+        };
+        let words = self.application.words;
+        let table = |word: &dyn Fn(Line, u16) -> u64| -> Vec<Vec<u64>> {
+            let line = |line| (0..words).map(|at| word(line, at)).collect();
+            (0..self.lines).map(line).collect()
+        };
+        let now = table(&|line, word| contents.word(line, word));
+        let initial = table(&|line, word| contents.initial(line, word));
+        let wrong: PyResult<Option<String>> =
+            Python::attach(|py| judge.bind(py).call1((now, initial))?.extract());
+        match self.raised.keep(wrong).flatten() {
+            Some(wrong) => Err(wrong),
+            None => Ok(()),
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        Vec::new()
+    }
+}
+
+struct OwnApplication {
+    name: String,
+    placement: Placement,
+    handler: Option<Py<PyAny>>,
+    /// Words of a line.
+    words: u16,
+    raised: Raised,
+}
+
+impl Application for OwnApplication {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        self.placement.clone()
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        if let Event::Start { words } = event {
+            self.words = words;
+        }
+        let (Some(handler), false) = (&self.handler, self.raised.is_set()) else {
+            return;
+        };
+        let taken = Python::attach(|py| -> PyResult<Vec<Action>> {
+            let (kind, values) = heard(py, event)?;
+            let done = handler.bind(py).call1((kind, values))?;
+            done.try_iter()?.map(|one| action(&one?)).collect()
+        });
+        for action in self.raised.keep(taken).into_iter().flatten() {
+            actions.push(action);
+        }
+    }
+}
+
+fn right(right: Right) -> &'static str {
+    match right {
+        Right::None => "none",
+        Right::Read => "read",
+        Right::Write => "write",
+    }
+}
+
+/// An event as its kind and values.
+fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTuple>)> {
+    let words = |words: Words| words.into_vec();
+    Ok(match event {
+        Event::Start { words } => ("start", (words,).into_pyobject(py)?),
+        Event::Read { line, wants, has } => {
+            ("read", (line, right(wants), right(has)).into_pyobject(py)?)
+        }
+        Event::Write {
+            line,
+            words: written,
+            keeps,
+        } => (
+            "write",
+            (line, words(written), right(keeps)).into_pyobject(py)?,
+        ),
+        Event::Changed { line, from, to } => {
+            ("changed", (line, right(from), right(to)).into_pyobject(py)?)
+        }
+        Event::Done {
+            line,
+            operation,
+            dirty,
+        } => ("done", (line, operation.name(), dirty).into_pyobject(py)?),
+        Event::Fetched {
+            tag,
+            line,
+            words: fetched,
+        } => ("fetched", (tag, line, words(fetched)).into_pyobject(py)?),
+        Event::Stored { tag } => ("stored", (tag,).into_pyobject(py)?),
+        Event::Timer { tag } => ("timer", (tag,).into_pyobject(py)?),
+        Event::RegisterRead { register, thread } => {
+            ("register_read", (register, thread).into_pyobject(py)?)
+        }
+        Event::RegisterWritten { register, value } => {
+            ("register_written", (register, value).into_pyobject(py)?)
+        }
+        Event::HostFetched {
+            tag,
+            words: fetched,
+        } => ("host_fetched", (tag, words(fetched)).into_pyobject(py)?),
+        Event::Stop => ("stop", PyTuple::empty(py)),
+    })
+}
+
+fn words(words: Vec<u64>) -> Words {
+    words.into()
+}
+
+fn operation(name: &str) -> PyResult<Operation> {
+    let mut all = [Operation::Clean, Operation::CleanInvalidate].into_iter();
+    let found = all.find(|operation| operation.name() == name);
+    found.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "there is no local operation `{name}`; there are clean and clean-invalidate"
+        ))
+    })
+}
+
+/// A name that stays: statistics are kept by names of the program. Each is kept once.
+fn name(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match names.get(name.as_str()) {
+        Some(known) => known,
+        None => {
+            let kept: &'static str = Box::leak(name.into_boxed_str());
+            names.insert(kept);
+            kept
+        }
+    }
+}
+
+fn unknown(what: &str, kind: &str) -> PyErr {
+    PyValueError::new_err(format!("there is no {what} `{kind}`"))
+}
+
+/// An action from the name of its class and its values.
+fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
+    let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
+    Ok(match kind.as_str() {
+        "Answer" => {
+            let (line, all) = of.extract()?;
+            let words = words(all);
+            Action::Answer { line, words }
+        }
+        "Accept" => {
+            let (line,) = of.extract()?;
+            Action::Accept { line }
+        }
+        "Local" => {
+            let (line, asked, lock): (_, String, _) = of.extract()?;
+            let operation = operation(&asked)?;
+            Action::Local {
+                line,
+                operation,
+                lock,
+            }
+        }
+        "Unlock" => {
+            let (line,) = of.extract()?;
+            Action::Unlock { line }
+        }
+        "Fetch" => {
+            let (tag, first, lines) = of.extract()?;
+            Action::Fetch { tag, first, lines }
+        }
+        "Store" => {
+            let (tag, line, all) = of.extract()?;
+            let words = words(all);
+            Action::Store { tag, line, words }
+        }
+        "Wake" => {
+            let (tag, after) = of.extract()?;
+            Action::Wake { tag, after }
+        }
+        "Reply" => {
+            let (thread, value) = of.extract()?;
+            Action::Reply { thread, value }
+        }
+        "HostFetch" => {
+            let (tag, first, words) = of.extract()?;
+            Action::HostFetch { tag, first, words }
+        }
+        "HostStore" => {
+            let (first, all) = of.extract()?;
+            let words = words(all);
+            Action::HostStore { first, words }
+        }
+        "Begin" => {
+            let (tag,) = of.extract()?;
+            Action::Begin { tag }
+        }
+        "End" => {
+            let (tag, what) = of.extract()?;
+            let what = name(what);
+            Action::End { tag, what }
+        }
+        "Count" => {
+            let (what, by) = of.extract()?;
+            let what = name(what);
+            Action::Count { what, by }
+        }
+        other => return Err(unknown("action", other)),
+    })
+}
+
+/// A step from the name of its class and its values.
+fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
+    let (kind, of): (String, Bound<'_, PyTuple>) = given.extract()?;
+    Ok(match kind.as_str() {
+        "Load" => {
+            let (line, word) = of.extract()?;
+            Step::Load { line, word }
+        }
+        "LoadExclusive" => {
+            let (line, word) = of.extract()?;
+            Step::LoadExclusive { line, word }
+        }
+        "Store" => {
+            let (line, word, value) = of.extract()?;
+            Step::Store { line, word, value }
+        }
+        "Add" => {
+            let (line, word, by) = of.extract()?;
+            let update = Update::Add(by);
+            Step::Update { line, word, update }
+        }
+        "CompareSwap" => {
+            let (line, word, old, new) = of.extract()?;
+            let update = Update::CompareSwap { old, new };
+            Step::Update { line, word, update }
+        }
+        "Hint" => {
+            let (line,) = of.extract()?;
+            Step::Hint { line }
+        }
+        "ReadRegister" => {
+            let (register,) = of.extract()?;
+            Step::ReadRegister { register }
+        }
+        "WriteRegister" => {
+            let (register, value) = of.extract()?;
+            Step::WriteRegister { register, value }
+        }
+        "LoadHost" => {
+            let (word,) = of.extract()?;
+            Step::LoadHost { word }
+        }
+        "StoreHost" => {
+            let (word, value) = of.extract()?;
+            Step::StoreHost { word, value }
+        }
+        "Work" => {
+            let (time,) = of.extract()?;
+            Step::Work(time)
+        }
+        "Fence" => Step::Fence,
+        "Count" => {
+            let (what, by) = of.extract()?;
+            let what = name(what);
+            Step::Count { what, by }
+        }
+        "Begin" => Step::Begin,
+        "End" => {
+            let (what,) = of.extract()?;
+            let what = name(what);
+            Step::End { what }
+        }
+        other => return Err(unknown("step", other)),
+    })
+}

@@ -1,0 +1,133 @@
+"""Applications of one's own: scenarios, and how the compiled half drives them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit import cpu, device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+
+class Contents(NamedTuple):
+    """The words of each line of a scenario once nothing is in flight, and as they were at the start."""
+
+    words: Sequence[Sequence[int]]
+    initial: Sequence[Sequence[int]]
+
+
+class Scenario(ABC):
+    """An application and the threads that use it, which `play` takes in place of a name.
+
+    `application` and `threads` are called anew for each run, a failed one is run again, so that they begin afresh.
+
+    >>> import cohkit
+    >>> from cohkit import cpu, device
+    >>> class Snatcher(device.Application):
+    ...     name = "snatcher"
+    ...
+    ...     def handle(self, event):
+    ...         match event:
+    ...             case device.Changed(line, _, "write"):
+    ...                 yield device.Local(line, "clean-invalidate")
+    ...             case device.Done(dirty=dirty):
+    ...                 yield device.Count("written", int(dirty))
+    >>> def writer():
+    ...     for value in range(10):
+    ...         yield cpu.Store(0, 0, value)
+    ...         yield cpu.Fence()
+    ...         yield cpu.Work(1_000_000)
+    >>> class Snatching(cohkit.Scenario):
+    ...     lines = 1
+    ...
+    ...     def application(self):
+    ...         return Snatcher()
+    ...
+    ...     def threads(self):
+    ...         return [writer()]
+    >>> cohkit.play("enzian-dc-bram", Snatching())["counts"]
+    {'written': 10}
+    """
+
+    lines: int
+    """Lines of the home that it uses, from 0."""
+    ends: bool = True
+    """Whether it ends by itself."""
+
+    @abstractmethod
+    def application(self) -> device.Application:
+        """Give the application at the start."""
+
+    @abstractmethod
+    def threads(self) -> Sequence[cpu.Thread]:
+        """Give the threads at the start; thread `n` runs on core `n`."""
+
+    def verify(self, application: device.Application, contents: Contents) -> str | None:  # noqa: ARG002 -- for others
+        """Tell what is wrong at the end, in a sentence, or nothing."""
+        return None
+
+
+_EVENTS: dict[str, Callable[..., device.Event]] = {
+    "start": device.Start,
+    "read": device.Read,
+    "write": device.Write,
+    "changed": device.Changed,
+    "done": device.Done,
+    "fetched": device.Fetched,
+    "stored": device.Stored,
+    "timer": device.Timer,
+    "register_read": device.RegisterRead,
+    "register_written": device.RegisterWritten,
+    "host_fetched": device.HostFetched,
+    "stop": device.Stop,
+}
+
+
+def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
+    """Give the name of an action's or a step's class, and its values."""
+    if not (isinstance(does, tuple) and type(does).__module__ == module):
+        raise TypeError(f"{does!r} is none of the things that can be done, which are in {module}")
+    return type(does).__name__, tuple(does)
+
+
+class Beginning(NamedTuple):
+    """A scenario at its start, as the compiled half takes it."""
+
+    name: str
+    lines: tuple[int, int] | None
+    handle: Callable[[str, tuple[Any, ...]], list[tuple[str, tuple[Any, ...]]]]
+    threads: list[Callable[[int], tuple[str, tuple[Any, ...]] | None]]
+    verify: Callable[[list[list[int]], list[list[int]]], str | None]
+
+
+def begin(scenario: Scenario) -> Beginning:
+    """Begin a scenario anew."""
+    application = scenario.application()
+
+    def handle(kind: str, values: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
+        actions: Iterable[device.Action] | None = application.handle(_EVENTS[kind](*values))
+        return [_named(action, device.__name__) for action in actions or ()]
+
+    def verify(words: list[list[int]], initial: list[list[int]]) -> str | None:
+        return scenario.verify(application, Contents(words, initial))
+
+    lines = application.lines
+    served = None if lines is None else (lines.start, lines.stop)
+    return Beginning(application.name, served, handle, [_stepper(thread) for thread in scenario.threads()], verify)
+
+
+def _stepper(thread: cpu.Thread) -> Callable[[int], tuple[str, tuple[Any, ...]] | None]:
+    begun = False
+
+    def step(result: int) -> tuple[str, tuple[Any, ...]] | None:
+        nonlocal begun
+        try:
+            made = thread.send(result) if begun else next(thread)
+        except StopIteration:
+            return None
+        begun = True
+        return _named(made, cpu.__name__)
+
+    return step
