@@ -2,7 +2,7 @@
 
 use crate::outcome::{Failure, Outcome};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,13 +18,26 @@ pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
     action()
 }
 
+/// Input files are not read beyond so many bytes; some have no end.
+const LARGEST: u64 = 1 << 28;
+
 /// The text of an input file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
+    let ending = match path.extension().is_some_and(|extension| extension == "m") {
+        true => "Murphi models end in `.m`",
+        false => "protocol texts end in `.coh`",
+    };
+    let read = || {
+        let mut bytes = Vec::new();
+        let file = File::open(path)?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes: Vec<u8> = read().map_err(|error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Failure::new(
             Outcome::BadInput,
-            format!("error: {shown}: no such file\n  help: protocol texts end in `.coh`; is the path right?"),
+            format!("error: {shown}: no such file\n  help: {ending}; is the path right?"),
         ),
         ErrorKind::IsADirectory => Failure::new(
             Outcome::BadInput,
@@ -39,6 +52,12 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
             format!("error: {shown}: cannot be read: {error}"),
         ),
     })?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: has more than 256 MiB, and no more are read"),
+        ));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::new(

@@ -239,6 +239,17 @@ fn messages_are_drawn_where_they_are_recognised() {
     assert!(!folder.path().join("charts/stairs.svg").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_without_end_is_not_read_for_ever() {
+    let folder = stairs("");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.m")).expect("a link");
+    let (code, _, err) = check(folder.path(), "endless.m", &[]);
+    assert_eq!(code, 2);
+    let wanted = "error: endless.m: has more than 256 MiB, and no more are read\n";
+    assert_eq!(err, wanted);
+}
+
 #[test]
 fn bad_files_are_bad_input_and_bad_places_cannot_be_written() {
     let folder = stairs("");
