@@ -75,6 +75,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     };
     let of_rules: Vec<_> = (whole.rules.iter())
         .map(|&r| &program.rules[r as usize])
+        // What finds the next values of parameters asks what the guard asks.
         .map(|rule| join(&mut above, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
     let of_claims: Vec<_> = whole
@@ -326,11 +327,11 @@ pub(crate) fn search_parts(
         let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
             // A class that was not explored itself moves by its own rules in place of its equal's.
             let from = &parts.views[parts.representative[part]].rules;
-            let own = |rule: &u32| {
-                from.iter()
-                    .zip(equal(part))
-                    .find(|(r, _)| *r == rule)
-                    .map(|(_, &own)| own)
+            let own = |&rule: &u32| {
+                let number = |instance: u32| program.rules[instance as usize].numbers();
+                let mut pairs = from.iter().zip(equal(part));
+                let (&its, &own) = pairs.find(|(&its, _)| number(its).contains(&rule))?;
+                Some(number(own).start + (rule - number(its).start))
             };
             path.iter().filter_map(own).collect()
         });

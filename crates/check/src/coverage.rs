@@ -59,7 +59,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
         })
         .collect();
     for instance in &program.rules {
-        rules[line_of[instance.source as usize]].instances += 1;
+        rules[line_of[instance.source as usize]].instances += u64::from(instance.count());
     }
     let mut marks: BTreeMap<(u32, i32), u128> = BTreeMap::new();
     let mut walked: Vec<Option<Walked>> = Vec::new();
@@ -103,7 +103,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
 
 /// What was exercised in one part.
 struct Walked {
-    /// For each rule of the view: how often it fired, and led to a new state.
+    /// For each instance of the view: how often it fired, and led to a new state.
     rules: Vec<(u64, u64)>,
     marks: BTreeMap<(u32, i32), u64>,
 }
@@ -117,10 +117,6 @@ fn walk(
     transitions: u64,
     options: &Options,
 ) -> Option<Walked> {
-    let mut place = vec![0; program.rules.len()];
-    for (i, &rule) in view.rules.iter().enumerate() {
-        place[rule as usize] = i;
-    }
     let mut walked = Walked {
         rules: vec![(0, 0); view.rules.len()],
         marks: BTreeMap::new(),
@@ -128,7 +124,7 @@ fn walk(
     let mut explorer = Explorer::new(program, view);
     let _ = explorer.start();
     let (mut left, mut state) = (transitions, 0);
-    let mut moves: Vec<(u32, bool)> = Vec::new();
+    let mut moves: Vec<(usize, bool)> = Vec::new();
     let mut met: Vec<(u32, i32)> = Vec::new();
     while left > 0 && (state as usize) < explorer.len() {
         if state % 256 == 0 && options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
@@ -137,7 +133,7 @@ fn walk(
         moves.clear();
         met.clear();
         let expanded = explorer.expand(state, true, |one, machine| {
-            moves.push((one.rule, one.new));
+            moves.push((one.place, one.new));
             for (note, values) in machine.notes.drain(..) {
                 let note: &crate::model::Note = &program.notes[note as usize];
                 if let NoteAction::Marks { group, .. } = note.action {
@@ -150,8 +146,8 @@ fn walk(
             break;
         }
         left -= moves.len() as u64;
-        for &(rule, new) in &moves {
-            let (fired, led) = &mut walked.rules[place[rule as usize]];
+        for &(place, new) in &moves {
+            let (fired, led) = &mut walked.rules[place];
             *fired += 1;
             *led += u64::from(new);
         }

@@ -10,6 +10,7 @@ use crate::program::Program;
 use crate::report::Property;
 use crate::search::{Path, View};
 use crate::trace::{said, tell, Trace};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 /// What can be said of states in which it holds, for each value of its parameters: somebody waits for something.
@@ -30,6 +31,9 @@ pub struct Explanation {
     pub waits: Vec<String>,
     /// Why each rule of a deadlock does not lead on, in the order of the model; only of models without remarks.
     pub blocked: Vec<Blocked>,
+    /// How many rules there are besides, where they are too many to be listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: u64,
     /// What can still be reached, where something that should stay within reach is out of it.
     pub still: Option<Still>,
 }
@@ -40,8 +44,15 @@ pub struct Blocked {
     /// Name with the values of its parameters.
     pub rule: String,
     /// The conditions of its guard that do not hold, as Murphi; those that can be evaluated.
-    /// Empty if it may fire and yet does not lead on.
+    /// Empty if its guard holds.
     pub fails: Vec<String>,
+    /// Why it does not lead on although its guard holds, as what is said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What can be reached from the last state. For drain, spontaneous rules do not count.
@@ -57,6 +68,9 @@ pub struct Still {
 
 /// Not more states than this are looked for from the last one.
 const MOST_STATES: usize = 1 << 16;
+
+/// Not more rules than this are listed as blocked.
+const MOST_BLOCKED: usize = 1000;
 
 /// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`] or [`Property::Liveness`];
 /// `None` for other properties, whose last step says it all, and for a trace that is not of this model.
@@ -85,7 +99,7 @@ pub fn explain(
     };
     match property {
         Property::NoDeadlock if remarks.is_empty() => {
-            explanation.blocked = blocked(model, &program, last);
+            (explanation.blocked, explanation.unlisted) = blocked(model, &program, last);
         }
         Property::NoDeadlock => {}
         _ => explanation.still = Some(still(model, &program, last, *property != Property::Drain)),
@@ -139,8 +153,13 @@ fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
     let program = compile(&telling, true);
     let mut machine = machine(&program, state);
     for instance in &program.rules {
-        if machine.enabled(instance) == Ok(true) {
-            let _ = machine.fire(instance);
+        let mut numbers = instance.numbers();
+        while let Some(from) = numbers.next() {
+            let Ok(Some(number)) = machine.next(instance, from) else {
+                break;
+            };
+            numbers.start = number + 1;
+            let _ = machine.fire(instance, number);
         }
     }
     let mut sentences = Vec::new();
@@ -153,28 +172,36 @@ fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
     sentences
 }
 
-/// The conjuncts of a condition, from left to right.
-fn conjuncts<'e>(e: &'e Expr, all: &mut Vec<&'e Expr>) {
+/// The conjuncts of a condition, from left to right, each with the names for places and values around it.
+fn conjuncts(e: &Expr, around: &dyn Fn(Expr) -> Expr, all: &mut Vec<Expr>) {
     match e.without_line() {
         Expr::Binary(Operator::And, a, b) => {
-            conjuncts(a, all);
-            conjuncts(b, all);
+            conjuncts(a, around, all);
+            conjuncts(b, around, all);
         }
-        _ => all.push(e),
+        Expr::Alias(id, place, e) => {
+            let named = |e| around(Expr::Alias(*id, place.clone(), Box::new(e)));
+            conjuncts(e, &named, all);
+        }
+        Expr::Let(id, value, e) => {
+            let named = |e| around(Expr::Let(*id, value.clone(), Box::new(e)));
+            conjuncts(e, &named, all);
+        }
+        e => all.push(around(e.clone())),
     }
 }
 
-fn blocked(model: &Model, program: &Program, state: &[i32]) -> Vec<Blocked> {
+fn blocked(model: &Model, program: &Program, state: &[i32]) -> (Vec<Blocked>, u64) {
     // Each conjunct is the guard of a rule of its own.
     let mut split = Vec::new();
     let mut first = Vec::new();
     for one in &model.rules {
         first.push(split.len());
         let mut all = Vec::new();
-        conjuncts(&one.guard, &mut all);
+        conjuncts(&one.guard, &|e| e, &mut all);
         let rules = all
             .into_iter()
-            .map(|e| rule(&one.parameters, e.clone(), Vec::new()));
+            .map(|e| rule(&one.parameters, e, Vec::new()));
         split.extend(rules);
     }
     first.push(split.len());
@@ -183,34 +210,74 @@ fn blocked(model: &Model, program: &Program, state: &[i32]) -> Vec<Blocked> {
         .collect();
     let split = with_rules(model, split);
     let conditions = compile(&split, false);
+    // The instances of one conjunct lie together, and have numbers in the order of those of its rule.
+    let mut tested = vec![None; texts.len()];
+    for instance in &conditions.rules {
+        tested[instance.source as usize].get_or_insert(instance.number);
+    }
     let mut tests = machine(&conditions, state);
     let mut own = machine(program, state);
+    let smallest = may_fire_first(program, &mut own);
     let mut blocked = Vec::new();
-    for (number, instance) in program.rules.iter().enumerate() {
+    let mut unlisted = 0;
+    let mut source_begins = (u32::MAX, 0);
+    for instance in &program.rules {
+        let source = instance.source as usize;
+        if source_begins.0 != instance.source {
+            source_begins = (instance.source, instance.number);
+        }
         if instance.guard.is_none() {
             continue;
         }
-        let source = instance.source as usize;
-        let of = first[source] as u32..first[source + 1] as u32;
-        let mut fails = Vec::new();
-        let tested = conditions.rules.iter();
-        let tested =
-            tested.filter(|test| of.contains(&test.source) && test.arguments == instance.arguments);
-        for test in tested {
-            // What cannot be evaluated is guarded by a condition before it, which fails.
-            if tests.enabled(test) == Ok(false) {
-                fails.push(texts[test.source as usize].clone());
+        for number in instance.numbers() {
+            if blocked.len() == MOST_BLOCKED {
+                unlisted += u64::from(instance.numbers().end - number);
+                break;
             }
+            let mut fails = Vec::new();
+            for conjunct in first[source]..first[source + 1] {
+                let test = tested[conjunct].map(|begins| begins + (number - source_begins.1));
+                let test = test.and_then(|test| Some((conditions.rule(test)?, test)));
+                // What cannot be evaluated is guarded by a condition before it, which fails.
+                if test.is_some_and(|(test, number)| tests.enabled(test, number) == Ok(false)) {
+                    fails.push(texts[conjunct].clone());
+                }
+            }
+            let enabled = own.enabled(instance, number) != Ok(false);
+            if fails.is_empty() && !enabled {
+                fails.push(murphi::expression(model, &model.rules[source].guard));
+            }
+            let why = enabled.then(|| match smallest {
+                Some((priority, first)) if priority < instance.priority => {
+                    let first = program.rule_name(model, first);
+                    format!("is held back by `{first}`, which has a smaller priority")
+                }
+                _ => {
+                    let fired = own.fire(instance, number);
+                    own.undo();
+                    match fired {
+                        Ok(false) => "does not fire, as an assumption in it does not hold".into(),
+                        _ => "may fire, but does not lead on".into(),
+                    }
+                }
+            });
+            blocked.push(Blocked {
+                rule: program.rule_name(model, number),
+                fails,
+                why,
+            });
         }
-        if fails.is_empty() && own.enabled(instance) == Ok(false) {
-            fails.push(murphi::expression(model, &model.rules[source].guard));
-        }
-        blocked.push(Blocked {
-            rule: program.rule_name(model, number as u32),
-            fails,
-        });
     }
-    blocked
+    (blocked, unlisted)
+}
+
+/// The first rule that may fire in a machine's state, with its priority: the smallest of those of all that may.
+fn may_fire_first(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
+    let numbers = program.rules.iter().filter_map(|instance| {
+        let number = machine.next(instance, instance.number).ok()??;
+        Some((instance.priority, number))
+    });
+    numbers.min()
 }
 
 fn still(model: &Model, program: &Program, state: &[i32], spontaneous: bool) -> Still {
@@ -218,12 +285,12 @@ fn still(model: &Model, program: &Program, state: &[i32], spontaneous: bool) -> 
     let mut explorer = Explorer::new(program, &view);
     explorer.machine.frame[..state.len()].copy_from_slice(state);
     explorer.enter();
-    let mut met = vec![false; program.rules.len()];
+    let mut met = FxHashSet::default();
     let mut rules = Vec::new();
     let mut next = 0;
     while (next as usize) < explorer.len() && explorer.len() <= MOST_STATES {
         let _ = explorer.expand(next, spontaneous, |one, _| {
-            if !std::mem::replace(&mut met[one.rule as usize], true) {
+            if met.insert(one.rule) {
                 rules.push(program.rule_name(model, one.rule));
             }
             true

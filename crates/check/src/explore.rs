@@ -31,8 +31,10 @@ pub(crate) struct Explorer<'a> {
 /// A rule that fires in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
-    /// Which instance.
+    /// Its number.
     pub rule: u32,
+    /// The place of its instance in the view.
+    pub place: usize,
     /// The state it leads to, which may be the same; `None` if an assumption leaves that out.
     pub to: Option<u32>,
     /// Whether that state was not known before.
@@ -71,7 +73,7 @@ impl<'a> Explorer<'a> {
 
     /// Enters the start states. One that cannot be evaluated ends this.
     pub fn start(&mut self) -> Result<(), Fault> {
-        for start in 0..self.program.starts.len() as u32 {
+        for start in 0..self.program.start_count() {
             if self.machine.start(start)? && self.machine.assumed()? {
                 self.enter();
             }
@@ -164,43 +166,50 @@ impl<'a> Explorer<'a> {
         self.load(state);
         let (program, view) = (self.program, self.view);
         let mut priority = None;
-        for &number in &view.rules {
-            let rule = &program.rules[number as usize];
+        for (place, &instance) in view.rules.iter().enumerate() {
+            let rule = &program.rules[instance as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
             }
             if priority.is_some_and(|first| rule.priority > first) {
                 break;
             }
-            let failed = |fault| Failed {
-                rule: number,
-                fault,
-            };
-            if !self.machine.enabled(rule).map_err(failed)? {
-                continue;
-            }
-            priority = Some(rule.priority);
-            self.machine.notes.clear();
-            let fired = self.machine.fire(rule).map_err(failed)?;
-            let mut go_on = true;
-            if fired {
-                let (to, new) = match self.machine.assumed().map_err(failed)? {
-                    true => {
-                        let (to, new) = self.enter();
-                        (Some(to), new)
-                    }
-                    false => (None, false),
+            let mut numbers = rule.numbers();
+            while let Some(from) = numbers.next() {
+                let next = self.machine.next(rule, from);
+                let next = next.map_err(|(rule, fault)| Failed { rule, fault })?;
+                let Some(number) = next else {
+                    break;
                 };
-                let one = Move {
+                numbers.start = number + 1;
+                let failed = |fault| Failed {
                     rule: number,
-                    to,
-                    new,
+                    fault,
                 };
-                go_on = each(one, &mut self.machine);
-            }
-            self.machine.undo();
-            if !go_on {
-                break;
+                priority = Some(rule.priority);
+                self.machine.notes.clear();
+                let fired = self.machine.fire(rule, number).map_err(failed)?;
+                let mut go_on = true;
+                if fired {
+                    let (to, new) = match self.machine.assumed().map_err(failed)? {
+                        true => {
+                            let (to, new) = self.enter();
+                            (Some(to), new)
+                        }
+                        false => (None, false),
+                    };
+                    let one = Move {
+                        rule: number,
+                        place,
+                        to,
+                        new,
+                    };
+                    go_on = each(one, &mut self.machine);
+                }
+                self.machine.undo();
+                if !go_on {
+                    return Ok(());
+                }
             }
         }
         Ok(())

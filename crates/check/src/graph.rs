@@ -143,18 +143,20 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
 /// The states that a trace goes through.
 fn path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
     let mut path = Vec::new();
-    if (trace.start_index as usize) < explorer.program.starts.len()
+    if (trace.start_index as usize) < explorer.program.start_count() as usize
         && explorer.machine.start(trace.start_index) == Ok(true)
     {
         path.extend(explorer.find());
     }
     for step in &trace.steps {
-        let rule = explorer.program.rules.get(step.rule_index as usize);
+        let rule = explorer.program.rule(step.rule_index);
         let (Some(rule), Some(&state)) = (rule, path.last()) else {
             break;
         };
         explorer.load(state);
-        if explorer.machine.enabled(rule) != Ok(true) || explorer.machine.fire(rule) != Ok(true) {
+        if explorer.machine.enabled(rule, step.rule_index) != Ok(true)
+            || explorer.machine.fire(rule, step.rule_index) != Ok(true)
+        {
             break;
         }
         path.extend(explorer.find());

@@ -20,7 +20,8 @@ pub(crate) struct Machine<'a> {
     program: &'a Program,
     /// Cell values; the slots of the state come first.
     pub frame: Vec<i32>,
-    /// Slots that were overwritten since the log was last cleared, with their old values.
+    /// Slots that were overwritten since the log was last cleared, with their old values. Those that are overwritten again
+    /// and again may stand there several times, but the log stays about as long as there are slots.
     pub log: Vec<(Cell, i32)>,
     /// Notes told, with their values.
     pub notes: Vec<(u32, Vec<i32>)>,
@@ -32,6 +33,14 @@ pub(crate) struct Machine<'a> {
 
 /// Calls deeper than this are a fault.
 const DEEPEST: usize = 10_000;
+
+/// Or those that keep more cells than this all together.
+const MOST_KEPT: usize = 1 << 26;
+
+/// How deep calls go that keep so many cells each.
+fn deepest(kept: usize) -> usize {
+    DEEPEST.min(MOST_KEPT / kept.max(1))
+}
 
 impl<'a> Machine<'a> {
     pub fn new(program: &'a Program) -> Self {
@@ -47,11 +56,26 @@ impl<'a> Machine<'a> {
 
     /// Puts the frame into a start state; false if an assumption of its own keeps it from being one.
     pub fn start(&mut self, start: u32) -> Result<bool, Fault> {
-        self.frame.clone_from(&self.program.frame);
+        let program = self.program;
+        self.frame.clone_from(&program.frame);
         self.log.clear();
-        let begun = self.run(self.program.starts[start as usize].body);
+        let Some(instance) = program.start(start) else {
+            return Ok(false);
+        };
+        self.give(instance, start);
+        let begun = self.run(instance.body);
         self.settle();
         begun
+    }
+
+    /// Gives the parameters of an instance that stands for many the values that belong to a number.
+    #[inline]
+    fn give(&mut self, instance: &Instance, number: u32) {
+        if let Some(every) = &instance.every {
+            for (parameter, value) in every.values(number - instance.number) {
+                self.frame[parameter.cell as usize] = value;
+            }
+        }
     }
 
     /// Sorts what has no order.
@@ -72,19 +96,39 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// Whether a rule may fire in the frame's state.
+    /// Whether the rule of this number, for which the instance stands, may fire in the frame's state.
     #[inline]
-    pub fn enabled(&mut self, rule: &Instance) -> Result<bool, Fault> {
+    pub fn enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
+        self.give(rule, number);
         match rule.guard {
             Some(guard) => self.run(guard),
             None => Ok(false),
         }
     }
 
-    /// Fires a rule; [`Machine::undo`] takes it back. False if an assumption of its own keeps it from firing.
+    /// The first of the numbers that an instance stands for, from one of them on, whose rule may fire in the frame's state.
+    /// With a fault comes the number of the rule whose guard cannot be evaluated.
     #[inline]
-    pub fn fire(&mut self, rule: &Instance) -> Result<bool, Fault> {
+    pub fn next(&mut self, rule: &Instance, from: u32) -> Result<Option<u32>, (u32, Fault)> {
+        let (Some(every), Some(_)) = (&rule.every, rule.guard) else {
+            let enabled = self.enabled(rule, from).map_err(|fault| (from, fault))?;
+            return Ok(enabled.then_some(from));
+        };
+        self.give(rule, from);
+        let found = self.run(every.next);
+        let number = || rule.number + every.place(|_, cell| self.frame[cell as usize]);
+        match found {
+            Ok(found) => Ok(found.then(number)),
+            Err(fault) => Err((number(), fault)),
+        }
+    }
+
+    /// Fires the rule of this number, for which the instance stands; [`Machine::undo`] takes it back.
+    /// False if an assumption of its own keeps it from firing.
+    #[inline]
+    pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         self.log.clear();
+        self.give(rule, number);
         let fired = self.run(rule.body);
         self.settle();
         fired
@@ -129,6 +173,7 @@ impl<'a> Machine<'a> {
                     let value = frame[a as usize];
                     let old = std::mem::replace(&mut frame[dst as usize], value);
                     self.log.push((dst, old));
+                    shorten(&mut self.log, program.slots.len());
                 }
                 Op::Copy { dst, a } => frame[dst as usize] = frame[a as usize],
                 Op::Check { a, lo, hi } => {
@@ -144,7 +189,7 @@ impl<'a> Machine<'a> {
                 }
                 Op::Cover { cover } => self.covered[cover as usize] = true,
                 Op::Call { to } => {
-                    if self.calls.len() == DEEPEST {
+                    if self.calls.len() >= deepest(program.saved.len()) {
                         fault!(0);
                     }
                     let saved = program.saved.start as usize..program.saved.end as usize;
@@ -183,6 +228,7 @@ impl<'a> Machine<'a> {
                     let old = std::mem::replace(&mut frame[dst], value);
                     if dst < program.slots.len() {
                         self.log.push((dst as Cell, old));
+                        shorten(&mut self.log, program.slots.len());
                     }
                 }
                 Op::Table { dst, a, table } => {
@@ -225,6 +271,20 @@ impl<'a> Machine<'a> {
             at += 1;
         }
     }
+}
+
+/// Keeps a log that has become much longer than there are slots to the first value of each.
+#[inline(always)]
+fn shorten(log: &mut Vec<(Cell, i32)>, slots: usize) {
+    if log.len() > 2 * slots + 1024 {
+        keep_first(log, slots);
+    }
+}
+
+#[cold]
+fn keep_first(log: &mut Vec<(Cell, i32)>, slots: usize) {
+    let mut seen = vec![false; slots];
+    log.retain(|&(slot, _)| !std::mem::replace(&mut seen[slot as usize], true));
 }
 
 /// `a` times two to the power of `by`, rounded down; nothing if that leaves 32 bits.
@@ -302,8 +362,65 @@ impl Program {
                 op: Arithmetic::Divide | Arithmetic::Remainder,
                 ..
             } if fault.value == 0 => "division by zero".into(),
-            Op::Call { .. } => format!("`{what}` calls itself more than {DEEPEST} times"),
+            Op::Call { .. } => {
+                let deepest = deepest(self.saved.len());
+                format!("`{what}` calls itself more than {deepest} times")
+            }
             _ => "a number leaves 32 bits".into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::compile;
+    use crate::murphi::{read, Dialect};
+
+    fn program(text: &str) -> Program {
+        let model = read("test", text, Dialect::Any).expect("a model").model;
+        compile(&model, false)
+    }
+
+    #[test]
+    fn a_long_loop_keeps_no_more_than_what_there_is_to_undo() {
+        let program = program(
+            "var x: 0..6; a: array[0..3] of 0..7;
+             startstate begin x := 5; for i := 0 to 3 do a[i] := i; end; end;
+             rule begin for i := 1 to 50000 do x := i % 7; a[i % 4] := i % 8; end; end;",
+        );
+        let mut machine = Machine::new(&program);
+        assert_eq!(machine.start(0), Ok(true));
+        let before = machine.frame[..5].to_vec();
+        assert_eq!(machine.fire(&program.rules[0], 0), Ok(true));
+        // Of each element the last of the numbers that leave its index, by 8.
+        assert_eq!(machine.frame[..5], [50_000 % 7, 0, 5, 6, 7]);
+        assert!(machine.log.len() < 1100, "{}", machine.log.len());
+        machine.undo();
+        assert_eq!(machine.frame[..5], before);
+    }
+
+    #[test]
+    fn calls_that_keep_much_go_less_deep() {
+        let deep = |size: usize| {
+            let text = format!(
+                "var x: 0..1;
+                 function f(n: 0..100000): 0..1; var own: array[0..{size}] of 0..1;
+                 begin own[0] := 1; if n = 100000 then return 1; end; return f(n + 1); end;
+                 startstate begin x := 0; end; rule begin x := f(0); end;"
+            );
+            let model = read("test", &text, Dialect::Any).expect("a model").model;
+            let program = compile(&model, false);
+            let mut machine = Machine::new(&program);
+            assert_eq!(machine.start(0), Ok(true));
+            let fault = machine.fire(&program.rules[0], 0).expect_err("too deep");
+            program.explain(&model, fault).expect_err("no property")
+        };
+        assert_eq!(deep(1), "`f` calls itself more than 10000 times (line 3)");
+        let large = deep(100_000);
+        assert!(
+            large.starts_with("`f` calls itself more than 67"),
+            "{large}"
+        );
     }
 }

@@ -167,13 +167,20 @@ pub(crate) struct Site {
     pub among: Vec<crate::model::VariableId>,
 }
 
-/// A rule or start state with values for its parameters.
+/// A rule or start state with values for its parameters; or with all values, where these are too many for code of their own.
+///
+/// Each combination of values has a number, those of one rule in the order of the values, the last parameter's
+/// varying fastest. So numbers do not depend on which rules have code for each combination.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Instance {
     /// Index into [`Model::rules`] or [`Model::starts`].
     pub source: u32,
-    /// Values of its parameters.
+    /// Number of its combination, or of the first of all.
+    pub number: u32,
+    /// Values of its parameters; empty if it stands for all.
     pub arguments: Vec<i32>,
+    /// What it takes to run it for all values, if it stands for all.
+    pub every: Option<Every>,
     /// Where its guard begins; `None` if it can never hold. (For starts, where nothing is asked.)
     pub guard: Option<u32>,
     /// Where its body begins.
@@ -182,6 +189,85 @@ pub(crate) struct Instance {
     pub spontaneous: bool,
     /// See [`crate::model::Rule::priority`].
     pub priority: i32,
+}
+
+/// The parameters of an [`Instance`] that stands for all their values. Its code finds them in cells.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Every {
+    /// First the one that varies slowest.
+    pub parameters: Vec<Parameter>,
+    /// Code that goes on from the values in the cells to the next for which the guard holds; says no if there are none.
+    pub next: u32,
+    /// How many combinations there are.
+    pub count: u32,
+}
+
+/// A cell that holds the value of a parameter, and what values it can have.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Parameter {
+    pub cell: Cell,
+    pub lo: i32,
+    pub hi: i32,
+}
+
+impl Every {
+    /// The values of a combination, by its place among all.
+    pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, i32)> + '_ {
+        let backward = self.parameters.iter().rev().map(move |&parameter| {
+            // No more values than combinations, of which there are not 2^32.
+            let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
+            let value = parameter.lo.wrapping_add((place % values) as i32);
+            place /= values;
+            (parameter, value)
+        });
+        backward.collect::<Vec<_>>().into_iter().rev()
+    }
+
+    /// The place among all of the combination whose values the cells hold.
+    pub fn place(&self, value: impl Fn(usize, Cell) -> i32) -> u32 {
+        let parameters = self.parameters.iter().enumerate();
+        parameters.fold(0, |place, (i, parameter)| {
+            let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
+            let above = value(i, parameter.cell).wrapping_sub(parameter.lo) as u32;
+            place * values + above
+        })
+    }
+}
+
+impl Instance {
+    /// For how many combinations of values it stands.
+    pub fn count(&self) -> u32 {
+        self.every.as_ref().map_or(1, |every| every.count)
+    }
+
+    /// The numbers of these.
+    pub fn numbers(&self) -> std::ops::Range<u32> {
+        self.number..self.number + self.count()
+    }
+
+    /// The values of its parameters in the combination of this number.
+    fn values(&self, number: u32) -> Vec<i32> {
+        match &self.every {
+            None => self.arguments.clone(),
+            Some(every) => every.values(number - self.number).map(|v| v.1).collect(),
+        }
+    }
+}
+
+/// How many combinations of values instances stand for, all together.
+fn combinations(instances: &[Instance]) -> u32 {
+    instances.last().map_or(0, |last| last.numbers().end)
+}
+
+/// The instance that stands for the combination of this number.
+fn of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
+    // Where each combination has an instance of its own, it has the number's place.
+    let own = instances.get(number as usize);
+    own.filter(|own| own.number == number).or_else(|| {
+        let behind = instances.partition_point(|instance| instance.number <= number);
+        let last = instances.get(behind.checked_sub(1)?)?;
+        last.numbers().contains(&number).then_some(last)
+    })
 }
 
 /// One conjunct of an invariant.
@@ -445,17 +531,37 @@ impl Program {
         &self.code[entry as usize..end]
     }
 
+    /// How many rules there are, counted over the values of their parameters.
+    pub fn rule_count(&self) -> u32 {
+        combinations(&self.rules)
+    }
+
+    /// How many start states there are, likewise.
+    pub fn start_count(&self) -> u32 {
+        combinations(&self.starts)
+    }
+
+    /// The rule of this number, which may stand for others too.
+    pub fn rule(&self, number: u32) -> Option<&Instance> {
+        of_number(&self.rules, number)
+    }
+
+    /// The start state of this number, likewise.
+    pub fn start(&self, number: u32) -> Option<&Instance> {
+        of_number(&self.starts, number)
+    }
+
     /// How an instance is shown: its name with the values of its parameters.
-    pub fn name(
+    fn name(
         &self,
         model: &Model,
         name: &str,
         parameters: &[crate::model::VariableId],
-        i: &Instance,
+        values: &[i32],
     ) -> String {
         let mut text = name.to_string();
         let mut rest = Vec::new();
-        for (&p, &value) in parameters.iter().zip(&i.arguments) {
+        for (&p, &value) in parameters.iter().zip(values) {
             let variable = model.variable(p);
             let value = model.show(variable.ty, value);
             let place = format!("{{{}}}", variable.name);
@@ -471,17 +577,29 @@ impl Program {
         text
     }
 
-    /// How a rule's instance is shown.
-    pub fn rule_name(&self, model: &Model, rule: u32) -> String {
-        let instance = &self.rules[rule as usize];
-        let rule = &model.rules[instance.source as usize];
-        self.name(model, &rule.name, &rule.parameters, instance)
+    /// How the rule of this number is shown; empty if there is none.
+    pub fn rule_name(&self, model: &Model, number: u32) -> String {
+        self.rule(number).map_or(String::new(), |instance| {
+            let rule = &model.rules[instance.source as usize];
+            self.name(
+                model,
+                &rule.name,
+                &rule.parameters,
+                &instance.values(number),
+            )
+        })
     }
 
-    /// How a start state's instance is shown.
-    pub fn start_name(&self, model: &Model, start: u32) -> String {
-        let instance = &self.starts[start as usize];
-        let start = &model.starts[instance.source as usize];
-        self.name(model, &start.name, &start.parameters, instance)
+    /// How the start state of this number is shown; empty if there is none.
+    pub fn start_name(&self, model: &Model, number: u32) -> String {
+        self.start(number).map_or(String::new(), |instance| {
+            let start = &model.starts[instance.source as usize];
+            self.name(
+                model,
+                &start.name,
+                &start.parameters,
+                &instance.values(number),
+            )
+        })
     }
 }

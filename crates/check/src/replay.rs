@@ -74,7 +74,7 @@ pub fn again(
 /// Whether start state and rules have the names that a trace gives them; if not, how many steps have them,
 /// and what is wrong with the next.
 fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (usize, String)> {
-    if (recorded.start_index as usize) < program.starts.len() {
+    if recorded.start_index < program.start_count() {
         let name = program.start_name(model, recorded.start_index);
         if name != recorded.start {
             return Err((
@@ -87,7 +87,7 @@ fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (u
         }
     }
     for (i, step) in recorded.steps.iter().enumerate() {
-        if step.rule_index as usize >= program.rules.len() {
+        if step.rule_index >= program.rule_count() {
             // Said by the walk.
             return Ok(());
         }

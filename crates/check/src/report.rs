@@ -1,6 +1,6 @@
 //! What checking a model amounts to.
 
-use crate::compile::{compile_watching, MOST_CODE};
+use crate::compile::{compile_apart, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::order::Settled;
@@ -147,7 +147,7 @@ pub enum Status {
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let prepare = || {
         let settled = watching(model, options);
-        let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
+        let program = compiled(model, settled.clone(), options).map_err(CheckError::Model)?;
         let parts = parts(model, &program, options);
         Ok((settled, program, parts))
     };
@@ -169,8 +169,13 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         .enumerate()
         .filter(|(i, r)| i == *r)
         .count();
-    let outcome = outcome(model, &program, &verdict, (states, depth), settled);
-    let properties = judged(model, &program, &outcome);
+    let effort = Effort {
+        states,
+        depth,
+        symmetric,
+    };
+    let outcome = outcome(model, &program, &verdict, effort, settled);
+    let properties = judged(model, &program, &outcome, &verdict);
     // Parts that are equal were explored once.
     let explored = (components.iter().zip(&parts.representative).enumerate())
         .filter(|(part, (_, representative))| part == *representative);
@@ -205,12 +210,16 @@ pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
 
 /// A model that is sound, as a program. Where rounds of a loop store different values in what is to be settled,
 /// a limit is run over.
-pub(crate) fn compiled(model: &Model, settled: Settled) -> Result<Program, Vec<ModelError>> {
+pub(crate) fn compiled(
+    model: &Model,
+    settled: Settled,
+    options: &Options,
+) -> Result<Program, Vec<ModelError>> {
     let errors = model.validate();
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_watching(model, false, settled);
+    let program = compile_apart(model, false, settled, options.most_nodes);
     if program.code.len() > MOST_CODE {
         return Err(vec![ModelError {
             place: format!("model `{}`", model.name),
@@ -220,12 +229,28 @@ pub(crate) fn compiled(model: &Model, settled: Settled) -> Result<Program, Vec<M
     Ok(program)
 }
 
+/// What it took to come to a verdict.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    pub states: u128,
+    pub depth: u64,
+    /// Whether one state of each orbit was counted.
+    pub symmetric: bool,
+}
+
+impl Effort {
+    /// How many states, in words.
+    fn states(self) -> String {
+        counted(self.states, if self.symmetric { "orbit" } else { "state" })
+    }
+}
+
 /// What a verdict means for the model, after so many states and steps.
 pub(crate) fn outcome(
     model: &Model,
     program: &Program,
     verdict: &Verdict,
-    effort: (u128, u64),
+    effort: Effort,
     settled: Settled,
 ) -> Outcome {
     match verdict {
@@ -236,8 +261,24 @@ pub(crate) fn outcome(
 }
 
 /// What an outcome says of each property.
-pub(crate) fn judged(model: &Model, program: &Program, outcome: &Outcome) -> Vec<PropertyResult> {
+pub(crate) fn judged(
+    model: &Model,
+    program: &Program,
+    outcome: &Outcome,
+    verdict: &Verdict,
+) -> Vec<PropertyResult> {
+    let mut covers = 0..;
     let properties = properties(model, program).into_iter().map(|property| {
+        // Covers are judged all together.
+        if let (Property::Cover(_), Verdict::Broken(Broken::Uncovered(unmet), _)) =
+            (&property, verdict)
+        {
+            let status = match covers.next().is_some_and(|cover| unmet.contains(&cover)) {
+                true => Status::Violated,
+                false => Status::Holds,
+            };
+            return PropertyResult { property, status };
+        }
         let status = match outcome {
             Outcome::Violated {
                 property: violated, ..
@@ -332,11 +373,8 @@ impl Property {
     }
 }
 
-fn cannot_rest(stuck: u64, states: u128) -> String {
-    format!(
-        "{stuck} of {} cannot come to rest",
-        counted(states, "state")
-    )
+fn cannot_rest(stuck: u64, effort: Effort) -> String {
+    format!("{stuck} of {} cannot come to rest", effort.states())
 }
 
 fn violated(
@@ -344,7 +382,7 @@ fn violated(
     program: &Program,
     broken: &Broken,
     path: &Path,
-    (states, depth): (u128, u64),
+    effort: Effort,
     settled: Settled,
 ) -> Outcome {
     let text = |s: &str| s.to_string();
@@ -372,28 +410,38 @@ fn violated(
             Property::Drain,
             format!(
                 "dead end: nothing but spontaneous acts leads on; {}",
-                cannot_rest(*stuck, states)
+                cannot_rest(*stuck, effort)
             ),
         ),
         Broken::Livelock(stuck) => (
             Property::Drain,
             format!(
                 "livelock: what follows without spontaneous acts never comes to rest; {}",
-                cannot_rest(*stuck, states)
+                cannot_rest(*stuck, effort)
             ),
         ),
-        Broken::Uncovered(cover) => {
-            let name = model.covers[*cover as usize].name.clone();
-            let of = counted(states, "state");
-            let steps = counted(u128::from(depth), "step");
-            let message = format!(
-                "`{name}` is met nowhere: not in any of {of}, the farthest {steps} from a start"
-            );
-            (Property::Cover(name), message)
+        Broken::Uncovered(unmet) => {
+            let names = unmet
+                .iter()
+                .map(|&cover| &model.covers[cover as usize].name);
+            let quoted: Vec<String> = names.clone().map(|name| format!("`{name}`")).collect();
+            let all = match quoted.split_last() {
+                Some((last, [])) => format!("{last} is"),
+                Some((last, before)) => format!("{} and {last} are", before.join(", ")),
+                None => String::new(),
+            };
+            let of = effort.states();
+            let steps = counted(u128::from(effort.depth), "step");
+            let message =
+                format!("{all} met nowhere: not in any of {of}, the farthest {steps} from a start");
+            (
+                Property::Cover(names.into_iter().next().cloned().unwrap_or_default()),
+                message,
+            )
         }
         Broken::OutOfReach(property, stuck) => {
             let name = model.liveness[*property as usize].name.clone();
-            let of = counted(states, "state");
+            let of = effort.states();
             let message =
                 format!("`{name}` cannot be reached any more; so it is from {stuck} of {of}");
             (Property::Liveness(name), message)

@@ -6,7 +6,7 @@
 //! cheap. Finding nothing decides nothing. What takes all states to judge (covers, drain, liveness) is not looked at.
 
 use crate::model::Model;
-use crate::report::{compiled, judged, outcome, watching, CheckError, Report};
+use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report};
 use crate::search::{walk, Options, Plan, View, Walked};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub fn simulate(
     options: &Options,
 ) -> Result<Report, CheckError> {
     let settled = watching(model, options);
-    let program = compiled(model, settled.clone()).map_err(CheckError::Model)?;
+    let program = compiled(model, settled.clone(), options).map_err(CheckError::Model)?;
     let view = View::whole(&program, model.deadlock);
     let Simulation {
         seed,
@@ -78,11 +78,16 @@ pub fn simulate(
         fired,
         memory,
     } = walk(&program, &view, &plan, options);
-    let effort = (states.into(), longest);
+    let effort = Effort {
+        states: states.into(),
+        depth: longest,
+        symmetric: false,
+    };
     let outcome = outcome(model, &program, &verdict, effort, settled);
-    let of_model = |instance: usize| &model.rules[program.rules[instance].source as usize].name;
-    let instances = || view.rules.iter().map(|&rule| rule as usize);
-    let met: FxHashSet<&String> = instances().filter(|&i| fired[i]).map(of_model).collect();
+    let source = |&number: &u32| program.rule(number).map(|rule| rule.source as usize);
+    let sources = fired.iter().filter_map(source);
+    let met: FxHashSet<&String> = sources.map(|source| &model.rules[source].name).collect();
+    let instances = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
     let mut never_fired: Vec<String> = Vec::new();
     for rule in &model.rules {
         if !met.contains(&rule.name) && !never_fired.contains(&rule.name) {
@@ -94,12 +99,12 @@ pub fn simulate(
         walks,
         steps,
         states_counted: counted,
-        rules_fired: instances().filter(|&instance| fired[instance]).count() as u64,
-        rules: instances().count() as u64,
+        rules_fired: fired.len() as u64,
+        rules: instances.map(|rule| u64::from(rule.count())).sum(),
         never_fired,
     };
     Ok(Report {
-        properties: judged(model, &program, &outcome),
+        properties: judged(model, &program, &outcome, &verdict),
         outcome,
         states: states.into(),
         symmetric: false,

@@ -118,11 +118,11 @@ pub(crate) fn tell<'a>(
     program: &'a Program,
     path: &Path,
 ) -> Result<Told<'a>, String> {
-    if path.start as usize >= program.starts.len() {
+    if path.start >= program.start_count() {
         return Err(format!(
             "there is no start state {}; the model has {}, counted from 0",
             path.start,
-            program.starts.len()
+            program.start_count()
         ));
     }
     let mut machine = Machine::new(program);
@@ -163,12 +163,12 @@ pub(crate) fn tell<'a>(
     };
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
-        if rule as usize >= program.rules.len() {
+        let Some(instance) = program.rule(rule) else {
             return Err(format!(
                 "step {step}: there is no rule {rule}; the model has {}, counted from 0",
-                program.rules.len()
+                program.rule_count()
             ));
-        }
+        };
         let name = program.rule_name(model, rule);
         if let Some(fault) = &trace.fault {
             return Err(format!(
@@ -176,9 +176,8 @@ pub(crate) fn tell<'a>(
             ));
         }
         let before = machine.frame[..program.slots.len()].to_vec();
-        let instance = &program.rules[rule as usize];
-        let fired = match machine.enabled(instance) {
-            Ok(true) => machine.fire(instance),
+        let fired = match machine.enabled(instance, rule) {
+            Ok(true) => machine.fire(instance, rule),
             Ok(false) => return Err(format!("step {step}: `{name}` is not enabled there")),
             Err(fault) => Err(fault),
         };

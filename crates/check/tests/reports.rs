@@ -4,10 +4,12 @@ mod models;
 
 use cohkit_check::build::*;
 use cohkit_check::coverage::coverage;
-use cohkit_check::explain::explain;
+use cohkit_check::explain::{explain, Explanation};
 use cohkit_check::graph::graph;
 use cohkit_check::model::*;
+use cohkit_check::murphi::{self, Dialect};
 use cohkit_check::replay::{again, Ending};
+use cohkit_check::report::Status;
 use cohkit_check::system::{modelled, Modelled, Options as Sized};
 use cohkit_check::trace::Trace;
 use cohkit_check::{check, Options, Outcome, Property, Report};
@@ -394,6 +396,104 @@ fn a_deadlock_says_what_does_not_hold() {
         }
     "#]]
     .assert_eq(&explained(&dining(2), &[]));
+}
+
+#[test]
+fn every_line_on_a_deadlock_is_true_and_in_the_terms_of_the_text() {
+    let text = "
+        type P: scalarset(2); H: enum {home}; N: union {P, H};
+        var a: array[P] of 0..2; m: multiset[1] of N; b: boolean; last: N;
+        startstate begin
+          for p: P do a[p] := 2; end; b := false; undefine last; undefine m;
+        end;
+        ruleset p: P do
+          alias c: a[p]; twice: 2 * a[p] do
+            rule \"up\" c < 2 & !b ==> begin c := c + 1; end;
+            rule \"twice\" !b & twice = 3 ==> begin b := true; end;
+            rule 5 \"late\" c = 2 ==> begin c := 0; end;
+          end;
+        end;
+        choose i: m do rule \"take\" m[i] = last & !b ==> begin multisetremove(i, m); end; end;
+        rule \"some\" !isundefined(last) & last = home | multisetcount(i: m, m[i] = home) > 0
+          ==> begin b := true; end;
+        rule \"member\" ismember(last, P) & forall i: 0..1 do i < 2 end ==> begin b := true; end;
+        ruleset i := 1 to 9 by 4 do
+          alias k: i + 1 do rule \"step\" k > 3 & b ==> begin b := false; end; end;
+        end;
+        rule \"leaves out\" begin b := true; assume false; end;
+        rule \"stays\" begin b := false; end;
+    ";
+    let model = murphi::read("stuck", text, Dialect::Any).unwrap().model;
+    let report = check(&model, &Options::default()).unwrap();
+    let (property, trace) = recorded(&report);
+    let explanation = explain(&model, &[], &property, &trace).unwrap();
+    let lines = explanation.blocked.iter().map(|blocked| {
+        let why = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
+        format!("{}: {why}\n", blocked.rule)
+    });
+    expect![[r#"
+        up (p=P_1): a[p] < 2
+        up (p=P_2): a[p] < 2
+        twice (p=P_1): (2 * a[p]) = 3
+        twice (p=P_2): (2 * a[p]) = 3
+        late (p=P_1): is held back by `leaves out`, which has a smaller priority
+        late (p=P_2): is held back by `leaves out`, which has a smaller priority
+        take (i=0): choose i: m
+        some: !isundefined(last) & last = home | multisetcount(i: m, m[i] = home) > 0
+        member: ismember(last, P)
+        step (i=1): (i + 1) > 3; b
+        step (i=5): b
+        step (i=9): b
+        leaves out: does not fire, as an assumption in it does not hold
+        stays: may fire, but does not lead on
+    "#]]
+    .assert_eq(&lines.collect::<String>());
+}
+
+#[test]
+fn of_very_many_blocked_rules_the_first_are_listed() {
+    let text = "var x: 0..1; startstate begin x := 0; end;
+        ruleset i: 0..999; j: 0..999 do rule \"go\" x = 1 & i = j ==> begin x := 0; end; end;";
+    let model = murphi::read("stuck", text, Dialect::Any).unwrap().model;
+    let report = check(&model, &Options::default()).unwrap();
+    let (property, trace) = recorded(&report);
+    let explanation = explain(&model, &[], &property, &trace).unwrap();
+    let Explanation {
+        blocked, unlisted, ..
+    } = explanation;
+    assert_eq!((blocked.len(), unlisted), (1000, 999_000));
+    assert_eq!(blocked[0].fails, ["x = 1"]);
+    assert_eq!(blocked[1].rule, "go (i=0, j=1)");
+    assert_eq!(blocked[1].fails, ["x = 1", "i = j"]);
+}
+
+#[test]
+fn all_covers_that_are_met_nowhere_are_named() {
+    let text = "var x: 0..3; startstate begin x := 0; end;
+        rule \"on\" begin x := (x + 1) % 3; end;
+        cover \"one\" x = 1; cover \"three\" x = 3; cover \"four\" x = 2 & x = 3;";
+    let model = murphi::read("covers", text, Dialect::Any).unwrap().model;
+    let report = check(&model, &Options::default()).unwrap();
+    let Outcome::Violated {
+        property, message, ..
+    } = &report.outcome
+    else {
+        panic!("{:?}", report.outcome);
+    };
+    assert_eq!(*property, Property::Cover("three".into()));
+    assert_eq!(
+        message,
+        "`three` and `four` are met nowhere: not in any of 3 states, the farthest 2 steps from a start"
+    );
+    let status = |name: &str| {
+        let property = Property::Cover(name.into());
+        let mut all = report.properties.iter();
+        all.find(|result| result.property == property)
+            .map(|result| result.status)
+    };
+    let statuses = ["one", "three", "four"].map(status);
+    let wanted = [Status::Holds, Status::Violated, Status::Violated];
+    assert_eq!(statuses, wanted.map(Some));
 }
 
 #[test]

@@ -12,15 +12,16 @@ pub(crate) fn text(explanation: &Explanation) -> String {
     let Explanation {
         waits,
         blocked,
+        unlisted,
         still,
     } = explanation;
-    let mut text = list("who waits there", waits.clone());
-    let why = |blocked: &Blocked| match blocked.fails.is_empty() {
-        true => format!("{}: may fire, but does not lead on", blocked.rule),
-        false => format!("{}: {}", blocked.rule, blocked.fails.join("; ")),
+    let mut text = list("who waits there", waits.clone(), 0);
+    let why = |blocked: &Blocked| match &blocked.why {
+        Some(why) => format!("{}: {why}", blocked.rule),
+        None => format!("{}: {}", blocked.rule, blocked.fails.join("; ")),
     };
     let heading = "what does not hold there, of each rule's guard";
-    text += &list(heading, blocked.iter().map(why).collect());
+    text += &list(heading, blocked.iter().map(why).collect(), *unlisted);
     if let Some(Still {
         states,
         more,
@@ -34,13 +35,15 @@ pub(crate) fn text(explanation: &Explanation) -> String {
             false => list(
                 &format!("{more}{states} can be reached from there, by"),
                 rules.clone(),
+                0,
             ),
         };
     }
     text
 }
 
-fn list(heading: &str, lines: Vec<String>) -> String {
+/// So many more are not in the lines.
+fn list(heading: &str, lines: Vec<String>, unlisted: u64) -> String {
     let mut text = String::new();
     if lines.is_empty() {
         return text;
@@ -49,8 +52,9 @@ fn list(heading: &str, lines: Vec<String>) -> String {
     for line in lines.iter().take(MOST_LINES) {
         let _ = writeln!(text, "    {line}");
     }
-    if lines.len() > MOST_LINES {
-        let _ = writeln!(text, "    and {} more", lines.len() - MOST_LINES);
+    let more = lines.len().saturating_sub(MOST_LINES) as u64 + unlisted;
+    if more > 0 {
+        let _ = writeln!(text, "    and {more} more");
     }
     text
 }

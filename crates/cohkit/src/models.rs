@@ -18,7 +18,7 @@ use cohkit_check::murphi::{self, Dialect};
 use cohkit_check::search::{self, Keeper, Reason};
 use cohkit_check::simulate::simulate;
 use cohkit_check::trace::Trace;
-use cohkit_check::{check, CheckError, Report};
+use cohkit_check::{check, CheckError, Property, Report};
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::Path;
@@ -282,7 +282,16 @@ fn text(model: &Model, report: &Report, charts: &Text) -> String {
             trace,
         } => (format!("violated: {}: {message}", name(property)), trace),
     };
-    let _ = write!(text, "{verdict}\n  after {counts}\n\n{trace}\n");
+    let _ = write!(text, "{verdict}\n  after {counts}\n");
+    if let cohkit_check::Outcome::Violated {
+        property: Property::Cover(_),
+        ..
+    } = &report.outcome
+    {
+        // No way shows what is met nowhere.
+        return text;
+    }
+    let _ = write!(text, "\n{trace}\n");
     if !trace.sequence.steps.is_empty() {
         let _ = writeln!(text, "{}", cohkit_chart::text(&trace.sequence, charts));
     }

@@ -6,7 +6,7 @@
 
 use crate::interpret::Machine;
 use crate::program::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds out what is never undefined, and simplifies the code.
 pub(super) fn prove(program: &mut Program) {
@@ -36,7 +36,7 @@ pub(super) fn prove(program: &mut Program) {
         }
     }
     let beginning: Vec<bool> = program.slots.iter().map(|slot| slot.undefined).collect();
-    let starts: Vec<u32> = program.starts.iter().map(|start| start.body).collect();
+    let starts: FxHashSet<u32> = program.starts.iter().map(|start| start.body).collect();
     let mut changes = Vec::new();
     for &entry in &program.pieces {
         let slots = match starts.contains(&entry) {
@@ -62,11 +62,17 @@ pub(super) fn prove(program: &mut Program) {
     take_out(program, &out);
 }
 
-/// For each slot, whether a start state leaves it undefined.
+/// More start states than this are not run for this alone.
+const MOST_STARTS: u32 = 1 << 16;
+
+/// For each slot, whether a start state leaves it undefined, as far as that is found out.
 fn started(program: &Program) -> Vec<bool> {
+    if program.start_count() > MOST_STARTS {
+        return program.slots.iter().map(|slot| slot.undefined).collect();
+    }
     let mut undefined = vec![false; program.slots.len()];
     let mut machine = Machine::new(program);
-    for start in 0..program.starts.len() as u32 {
+    for start in 0..program.start_count() {
         if machine.start(start) != Ok(false) {
             for (slot, undefined) in undefined.iter_mut().enumerate() {
                 *undefined |= machine.frame[slot] == UNDEFINED;
@@ -352,6 +358,9 @@ fn take_out(program: &mut Program, out: &[bool]) {
     for instance in program.starts.iter_mut().chain(&mut program.rules) {
         there(&mut instance.body);
         instance.guard.iter_mut().for_each(there);
+        if let Some(every) = &mut instance.every {
+            there(&mut every.next);
+        }
     }
     program
         .invariants

@@ -5,6 +5,7 @@ mod calls;
 mod conditions;
 mod cost;
 mod definedness;
+mod instances;
 mod loops;
 mod multisets;
 mod places;
@@ -25,6 +26,16 @@ use values::comparison;
 /// Code beyond this many instructions is cut off, and not run.
 pub(crate) const MOST_CODE: usize = 1 << 24;
 
+/// With code for each combination of its parameters' values, a rule would have more nodes than this: then it has one piece of
+/// code for all. Code for each is faster once it is there, but takes its time.
+pub(crate) const MOST_NODES: usize = 1 << 19;
+
+/// What a combination counts for at the least: machine code of two functions is not for nothing.
+const LEAST_NODES: usize = 1 << 7;
+
+/// Combinations beyond this never have code for each.
+const MOST_APART: usize = 1 << 16;
+
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
 
@@ -35,7 +46,17 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
 
 /// The same, and where rounds of a loop store different values in what is to be settled, a limit is run over.
 pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
-    let program = compile_looking(model, notes, settled.clone(), Vec::new());
+    compile_apart(model, notes, settled, MOST_NODES)
+}
+
+/// The same, and rules of up to so many nodes have code for each combination of their parameters' values.
+pub(crate) fn compile_apart(
+    model: &Model,
+    notes: bool,
+    settled: Settled,
+    most_nodes: usize,
+) -> Program {
+    let program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
     // Values of a scalarset have no order. So an error that one of them leads to must not depend on whether another one
     // decides a quantifier before: where there may be errors, all values are looked at.
     let sites = program.sites.values();
@@ -48,7 +69,7 @@ pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> 
     }
     match every.is_empty() {
         true => program,
-        false => compile_looking(model, notes, settled, every),
+        false => compile_looking(model, notes, settled, every, most_nodes),
     }
 }
 
@@ -58,43 +79,15 @@ fn compile_looking(
     notes: bool,
     settled: Settled,
     every: Vec<VariableId>,
+    most_nodes: usize,
 ) -> Program {
     let mut c = Compiler::new(model, notes);
+    c.most_nodes = most_nodes;
     c.settled = settled;
     c.every = every;
     c.call_costs();
-    for (source, start) in model.starts.iter().enumerate() {
-        c.instances(&start.parameters, |c, arguments| {
-            let body = c.body(&start.body);
-            let guard = Some(body);
-            c.program.starts.push(Instance {
-                source: source as u32,
-                arguments,
-                guard,
-                body,
-                spontaneous: false,
-                priority: 0,
-            });
-        });
-    }
-    for (source, rule) in model.rules.iter().enumerate() {
-        c.instances(&rule.parameters, |c, arguments| {
-            let possible = c.known(&rule.guard) != Some(0);
-            let (guard, body) = match possible {
-                true => (Some(c.claim(&rule.guard, false)), c.body(&rule.body)),
-                false => (None, 0),
-            };
-            let spontaneous = rule.spontaneous;
-            c.program.rules.push(Instance {
-                source: source as u32,
-                arguments,
-                guard,
-                body,
-                spontaneous,
-                priority: rule.priority,
-            });
-        });
-    }
+    c.starts();
+    c.rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
         c.claims(invariant, |c, entries| {
             c.program
@@ -134,6 +127,8 @@ struct Compiler<'a> {
     model: &'a Model,
     program: Program,
     notes: bool,
+    /// See [`instances`].
+    most_nodes: usize,
     /// Number of parts of each type.
     sizes: Vec<u32>,
     /// First cell of each variable.
@@ -275,6 +270,7 @@ impl<'a> Compiler<'a> {
             model,
             program,
             notes,
+            most_nodes: MOST_NODES,
             sizes,
             cells,
             known: vec![None; model.variables.len()],
@@ -318,31 +314,6 @@ impl<'a> Compiler<'a> {
             definedness::prove(&mut self.program);
         }
         self.program
-    }
-
-    /// Calls `f` for each combination of values of the parameters, the last varying fastest.
-    fn instances(&mut self, parameters: &[VariableId], mut f: impl FnMut(&mut Self, Vec<i32>)) {
-        let first = parameters.iter().map(|&p| *self.domain(p).start());
-        let mut arguments: Vec<i32> = first.collect();
-        loop {
-            for (p, &value) in parameters.iter().zip(&arguments) {
-                self.known[p.index()] = Some(value);
-            }
-            f(self, arguments.clone());
-            // The next combination: the last that is not at its end goes on, those behind it begin again.
-            let next = parameters
-                .iter()
-                .zip(&arguments)
-                .rposition(|(&p, value)| value < self.domain(p).end());
-            let Some(next) = next else { break };
-            arguments[next] += 1;
-            for (&p, value) in parameters.iter().zip(&mut arguments).skip(next + 1) {
-                *value = *self.domain(p).start();
-            }
-        }
-        for p in parameters {
-            self.known[p.index()] = None;
-        }
     }
 
     /// Calls `f` with the code of each instance of a claim, in conjuncts.

@@ -71,6 +71,7 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
         model,
         text: String::new(),
         indent: 0,
+        for_people: false,
         names: Names::new(model),
         numeric,
         meaning: vec![None; model.variables.len()],
@@ -81,14 +82,19 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
 
 /// Prints an expression of a valid model for people, with the names that its text has.
 pub(crate) fn expression(model: &Model, e: &Expr) -> String {
-    let mut names = Names::new(model);
-    for (variable, name) in model.variables.iter().zip(&mut names.variables) {
-        name.clone_from(&variable.name);
-    }
+    let names = Names {
+        types: model.types.iter().map(|t| t.name.clone()).collect(),
+        variables: model.variables.iter().map(|v| v.name.clone()).collect(),
+        tables: model.tables.iter().map(|t| t.name.clone()).collect(),
+        functions: model.functions.iter().map(|f| f.name.clone()).collect(),
+        labels: FxHashMap::default(),
+        draining: String::new(),
+    };
     let printer = Printer {
         model,
         text: String::new(),
         indent: 0,
+        for_people: true,
         names,
         numeric: vec![false; model.types.len()],
         meaning: vec![None; model.variables.len()],
@@ -232,6 +238,8 @@ struct Printer<'a> {
     model: &'a Model,
     text: String,
     indent: usize,
+    /// Whether it is to be read in the terms of the model's own text, and not by Rumur.
+    for_people: bool,
     names: Names,
     /// Whether a type's values are written as numbers.
     numeric: Vec<bool>,
@@ -412,6 +420,9 @@ impl Printer<'_> {
 
     /// The identifier of a record's field.
     fn field(&self, fields: &[(String, TypeId)], wanted: &str) -> String {
+        if self.for_people {
+            return wanted.to_string();
+        }
         let mut taken = keywords();
         for (field, _) in fields {
             let name = identifier(field, &mut taken);
@@ -726,6 +737,11 @@ impl Printer<'_> {
                     text = format!("{text}.{}", self.field(fields, name));
                     ty = fields.iter().find(|f| f.0 == *name).map_or(ty, |f| f.1);
                 }
+                // Rumur has no multisets.
+                (Type::Multiset { element, .. }, Step::Index(e)) => {
+                    text = format!("{text}[{}]", self.expr(e, 0));
+                    ty = *element;
+                }
                 // Excluded by validation.
                 _ => {}
             }
@@ -757,8 +773,18 @@ impl Printer<'_> {
             Expr::Let(id, value, e) => self.meaning(*id, self.expr(value, ATOM)).bare(e),
             Expr::Convert(to, e) => self.convert(*to, e),
             Expr::IsMember(e, ty) => self.is_member(e, *ty),
-            // Only stored and passed; multisets have been refused.
-            Expr::Undefined(_) | Expr::Present(..) | Expr::Count(..) => ("undefined".into(), ATOM),
+            // Only stored and passed.
+            Expr::Undefined(_) => ("undefined".into(), ATOM),
+            // For Rumur, multisets have been refused.
+            Expr::Present(place, slot) => {
+                let (place, slot) = (self.place(place), self.expr(slot, 0));
+                (format!("choose {slot}: {place}"), ATOM)
+            }
+            Expr::Count(id, place, claim) => {
+                let name = &self.names.variables[id.index()];
+                let (place, claim) = (self.place(place), self.expr(claim, 0));
+                (format!("multisetcount({name}: {place}, {claim})"), ATOM)
+            }
             Expr::ForallSteps(id, steps, body) => {
                 (self.quantified_steps("forall", *id, steps, body), ATOM)
             }
@@ -766,7 +792,7 @@ impl Printer<'_> {
                 (self.quantified_steps("exists", *id, steps, body), ATOM)
             }
             Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
-                if self.may_lack(a) || self.may_lack(b) =>
+                if !self.for_people && (self.may_lack(a) || self.may_lack(b)) =>
             {
                 let equal = self.equal(a, b);
                 match op {
@@ -828,6 +854,9 @@ impl Printer<'_> {
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
         let name = &self.names.variables[id.index()];
         let body = self.expr(body, 0);
+        if self.for_people && by == "1" {
+            return format!("{word} {name} := {from} to {to} do {body} end");
+        }
         format!("{word} {name} := {from} to {to} by {by} do {body} end")
     }
 
@@ -839,6 +868,7 @@ impl Printer<'_> {
             model: self.model,
             text: String::new(),
             indent: 0,
+            for_people: self.for_people,
             names: self.names.clone(),
             numeric: self.numeric.clone(),
             meaning: all,
@@ -902,6 +932,9 @@ impl Printer<'_> {
     }
 
     fn convert(&self, to: TypeId, e: &Expr) -> (String, u8) {
+        if self.for_people {
+            return self.bare(e);
+        }
         let from = self.model.type_of(e).unwrap_or(to);
         let up = self.model.offset_in_union(to, from);
         let down = self.model.offset_in_union(from, to);
@@ -920,6 +953,10 @@ impl Printer<'_> {
     }
 
     fn is_member(&self, e: &Expr, ty: TypeId) -> (String, u8) {
+        if self.for_people {
+            let ty = &self.names.types[ty.index()];
+            return (format!("ismember({}, {ty})", self.expr(e, 0)), binds::ATOM);
+        }
         let from = self.model.type_of(e).unwrap_or(ty);
         let lo = self.model.offset_in_union(from, ty).unwrap_or(0);
         let hi = lo + self.model.bounds(ty).map_or(0, |b| b.1);

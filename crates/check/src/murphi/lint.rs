@@ -49,7 +49,7 @@ fn first_fault(model: &Model) -> Option<Site> {
         decompose: false,
         ..Options::default()
     };
-    let program = compiled(&model, watching(&model, &options)).ok()?;
+    let program = compiled(&model, watching(&model, &options), &options).ok()?;
     (0..program.code.len() as u32).find_map(|at| read(&model, &program, at))?;
     let view = parts(&model, &program, &options).views.into_iter().next()?;
     let found = search(&program, &view, 0, &options).ok()?;

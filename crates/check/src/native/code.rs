@@ -34,6 +34,8 @@ pub(super) struct Setting<'a> {
     pub frame: &'a [i32],
     /// Cells that some instruction writes; all others hold what they hold in the program's frame.
     written: FxHashSet<Cell>,
+    /// What the cells of parameters can hold whose values are found there.
+    parameters: FxHashMap<Cell, Range>,
     /// What the code refers to in memory. It stays where it is for as long as the code is used.
     pub data: &'a Data,
 }
@@ -96,13 +98,25 @@ impl<'a> Setting<'a> {
                 _ => {}
             }
         }
+        let every = program.rules.iter().chain(&program.starts);
+        let every = every.filter_map(|instance| instance.every.as_ref());
+        let parameters: FxHashMap<Cell, Range> = (every.flat_map(|every| &every.parameters))
+            .map(|p| (p.cell, Range::between(p.lo.into(), p.hi.into())))
+            .collect();
+        written.extend(parameters.keys());
         Setting {
             program,
             packing,
             frame,
             written,
+            parameters,
             data,
         }
+    }
+
+    /// The range of a cell that holds the value of a parameter, wherever it is.
+    pub fn of_parameter(&self, cell: Cell) -> Option<Range> {
+        self.parameters.get(&cell).copied()
     }
 
     /// The range of a cell that is a slot or never written.
@@ -157,6 +171,8 @@ pub(super) struct Translation<'t, 'f> {
     b: &'t mut FunctionBuilder<'f>,
     /// Address of the packed state.
     state: Value,
+    /// Cells of parameters, and where their values lie: an address, and how many bytes behind it.
+    values: &'t [(Cell, Value, i32)],
     exits: Exits,
     ranges: Ranges<'t>,
     variables: FxHashMap<Cell, Variable>,
@@ -172,7 +188,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     pub fn piece(
         setting: &'t Setting<'t>,
         b: &'t mut FunctionBuilder<'f>,
-        state: Value,
+        (state, values): (Value, &'t [(Cell, Value, i32)]),
         entry: u32,
         exits: Exits,
     ) {
@@ -182,6 +198,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             setting,
             b,
             state,
+            values,
             exits,
             ranges,
             variables: FxHashMap::default(),
@@ -250,8 +267,16 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let known = self.setting.fixed(*cell).is_some() || self.stacked.contains_key(cell);
                 if !known && !self.variables.contains_key(cell) {
                     let variable = self.b.declare_var(types::I64);
-                    let first = self.setting.program.frame[*cell as usize] as i64;
-                    let first = self.b.ins().iconst(types::I64, first);
+                    let given = self.values.iter().find(|given| given.0 == *cell);
+                    let first = match given {
+                        Some(&(_, values, at)) => {
+                            self.b.ins().load(types::I64, TRUSTED, values, at)
+                        }
+                        None => {
+                            let first = self.setting.program.frame[*cell as usize] as i64;
+                            self.b.ins().iconst(types::I64, first)
+                        }
+                    };
                     self.b.def_var(variable, first);
                     self.variables.insert(*cell, variable);
                 }
@@ -513,6 +538,12 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.b.switch_to_block(go_on);
             }
             Op::Return { verdict } => {
+                for &(cell, values, at) in self.values {
+                    if let Some(&variable) = self.variables.get(&cell) {
+                        let value = self.b.use_var(variable);
+                        self.b.ins().store(TRUSTED, value, values, at);
+                    }
+                }
                 let to = if verdict {
                     self.exits.yes
                 } else {

@@ -52,8 +52,7 @@ pub(crate) struct Guards {
 impl Guards {
     /// Tables for the guards of a view's rules. `frame` has the values of slots that are not packed.
     pub fn of(program: &Program, view: &View, frame: &[i32]) -> Option<Guards> {
-        let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
-        let entries: Vec<u32> = rules.map(|rule| rule.guard).collect::<Option<_>>()?;
+        let entries = entries(program, view)?;
         let data = Data::new(program, &view.packing, frame);
         let frame = &frame[..program.slots.len()];
         let setting = Setting::new(program, &view.packing, frame, &data);
@@ -61,7 +60,8 @@ impl Guards {
     }
 
     /// Tables for the guards that begin at `entries`; also tells of each guard whether a rest of it is left.
-    pub(super) fn new(setting: &Setting, entries: &[u32]) -> (Guards, Vec<bool>) {
+    /// Where there is no entry, all of it is.
+    pub(super) fn new(setting: &Setting, entries: &[Option<u32>]) -> (Guards, Vec<bool>) {
         let windows = windows(setting.packing);
         let window_of = |slot: Cell| {
             let field = setting.packing.field(slot);
@@ -80,6 +80,11 @@ impl Guards {
         // Of each rule: where the code of each conjunct begins, its window, and the fields that it reads.
         let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
         for (rest, &entry) in rests.iter_mut().zip(entries) {
+            let Some(entry) = entry else {
+                *rest = true;
+                judged.push(Vec::new());
+                continue;
+            };
             let piece = setting.program.piece(entry);
             let mut own = Vec::new();
             let conjuncts = conjuncts(setting, entry);
@@ -172,6 +177,18 @@ impl Guards {
         }
         (enabled, enabled & group.rest)
     }
+}
+
+/// Where the guards of a view's rules begin; none for one that is judged for many values of its parameters.
+pub(super) fn entries(program: &Program, view: &View) -> Option<Vec<Option<u32>>> {
+    let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
+    rules
+        .map(|rule| match (&rule.every, rule.guard) {
+            (_, None) => None,
+            (Some(_), _) => Some(None),
+            (None, guard) => Some(guard),
+        })
+        .collect()
 }
 
 /// Cuts a packed state into windows; none cuts a field in two.

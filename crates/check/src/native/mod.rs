@@ -8,6 +8,7 @@
 
 mod code;
 mod guards;
+mod many;
 mod range;
 
 use crate::program::*;
@@ -19,6 +20,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
+use many::{Many, MOST_PARAMETERS};
 use std::sync::Mutex;
 
 /// A function of a packed state: 1 for yes, 0 for no, 2 for a fault.
@@ -79,7 +81,9 @@ pub(crate) struct Kernel {
     guards: Guards,
     /// What tables leave of each guard.
     rests: Vec<Option<Function>>,
-    bodies: Vec<Function>,
+    bodies: Vec<Option<Function>>,
+    /// In place of a body, what fires a rule for many values of its parameters; empty if there is no such rule.
+    many: Vec<Option<Many>>,
     /// For each rule, the end of those that have its priority; nothing if all have the same.
     ends: Vec<u32>,
     /// A bit for each spontaneous rule, in groups like those of the guards.
@@ -103,6 +107,7 @@ impl Drop for Native {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         self.kernel.bodies.clear();
+        self.kernel.many.clear();
         self.kernel.claims.clear();
         self.kernel.quiescent.clear();
         self.kernel.assumptions.clear();
@@ -128,20 +133,31 @@ impl Native {
         let data = Data::new(program, packing, frame);
         let setting = Setting::new(program, packing, &frame[..program.slots.len()], &data);
         let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
-        let entries: Vec<u32> = rules().map(|rule| rule.guard).collect::<Option<_>>()?;
+        let entries = guards::entries(program, view)?;
         let (guards, rests) = Guards::new(&setting, &entries);
 
         let mut compiler = Compiler::new(effort)?;
         let mut rest_ids = Vec::new();
         for (&entry, rest) in entries.iter().zip(rests) {
-            rest_ids.push(match rest {
-                true => Some(compiler.function(&setting, &[entry])?),
-                false => None,
+            rest_ids.push(match (rest, entry) {
+                (true, Some(entry)) => Some(compiler.function(&setting, &[entry], &[])?),
+                _ => None,
             });
         }
         let mut body_ids = Vec::new();
+        let mut many_ids = Vec::new();
         for rule in rules() {
-            body_ids.push(compiler.function(&setting, &[rule.body])?);
+            let Some(every) = &rule.every else {
+                body_ids.push(Some(compiler.function(&setting, &[rule.body], &[])?));
+                many_ids.push(None);
+                continue;
+            };
+            if every.parameters.len() > MOST_PARAMETERS {
+                return None;
+            }
+            let mut function = |entry| compiler.function(&setting, &[entry], &every.parameters);
+            many_ids.push(Some((every, function(every.next)?, function(rule.body)?)));
+            body_ids.push(None);
         }
         let claims = view.invariants.iter().map(|claim| claim.entry);
         let claim_ids = compiler.together(&setting, claims)?;
@@ -156,7 +172,19 @@ impl Native {
             rests: (rest_ids.into_iter())
                 .map(|id| id.map(|id| compiler.finished(id)))
                 .collect(),
-            bodies: all(body_ids),
+            bodies: (body_ids.into_iter())
+                .map(|id| id.map(|id| compiler.finished(id)))
+                .collect(),
+            many: match many_ids.iter().any(Option::is_some) {
+                true => (many_ids.into_iter())
+                    .map(|ids| {
+                        let (every, next, body) = ids?;
+                        let [next, body] = [next, body].map(|id| compiler.finished_many(id));
+                        Some(Many::new(every, next, body))
+                    })
+                    .collect(),
+                false => Vec::new(),
+            },
             ends: ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
             spontaneous: (rules().collect::<Vec<_>>().chunks(64))
                 .map(|group| {
@@ -212,8 +240,14 @@ impl Compiler {
         })
     }
 
-    /// A function that runs pieces of code one after the other as long as each says yes.
-    fn function(&mut self, setting: &Setting, entries: &[u32]) -> Option<FuncId> {
+    /// A function that runs pieces of code one after the other as long as each says yes. Where there are parameters, it
+    /// takes their values, and leaves there what the pieces make of them.
+    fn function(
+        &mut self,
+        setting: &Setting,
+        entries: &[u32],
+        parameters: &[Parameter],
+    ) -> Option<FuncId> {
         if !entries
             .iter()
             .all(|&entry| setting.knows(setting.program.piece(entry)))
@@ -222,6 +256,9 @@ impl Compiler {
         }
         let signature = &mut self.context.func.signature;
         signature.params.push(AbiParam::new(types::I64));
+        if !parameters.is_empty() {
+            signature.params.push(AbiParam::new(types::I64));
+        }
         signature.returns.push(AbiParam::new(types::I32));
         signature.call_conv = self.module.isa().default_call_conv();
         self.context.func.name = UserFuncName::default();
@@ -230,11 +267,18 @@ impl Compiler {
         b.append_block_params_for_function_params(first);
         b.switch_to_block(first);
         let state = b.block_params(first)[0];
+        let values = b.block_params(first).get(1).copied();
+        let values: Vec<_> = (values.into_iter())
+            .flat_map(|values| {
+                let places = parameters.iter().zip((0..).step_by(size_of::<i64>()));
+                places.map(move |(parameter, at)| (parameter.cell, values, at))
+            })
+            .collect();
         let (no, fault) = (b.create_block(), b.create_block());
         for &entry in entries {
             let yes = b.create_block();
             let exits = Exits { yes, no, fault };
-            Translation::piece(setting, &mut b, state, entry, exits);
+            Translation::piece(setting, &mut b, (state, &values), entry, exits);
             b.switch_to_block(yes);
         }
         for (i, block) in [None, Some(no), Some(fault)].into_iter().enumerate() {
@@ -268,7 +312,7 @@ impl Compiler {
                 size += setting.program.piece(entry).len();
                 some.push(entry);
             }
-            functions.push(self.function(setting, &some)?);
+            functions.push(self.function(setting, &some, &[])?);
         }
         Some(functions)
     }
@@ -278,6 +322,15 @@ impl Compiler {
         let code = self.module.get_finalized_function(id);
         // SAFETY: this is the code of a function with this signature, finalized before.
         unsafe { std::mem::transmute::<*const u8, Function>(code) }
+    }
+}
+
+impl Compiler {
+    #[allow(unsafe_code)]
+    fn finished_many(&self, id: FuncId) -> many::Function {
+        let code = self.module.get_finalized_function(id);
+        // SAFETY: this is the code of a function with this signature, finalized before.
+        unsafe { std::mem::transmute::<*const u8, many::Function>(code) }
     }
 }
 
@@ -313,13 +366,14 @@ impl Kernel {
         self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
     }
 
-    /// The same, with the place among the view's rules of the one that leads to each.
+    /// The same, with the rule that leads to each: the place of its instance in the view, and how far its number is from the
+    /// instance's first.
     #[inline(always)]
     pub fn expand_by_rule<const W: usize>(
         &self,
         parent: &[u64; W],
         spontaneous: bool,
-        mut reach: impl FnMut(usize, &[u64; W]),
+        mut reach: impl FnMut((usize, u32), &[u64; W]),
     ) -> Result<Fired, Plain> {
         let mut fired = Fired::default();
         // Rules from here on have a later priority than one that is enabled.
@@ -337,12 +391,14 @@ impl Kernel {
             while rest != 0 {
                 let rule = rest.trailing_zeros();
                 rest &= rest - 1;
-                if let Some(function) = self.rests[first + rule as usize] {
-                    match self.judge(function, parent) {
-                        1 => {}
-                        0 => enabled &= !(1 << rule),
-                        _ => return Err(Plain),
-                    }
+                let answer = match self.rests[first + rule as usize] {
+                    Some(function) => self.judge(function, parent),
+                    None => self.any(first + rule as usize, parent),
+                };
+                match answer {
+                    1 => {}
+                    0 => enabled &= !(1 << rule),
+                    _ => return Err(Plain),
                 }
             }
             if enabled != 0 && !self.ends.is_empty() {
@@ -356,23 +412,87 @@ impl Kernel {
             while enabled != 0 {
                 let rule = enabled.trailing_zeros() as usize;
                 enabled &= enabled - 1;
+                let Some(body) = self.bodies[first + rule] else {
+                    self.expand_many(first + rule, parent, &mut fired, &mut reach)?;
+                    continue;
+                };
                 let mut child = *parent;
-                match self.fire(self.bodies[first + rule], &mut child) {
-                    1 => {}
-                    // An assumption within the body keeps the rule from firing.
-                    0 => continue,
-                    _ => return Err(Plain),
-                }
-                fired.transitions += 1;
-                if child != *parent {
-                    fired.moves = true;
-                    if self.all(&self.assumptions, &child)? {
-                        reach(first + rule, &child);
-                    }
-                }
+                let answer = self.fire(body, &mut child);
+                self.arrive(
+                    (first + rule, 0),
+                    answer,
+                    parent,
+                    &child,
+                    &mut fired,
+                    &mut reach,
+                )?;
             }
         }
         Ok(fired)
+    }
+
+    /// A rule has fired, with this answer and this successor.
+    #[inline(always)]
+    fn arrive<const W: usize>(
+        &self,
+        rule: (usize, u32),
+        answer: u32,
+        parent: &[u64; W],
+        child: &[u64; W],
+        fired: &mut Fired,
+        reach: &mut impl FnMut((usize, u32), &[u64; W]),
+    ) -> Result<(), Plain> {
+        match answer {
+            1 => {}
+            // An assumption within the body keeps the rule from firing.
+            0 => return Ok(()),
+            _ => return Err(Plain),
+        }
+        fired.transitions += 1;
+        if *child != *parent {
+            fired.moves = true;
+            if self.all(&self.assumptions, child)? {
+                reach(rule, child);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fires a rule for all values of its parameters for which its guard holds.
+    fn expand_many<const W: usize>(
+        &self,
+        rule: usize,
+        parent: &[u64; W],
+        fired: &mut Fired,
+        reach: &mut impl FnMut((usize, u32), &[u64; W]),
+    ) -> Result<(), Plain> {
+        let Some(Some(many)) = self.many.get(rule) else {
+            return Ok(());
+        };
+        let mut values = many.first();
+        loop {
+            match many.next(parent, &mut values) {
+                1 => {}
+                0 => return Ok(()),
+                _ => return Err(Plain),
+            }
+            let mut child = *parent;
+            let answer = many.fire(&mut child, &mut values);
+            let place = many.place(&values);
+            self.arrive((rule, place), answer, parent, &child, fired, reach)?;
+            if !many.advance(&mut values) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the guard of a rule for many values of its parameters holds for any of them; only asked where other rules
+    /// depend on it.
+    fn any(&self, rule: usize, state: &[u64]) -> u32 {
+        match self.many.get(rule) {
+            Some(Some(many)) if !self.ends.is_empty() => many.next(state, &mut many.first()),
+            _ => 1,
+        }
     }
 
     /// Whether functions all say yes.

@@ -190,7 +190,8 @@ impl<'a> Ranges<'a> {
     /// The range of a cell at the instruction at hand.
     pub fn get(&self, cell: Cell) -> Range {
         let written = || self.cells.get(&cell).copied();
-        let anywhere = || self.setting.fixed(cell).or_else(written);
+        let parameter = || self.setting.of_parameter(cell);
+        let anywhere = || self.setting.fixed(cell).or_else(parameter).or_else(written);
         let now = self.now.get(&cell).copied();
         now.or_else(anywhere).unwrap_or(Range::ANY)
     }

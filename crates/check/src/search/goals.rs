@@ -4,14 +4,14 @@
 use super::*;
 
 impl Search<'_> {
-    /// The first cover that nothing meets.
+    /// The covers that nothing meets.
     pub(super) fn covered(&mut self) -> Verdict {
         let covers = &self.program.covers;
         if covers.is_empty() {
             return Verdict::Holds;
         }
         let mut worker = Worker::new(self.program, self.view);
-        for start in 0..self.program.starts.len() as u32 {
+        for start in 0..self.program.start_count() {
             let _ = worker.machine.start(start);
         }
         let statements = covers.iter().any(Option::is_none);
@@ -37,8 +37,10 @@ impl Search<'_> {
                 let _ = worker.expand(true, |_, _| Ok(()));
             }
         }
-        match worker.machine.covered.iter().position(|met| !met) {
-            Some(cover) => {
+        let covered = worker.machine.covered.iter().zip(0..);
+        let unmet: Vec<u32> = covered.filter(|c| !c.0).map(|c| c.1).collect();
+        match unmet.is_empty() {
+            false => {
                 // No trace shows what does not happen; it is told from where the search began, if it did.
                 let path = match self.store.len() {
                     0 => Path {
@@ -47,9 +49,9 @@ impl Search<'_> {
                     },
                     _ => self.path(0),
                 };
-                Verdict::Broken(Broken::Uncovered(cover as u32), path)
+                Verdict::Broken(Broken::Uncovered(unmet), path)
             }
-            None => Verdict::Holds,
+            true => Verdict::Holds,
         }
     }
 }

@@ -20,6 +20,7 @@ mod together;
 mod walks;
 mod worker;
 
+use crate::compile::MOST_NODES;
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
 use crate::native::{Effort, Guards, Kernel, Native};
@@ -82,6 +83,9 @@ pub struct Options<'a> {
     pub hash_compaction: bool,
     /// What fires the rules. All engines give the same report.
     pub engine: Engine,
+    /// Rules that would have more nodes than this with code for each combination of their parameters' values, have one piece of
+    /// code for all. The report depends on it in one thing: which parts are independent is seen only from code for each.
+    pub most_nodes: usize,
     /// Set from outside to stop the search soon.
     pub cancel: Option<&'a AtomicBool>,
     /// Where the nanoseconds are added that compilation takes: all that is done once for a model before its states are
@@ -107,6 +111,7 @@ impl Default for Options<'_> {
             symmetry: true,
             hash_compaction: false,
             engine: Engine::Adaptive,
+            most_nodes: MOST_NODES,
             cancel: None,
             compiling: None,
             progress: None,
@@ -278,8 +283,8 @@ pub(crate) enum Broken {
     DeadEnd(u64),
     /// Rules lead on, but never to a quiescent state; with the same number.
     Livelock(u64),
-    /// The cover with this index is not met.
-    Uncovered(u32),
+    /// The covers with these indices are not met.
+    Uncovered(Vec<u32>),
     /// From the state, the liveness property with this index is out of reach; and from how many states there are.
     OutOfReach(u32, u64),
 }
@@ -492,11 +497,18 @@ impl Search<'_> {
     /// Enters the start states.
     fn start(&mut self) -> Option<Verdict> {
         let mut worker = Worker::new(self.program, self.view);
-        for start in 0..self.program.starts.len() as u32 {
+        for start in 0..self.program.start_count() {
             let path = Path {
                 start,
                 rules: Vec::new(),
             };
+            if start % 4096 == 4095 {
+                let full = self.store.len() as u64 > self.most_states();
+                let reason = full.then_some(Reason::MaxStates).or_else(|| self.limit());
+                if let Some(reason) = reason {
+                    return Some(Verdict::Undecided(reason));
+                }
+            }
             let begun = worker.machine.start(start);
             match begun.and_then(|begun| Ok(begun && worker.machine.assumed()?)) {
                 Ok(true) => {}

@@ -34,7 +34,7 @@ impl Search<'_> {
         let states = self.stored(&states);
         let mut path = Path::default();
         let first = &states[states.len() - 1];
-        for candidate in 0..self.program.starts.len() as u32 {
+        for candidate in 0..self.program.start_count() {
             if worker.machine.start(candidate) == Ok(true) {
                 worker.pack_child();
                 if worker.child == *first {
@@ -84,7 +84,7 @@ impl Search<'_> {
         for &number in numbers.iter().rev() {
             match states.last() {
                 None => {
-                    for start in 0..self.program.starts.len() as u32 {
+                    for start in 0..self.program.start_count() {
                         let begun = worker.machine.start(start) == Ok(true);
                         if begun && worker.machine.assumed() == Ok(true) {
                             worker.pack_child();

@@ -42,8 +42,8 @@ pub(crate) struct Walked {
     pub states: u64,
     /// Whether these are all, and not only those that could be told apart.
     pub counted: bool,
-    /// For each rule instance whether it fired.
-    pub fired: Vec<bool>,
+    /// The numbers of the rules that fired.
+    pub fired: FxHashSet<u32>,
     /// Bytes for states.
     pub memory: u64,
 }
@@ -82,7 +82,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
         kernel: native.as_ref().map(|native| &native.kernel),
         plan: *plan,
         cancel: options.cancel,
-        fired: vec![false; program.rules.len()],
+        fired: FxHashSet::default(),
         nexts: Vec::new(),
         states: Vec::new(),
     });
@@ -96,7 +96,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
         longest: 0,
         states: 0,
         counted: true,
-        fired: vec![false; program.rules.len()],
+        fired: FxHashSet::default(),
         memory: 0,
     };
     let (began, mut told) = (Instant::now(), Instant::now());
@@ -107,8 +107,8 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
         let round = side_by_side(shares, |(share, walker)| {
             let numbers = (0..ROUND).map(|i| first + (i * threads + share) as u64);
             let walks = numbers.map(|number| {
-                walker.fired.fill(false);
-                (walker.walk(number), walker.fired.clone())
+                let walk = walker.walk(number);
+                (walk, std::mem::take(&mut walker.fired))
             });
             walks.collect::<Vec<_>>()
         });
@@ -126,9 +126,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
             walked.steps += steps;
             walked.transitions += walk.transitions;
             walked.longest = walked.longest.max(steps);
-            for (all, own) in walked.fired.iter_mut().zip(fired) {
-                *all |= own;
-            }
+            walked.fired.extend(fired);
             for hash in walk.hashes {
                 match seen.len() < MOST_TOLD_APART {
                     true => _ = seen.insert(hash),
@@ -197,8 +195,8 @@ struct Walker<'a> {
     kernel: Option<&'a Kernel>,
     plan: Plan,
     cancel: Option<&'a AtomicBool>,
-    /// For each rule instance whether it fired in the walk at hand.
-    fired: Vec<bool>,
+    /// The numbers of the rules that fired in the walk at hand.
+    fired: FxHashSet<u32>,
     /// What leads on from the state at hand, and to which states.
     nexts: Vec<Next>,
     states: Vec<u64>,
@@ -240,17 +238,17 @@ impl Walker<'_> {
 
     /// Goes to one of the start states; whether there is any.
     fn begin(&mut self, chance: &mut Chance, walk: &mut Walk) -> Result<bool, Event> {
-        let starts = self.worker.program.starts.len();
-        let first = chance.below(starts.max(1));
+        let starts = self.worker.program.start_count();
+        let first = chance.below(starts.max(1) as usize) as u32;
         self.nexts.clear();
         for start in (first..starts).chain(0..first) {
             let machine = &mut self.worker.machine;
-            let begun = machine.start(start as u32);
+            let begun = machine.start(start);
             let fault = |fault| Event {
                 rule: None,
                 what: Broken::Fault(fault),
             };
-            walk.path.start = start as u32;
+            walk.path.start = start;
             if !(begun.map_err(fault)? && machine.assumed().map_err(fault)?) {
                 continue;
             }
@@ -288,17 +286,20 @@ impl Walker<'_> {
         self.nexts.clear();
         self.states.clear();
         let mut fine = true;
-        let view = self.worker.view;
-        let fired = kernel.expand_by_rule(&parent, true, |rule, child: &[u64; W]| {
+        let (program, view) = (self.worker.program, self.worker.view);
+        let fired = kernel.expand_by_rule(&parent, true, |(instance, beyond), child: &[u64; W]| {
             fine &= kernel.fine(child);
-            let rule = view.rules[rule];
-            self.fired[rule as usize] = true;
+            let rule = program.rules[view.rules[instance] as usize].number + beyond;
             let at = self.states.len();
             self.nexts.push(Next { rule, at });
             self.states.extend_from_slice(&child[..words]);
         });
         match fired {
-            Ok(fired) if fine && !self.nexts.is_empty() => Some(fired.transitions),
+            Ok(fired) if fine && !self.nexts.is_empty() => {
+                // Where the interpreter looks at the state again, it says which rules it has tried.
+                self.fired.extend(self.nexts.iter().map(|next| next.rule));
+                Some(fired.transitions)
+            }
             _ => None,
         }
     }
@@ -314,7 +315,7 @@ impl Walker<'_> {
         nexts.clear();
         states.clear();
         let expansion = worker.expand(true, |worker, rule| {
-            fired[rule as usize] = true;
+            fired.insert(rule);
             if let Some(broken) = worker.broken_invariant() {
                 return Err(broken);
             }
@@ -356,9 +357,9 @@ impl Walker<'_> {
         let first = state.clone();
         reached.insert(state.clone(), None);
         for &rule in &path.rules {
-            let instance = &worker.program.rules[rule as usize];
             packing.unpack(&state, &mut worker.machine.frame);
-            worker.machine.fire(instance).ok()?;
+            let instance = worker.program.rule(rule)?;
+            worker.machine.fire(instance, rule).ok()?;
             packing.pack(&worker.machine.frame, &mut state);
             reached.insert(state.clone(), None);
         }

@@ -1,6 +1,7 @@
 //! One thread's interpreter of a view: it loads a state, tries all rules, and judges what it reaches.
 
 use super::*;
+use crate::program::Instance;
 
 /// What goes wrong when a state is expanded.
 pub(super) struct Event {
@@ -108,7 +109,7 @@ impl<'a> Worker<'a> {
         let mut priority = None;
         // A bit for each of the next rules that the tables let through, and for those with a rest of a guard.
         let (mut through, mut rest) = (u64::MAX, u64::MAX);
-        for (at, &number) in view.rules.iter().enumerate() {
+        for (at, &instance) in view.rules.iter().enumerate() {
             if let Some(guards) = self.guards {
                 if at % 64 == 0 {
                     (through, rest) = guards.enabled(at / 64, &self.parent);
@@ -117,47 +118,70 @@ impl<'a> Worker<'a> {
                     continue;
                 }
             }
-            let rule = &program.rules[number as usize];
+            let rule = &program.rules[instance as usize];
             if rule.spontaneous && !spontaneous {
                 continue;
             }
             if priority.is_some_and(|first| rule.priority > first) {
                 break;
             }
-            let broken = |what| Event {
-                rule: Some(number),
-                what,
-            };
-            let fault = |fault| Event {
-                rule: Some(number),
-                what: Broken::Fault(fault),
-            };
             let sure = rest >> (at % 64) & 1 == 0;
-            if !sure && !self.machine.enabled(rule).map_err(fault)? {
-                continue;
+            let mut numbers = rule.numbers();
+            while let Some(from) = numbers.next() {
+                let next = match sure {
+                    true => Ok(Some(from)),
+                    false => self.machine.next(rule, from),
+                };
+                let next = next.map_err(|(number, fault)| Event {
+                    rule: Some(number),
+                    what: Broken::Fault(fault),
+                })?;
+                let Some(number) = next else {
+                    break;
+                };
+                numbers.start = number + 1;
+                priority = Some(rule.priority);
+                self.fire(rule, number, &mut expansion, &mut reach)?;
             }
-            priority = Some(rule.priority);
-            if !self.machine.fire(rule).map_err(fault)? {
-                self.machine.undo();
-                continue;
-            }
-            expansion.transitions += 1;
-            expansion.moves |= view.deadlock == Deadlock::Stuck;
-            self.child.copy_from_slice(&self.parent);
-            for &(slot, _) in &self.machine.log {
-                view.packing
-                    .patch(slot, self.machine.frame[slot as usize], &mut self.child);
-            }
-            if self.child != self.parent {
-                expansion.moves = true;
-                if self.machine.assumed().map_err(fault)? {
-                    self.canonicalise_child();
-                    reach(self, number).map_err(broken)?;
-                }
-            }
-            self.machine.undo();
         }
         Ok(expansion)
+    }
+
+    /// Fires a rule that may fire in the loaded state.
+    #[inline(always)]
+    fn fire(
+        &mut self,
+        rule: &Instance,
+        number: u32,
+        expansion: &mut Expansion,
+        reach: &mut impl FnMut(&mut Self, u32) -> Result<(), Broken>,
+    ) -> Result<(), Event> {
+        let view = self.view;
+        let broken = |what| Event {
+            rule: Some(number),
+            what,
+        };
+        let fault = |fault| broken(Broken::Fault(fault));
+        if !self.machine.fire(rule, number).map_err(fault)? {
+            self.machine.undo();
+            return Ok(());
+        }
+        expansion.transitions += 1;
+        expansion.moves |= view.deadlock == Deadlock::Stuck;
+        self.child.copy_from_slice(&self.parent);
+        for &(slot, _) in &self.machine.log {
+            view.packing
+                .patch(slot, self.machine.frame[slot as usize], &mut self.child);
+        }
+        if self.child != self.parent {
+            expansion.moves = true;
+            if self.machine.assumed().map_err(fault)? {
+                self.canonicalise_child();
+                reach(self, number).map_err(broken)?;
+            }
+        }
+        self.machine.undo();
+        Ok(())
     }
 
     /// Whether a state without moves counts as a deadlock, and whether it is quiescent.

@@ -98,12 +98,19 @@ impl System<'_> {
             words.extend(self.state_words(&context));
             words.push(text(" waits for "));
             for (i, &message) in state.waits.iter().enumerate() {
+                let alone = self.remotes == 1;
                 let sources = self.flows.iter().filter(|flow| {
-                    flow.message == message && flow.direction.reaches_remote() != home
+                    let between = matches!(flow.direction, Direction::Between);
+                    flow.message == message
+                        && flow.direction.reaches_remote() != home
+                        && !(between && alone)
                 });
                 let sources: Vec<String> = sources
                     .map(|flow| match flow.direction {
                         Direction::ToRemote => format!("the {}", self.home.controller.name),
+                        Direction::ToHome if alone => {
+                            format!("the {}", self.remote.controller.name)
+                        }
                         Direction::ToHome => format!("a {}", self.remote.controller.name),
                         Direction::Between => format!("another {}", self.remote.controller.name),
                     })

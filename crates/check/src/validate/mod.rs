@@ -126,8 +126,11 @@ struct Validator<'a> {
 /// More slots than this in one state are refused before memory is.
 const MAX_SLOTS: u64 = 1 << 20;
 
-/// More instances than this of one rule are refused; each has its own code.
-const MAX_INSTANCES: u64 = 1 << 16;
+/// More instances than this of one claim are refused; each has its own code.
+const MAX_CLAIMS: u64 = 1 << 16;
+
+/// More rules or start states than this, counted over the values of their parameters, have no numbers.
+const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 
 impl Validator<'_> {
     fn error(&mut self, message: impl Into<String>) {
@@ -159,17 +162,19 @@ impl Validator<'_> {
         }
         self.result = None;
         self.callable = model.functions.len();
+        let mut instances = 0;
         for start in &model.starts {
             self.place = format!("start `{}`", start.name);
             self.scoped(|v| {
-                v.parameters(&start.parameters);
+                v.numbered(&start.parameters, &mut instances);
                 v.block(&start.body);
             });
         }
+        let mut instances = 0;
         for rule in &model.rules {
             self.place = format!("rule `{}`", rule.name);
             self.scoped(|v| {
-                v.parameters(&rule.parameters);
+                v.numbered(&rule.parameters, &mut instances);
                 v.expect(&rule.guard, Kind::Bool, "the guard");
                 v.block(&rule.body);
             });
@@ -211,20 +216,38 @@ impl Validator<'_> {
         self.scope.truncate(depth);
     }
 
-    fn parameters(&mut self, parameters: &[VariableId]) {
-        let mut instances = 1u64;
+    /// Brings parameters to life; gives how many combinations of values they have.
+    fn combinations(&mut self, parameters: &[VariableId]) -> u64 {
+        let mut combinations = 1u64;
         for &p in parameters {
             self.bring(p, Role::Bound);
             let ty = self.model.variables.get(p.index()).map(|v| v.ty);
             if let Some((lo, hi)) = ty.and_then(|ty| self.model.bounds(ty)) {
-                instances = instances.saturating_mul((hi as i64 - lo as i64 + 1) as u64);
+                combinations = combinations.saturating_mul((hi as i64 - lo as i64 + 1) as u64);
             }
         }
-        if instances > MAX_INSTANCES {
+        combinations
+    }
+
+    /// Brings the parameters of a claim to life.
+    fn parameters(&mut self, parameters: &[VariableId]) {
+        let instances = self.combinations(parameters);
+        if instances > MAX_CLAIMS {
             self.error(format!(
-                "its parameters make {instances} instances; the most is {MAX_INSTANCES}"
+                "its parameters make {instances} instances; the most is {MAX_CLAIMS}"
             ));
         }
+    }
+
+    /// Brings the parameters of a rule or start state to life, which has so many `before` it.
+    fn numbered(&mut self, parameters: &[VariableId], before: &mut u64) {
+        let all = before.saturating_add(self.combinations(parameters));
+        if all > MAX_INSTANCES && *before <= MAX_INSTANCES {
+            self.error(format!(
+                "with the values of its parameters there are {all} rules or start states; the most is {MAX_INSTANCES}"
+            ));
+        }
+        *before = all;
     }
 
     /// Brings a variable to life here.
