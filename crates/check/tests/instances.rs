@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 fn models() -> Vec<Model> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = ["models", "tests/murphi", "tests/murphi/found"].map(|folder| root.join(folder));
-    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder));
+    let files = folders.iter().flat_map(std::fs::read_dir);
     let mut files: Vec<PathBuf> = files.flatten().map(|file| file.unwrap().path()).collect();
     files.sort();
     let models = files.iter().filter_map(|file| {
