@@ -35,7 +35,7 @@ struct Outputs {
   uint64_t step_valid[kSlices], step[kSlices][kUnits], idle[kSlices];
 };
 
-// What assertions had to say since the last step; the first failure stops the run.
+// What assertions had to say since the last step; the first failure stops the run. Homes of other threads say their own.
 std::string& messages() {
   static thread_local std::string text;
   return text;
@@ -115,12 +115,12 @@ int lockstep_printf(const char* format, ...) {
 
 extern "C" {
 
-void* lockstep_new(const char* rom) {
+void* lockstep_new(const char* rom, const char* further) {
   auto model = std::make_unique<Model>();
-  const std::string argument = std::string("+rom=") + rom;
-  const char* arguments[] = {"lockstep", argument.c_str()};
+  const std::string image = std::string("+rom=") + rom, other = std::string("+") + further;
+  const char* arguments[] = {"lockstep", image.c_str(), other.c_str()};
   messages().clear();
-  model->context.commandArgs(2, arguments);
+  model->context.commandArgs(3, arguments);
   // What is not reset and what is unknown is chance; the seed makes it the same every time.
   model->context.randReset(2);
   model->context.randSeed(1);

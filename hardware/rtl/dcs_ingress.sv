@@ -112,9 +112,10 @@ module dcs_ingress #(
 
     function automatic logic [AddrWidth-1:0] address(
       input logic [UnitWidth-1:0] of_unit, input logic [SlotWidth-1:0] of_slot, input logic [BeatWidth-1:0] beat);
-      int unsigned slot_number;
-      slot_number = Slots == 1 ? 0 : 32'(of_slot);
-      return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits) | slot_number << BeatBits | 32'(beat));
+      // Calculated in 32 bits, because a single slot or beat leaves an address that is narrower than their numbers.
+      logic [31:0] place;
+      place = Slots == 1 ? '0 : 32'(of_slot);
+      return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits) | place << BeatBits | 32'(beat));
     endfunction
 
     always_comb begin
@@ -169,7 +170,7 @@ module dcs_ingress #(
     assign slot      = '0;
     assign rd_data_o = '0;
     assign rd_mask_o = '0;
-    assign unused    = ^{rx_data_i, rd_unit_i, rd_slot_i, rd_beat_i, free_valid_i, free_unit_i, free_slot_i,
+    assign unused    = ^{header_q.mask, rx_data_i, rd_unit_i, rd_slot_i, rd_beat_i, free_valid_i, free_unit_i, free_slot_i,
                          drop_valid_i, drop_slot_i};
   end
 

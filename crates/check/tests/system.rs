@@ -180,6 +180,33 @@ fn a_policy_home_with_three_remotes() {
     assert_eq!(size(3), (21_159, 82_629));
 }
 
+#[test]
+fn a_device_that_takes_lines_back_with_snoops() {
+    let text = shipped("back-invalidate");
+    let one = search(&text, 1, 1, &Options::default(), false);
+    assert_eq!(verified(&one), (1077, 3112));
+    // What the host gives back when it replaces a line is not known to be newer than memory.
+    assert_eq!(
+        violated(
+            &text,
+            1,
+            "MemDirtyEvct (line, dirty)",
+            "MemDirtyEvct (line)"
+        ),
+        "data value"
+    );
+    // An owner is told nothing of sharers that stay.
+    assert_eq!(
+        violated(
+            &text,
+            2,
+            "on MemRdOwn(r)    { ensure others(r) == I;",
+            "on MemRdOwn(r)    { ensure others(r) <= S;",
+        ),
+        "single writer"
+    );
+}
+
 /// Without ordered channels nothing joins two lines: they are explored apart.
 #[test]
 fn unordered_lines_are_independent() {

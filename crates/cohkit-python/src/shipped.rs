@@ -11,6 +11,7 @@ macro_rules! files {
 /// Paths in the repository, in alphabetical order, and their texts.
 const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
+    "protocols/back-invalidate.coh",
     "protocols/eci.coh",
     "protocols/mesi.coh",
     "protocols/moesi.coh",

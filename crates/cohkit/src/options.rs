@@ -433,8 +433,9 @@ pub(crate) struct RtlTest {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub messages: u64,
 
-    /// Spoil this many rows of the ROM, one after the other, and see that each is noticed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Spoil this many rows of the ROM, one after the other, and see that each is noticed; `all` is every row that can
+    /// be used.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = spoilt)]
     pub spoil: u64,
 
     /// Write the waveform of the last 2000 cycles before a mismatch into this file (FST).
@@ -476,6 +477,15 @@ pub(crate) struct Synth {
     /// Print JSON, a list of configurations; what depends on the machine stands under the key `run` of each.
     #[arg(long)]
     pub json: bool,
+}
+
+fn spoilt(text: &str) -> Result<u64, String> {
+    match text {
+        "all" => Ok(u64::MAX),
+        _ => text
+            .parse()
+            .map_err(|_| "a number or `all` is needed".into()),
+    }
 }
 
 fn units(text: &str) -> Result<usize, String> {

@@ -370,7 +370,7 @@ fn eci_with_operations_that_always_lock() {
 
 #[test]
 fn every_transition_of_the_shipped_homes_happens() {
-    for (name, remotes) in [("eci", 2), ("msi-policy", 3)] {
+    for (name, remotes) in [("eci", 2), ("msi-policy", 3), ("back-invalidate", 2)] {
         let path = folder().join(format!("../../protocols/{name}.coh"));
         let text = fs::read_to_string(path).unwrap();
         let protocol = text::parse(&text).unwrap();

@@ -51,7 +51,7 @@ pub enum Effect {
 }
 
 /// The memory operation that a row begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Memory {
     /// None.
     #[default]

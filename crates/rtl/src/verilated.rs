@@ -73,7 +73,7 @@ impl Verilated {
     ) -> Result<Verilated, String> {
         let words = line_bytes as usize / 8;
         let mut home = Verilated {
-            model: Model::open(library, image)?,
+            model: Model::open(library, image, "")?,
             rom,
             words,
             beats: words / BEAT,

@@ -2,178 +2,137 @@
 //!
 //! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
 
-use cohkit_protocol::construct::construct;
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text;
-use cohkit_rtl::lockstep::bench::Run;
-use cohkit_rtl::lockstep::build::{build, verilator, BuildError, Shape, SOURCES};
-use cohkit_rtl::lockstep::campaign::{Failed, Setup};
+mod homes;
+
+use cohkit_rtl::lockstep::bench::{Run, Withheld};
+use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape, SOURCES};
+use cohkit_rtl::lockstep::campaign::Failed;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
-use cohkit_rtl::print::{package, Origin};
-use cohkit_rtl::rom::Rom;
-use std::path::{Path, PathBuf};
+use homes::{built, compiled, Built, Compiled};
 use std::process::Command;
-use std::sync::OnceLock;
 
-/// A protocol, its home for one remote, that as a ROM, and the package.
-struct Compiled {
-    protocol: Protocol,
-    home: Controller,
-    rom: Rom,
-    package: String,
+fn eci() -> Option<Built> {
+    built(compiled("eci.coh"), SOURCES, Shape::default())
 }
 
-fn eci() -> Compiled {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("two folders up");
-    let text = std::fs::read_to_string(root.join("protocols/eci.coh")).expect("the text is there");
-    let protocol = text::parse(&text).expect("the text is right");
-    let home = construct(&protocol).expect("there is a home").flat(true);
-    let rom = Rom::new(&protocol, &home).expect("it fits");
-    // As the command prints it, so that what one has built the other finds.
-    let origin = Origin {
-        file: "eci.coh",
-        text: &text,
-        command: "cohkit rtl emit eci.coh",
-        version: env!("CARGO_PKG_VERSION"),
+/// What the runs of the first seeds came to, of 2000 messages each, every one without a mismatch.
+struct Runs {
+    messages: u64,
+    evictions: u64,
+    /// Rows that the checker can reach, and no run has used.
+    left: Vec<String>,
+}
+
+fn runs(built: &Built, seeds: u64) -> Runs {
+    let setup = built.setup();
+    let Compiled { rom, ways, .. } = &built.compiled;
+    let mut runs = Runs {
+        messages: 0,
+        evictions: 0,
+        left: Vec::new(),
     };
-    let package = package(&protocol, &rom, &origin);
-    Compiled {
-        protocol,
-        home,
-        rom,
-        package,
-    }
-}
-
-fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep")
-}
-
-/// The library of the RTL, built once for all tests; `None` where there is no Verilator.
-fn library(compiled: &Compiled) -> Option<PathBuf> {
-    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let Compiled {
-        protocol,
-        rom,
-        package,
-        ..
-    } = compiled;
-    let built = LIBRARY.get_or_init(|| {
-        match build(
-            &cache(),
-            &protocol.name,
-            rom,
-            package,
-            Shape::default(),
-            false,
-        ) {
-            Ok(library) => Some(library),
-            Err(BuildError::Missing(what)) => {
-                eprintln!("skipped: {what}");
-                None
-            }
-            Err(error) => panic!("{error:?}"),
-        }
-    });
-    built.clone()
-}
-
-#[test]
-fn messages_and_bytes_are_those_of_the_controllers() {
-    let compiled = eci();
-    let Some(library) = library(&compiled) else {
-        return;
-    };
-    let Compiled {
-        protocol,
-        home,
-        rom,
-        ..
-    } = &compiled;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let setup = Setup {
-        protocol,
-        home,
-        rom,
-        library: &library,
-        shape: Shape::default(),
-        folder: folder.path(),
-    };
-    let (mut messages, mut evictions) = (0, 0);
-    let mut first = vec![vec![None; rom.events.len()]; rom.states.len()];
-    for seed in 0..100 {
+    let mut left: Vec<(usize, usize)> = ways.rows().to_vec();
+    for seed in 0..seeds {
         let run = Run::new(seed, 2000);
         let report = setup
             .run(run, None)
             .unwrap_or_else(|failed| panic!("{run:?}: {failed:#?}"));
-        messages += report.messages;
-        evictions += report.evictions;
-        for (state, event) in rom
-            .used()
-            .filter(|&(state, event)| report.covered[state][event])
-        {
-            first[state][event].get_or_insert(run);
-        }
+        runs.messages += report.messages;
+        runs.evictions += report.evictions;
+        left.retain(|&(state, event)| !report.covered[state][event]);
     }
-    assert!(messages >= 200_000, "{messages} messages");
-    assert!(evictions >= 1000, "{evictions} evictions");
-    let used: Vec<_> = rom
-        .used()
-        .filter_map(|(state, event)| Some((state, event, first[state][event]?)))
-        .collect();
-    assert!(
-        used.len() * 10 >= rom.used().count() * 9,
-        "{} rows used",
-        used.len()
-    );
+    let name = |&(state, event): &(usize, usize)| {
+        format!("{} on {}", rom.states[state], rom.events[event].name)
+    };
+    runs.left = left.iter().map(name).collect();
+    runs
+}
 
-    // Every 40th row spoilt, in the run that used it first, or in one after it should it have lacked something there.
-    for &(state, event, run) in used.iter().step_by(40) {
-        let noticed = (run.seed..run.seed + 20).any(|seed| {
-            match setup.run_spoilt(Run::new(seed, 2000), state, event) {
-                Ok(_) => false,
-                Err(Failed::Mismatch(_)) => true,
-                Err(Failed::Tool(what)) => panic!("{what}"),
-            }
-        });
-        assert!(
-            noticed,
-            "{} on {}",
-            rom.states[state], rom.events[event].name
-        );
-    }
+/// Spoils every so manieth row that can be used, and gives those of which nothing was noticed.
+fn not_noticed(built: &Built, step: usize) -> Vec<(usize, usize)> {
+    let setup = built.setup();
+    let rows = built.compiled.ways.rows().iter().copied().step_by(step);
+    rows.filter(|&(state, event)| !setup.notices(state, event).expect("the library is there"))
+        .collect()
+}
+
+#[test]
+fn messages_bytes_and_every_row_are_those_of_the_controllers() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let runs = runs(&built, 100);
+    assert!(runs.messages >= 200_000, "{} messages", runs.messages);
+    assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
+    assert_eq!(built.compiled.ways.rows().len(), 1556);
+    assert_eq!(runs.left, [""; 0]);
+}
+
+#[test]
+fn a_spoilt_row_is_noticed() {
+    let Some(built) = eci() else {
+        return;
+    };
+    assert_eq!(not_noticed(&built, 40), []);
+}
+
+/// Another protocol, with other messages, circuits and lines, an ordered circuit and no lock.
+#[test]
+fn a_second_home_passes_through_the_same_rtl() {
+    let home = compiled("back-invalidate.coh");
+    let Some(built) = built(home, SOURCES, Shape::default()) else {
+        return;
+    };
+    let runs = runs(&built, 30);
+    assert!(runs.messages >= 60_000, "{} messages", runs.messages);
+    assert!(runs.evictions >= 300, "{} evictions", runs.evictions);
+    assert_eq!(runs.left, [""; 0]);
+    assert_eq!(not_noticed(&built, 10), []);
+}
+
+/// Both control lines of an application in one unit, whose waiting set is full; the application answers only after
+/// a third line of that unit was used.
+#[test]
+fn an_application_that_answers_late_stops_no_other_line() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let locks = built.setup().control_lines(Withheld::Locks);
+    locks.unwrap_or_else(|failed| panic!("{failed:#?}"));
+}
+
+/// Reads that are withheld occupy places of the unit, so it needs one more than these.
+#[test]
+fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
+    let with_reads = |reads| {
+        let shape = Shape {
+            reads,
+            ..Shape::default()
+        };
+        let built = built(compiled("eci.coh"), SOURCES, shape)?;
+        Some(built.setup().control_lines(Withheld::Reads))
+    };
+    let (Some(three), Some(two)) = (with_reads(3), with_reads(2)) else {
+        return;
+    };
+    three.unwrap_or_else(|failed| panic!("{failed:#?}"));
+    let Err(Failed::Mismatch(stopped)) = two else {
+        panic!("two withheld reads leave no place, and yet: {two:?}");
+    };
+    assert!(
+        stopped.what.contains("nothing moves any more"),
+        "{stopped:?}"
+    );
 }
 
 #[test]
 fn runs_repeat_themselves() {
-    let compiled = eci();
-    let Some(library) = library(&compiled) else {
+    let Some(built) = eci() else {
         return;
     };
-    let Compiled {
-        protocol,
-        home,
-        rom,
-        ..
-    } = &compiled;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let setup = Setup {
-        protocol,
-        home,
-        rom,
-        library: &library,
-        shape: Shape::default(),
-        folder: folder.path(),
-    };
     let cycles = || {
-        setup
-            .run(Run::new(6, 1000), None)
-            .expect("no mismatch")
-            .cycles
+        let report = built.setup().run(Run::new(6, 1000), None);
+        report.expect("no mismatch").cycles
     };
     assert_eq!(cycles(), cycles());
 }
@@ -184,67 +143,48 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
         eprintln!("skipped: {what}");
         return;
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let compiled = eci();
-    std::fs::write(folder.path().join("eci_pkg.sv"), &compiled.package).expect("it can be written");
-    let mut files = vec!["home_pkg.sv", "eci_pkg.sv"];
-    for (name, text) in SOURCES {
-        std::fs::write(folder.path().join(name), text).expect("it can be written");
-        assert!(!text.contains("lint_off"), "{name} waives a warning");
-        if *name != "home_pkg.sv" {
-            files.push(name);
+    for file in ["eci.coh", "back-invalidate.coh"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let compiled = compiled(file);
+        let package = format!("{}_pkg", compiled.protocol.name);
+        let package_file = format!("{package}.sv");
+        std::fs::write(folder.path().join(&package_file), &compiled.package)
+            .expect("it can be written");
+        let mut files = vec!["home_pkg.sv", &package_file];
+        for (name, text) in SOURCES {
+            std::fs::write(folder.path().join(name), text).expect("it can be written");
+            assert!(!text.contains("lint_off"), "{name} waives a warning");
+            if *name != "home_pkg.sv" {
+                files.push(name);
+            }
         }
-    }
-    // One unit, a few, many with a directory as large as the published one's, and odd numbers of places.
-    for parameters in [
-        [
-            "-GUnits=1",
-            "-GSetWidth=1",
-            "-GWays=4",
-            "-GReads=1",
-            "-GLocals=1",
-        ],
-        [
-            "-GUnits=4",
-            "-GSetWidth=3",
-            "-GWays=8",
-            "-GReads=4",
-            "-GLocals=3",
-        ],
-        [
-            "-GUnits=16",
-            "-GSetWidth=8",
-            "-GWays=16",
-            "-GReads=2",
-            "-GLocals=2",
-        ],
-        [
-            "-GUnits=2",
-            "-GReads=3",
-            "-GWrites=2",
-            "-GWaiting=3",
-            "-GStoreSlots=4",
-        ],
-    ] {
-        let output = Command::new("verilator")
-            .args([
-                "--lint-only",
-                "-Wall",
-                "--assert",
-                "--top-module",
-                "lockstep",
-                "-DPROTOCOL_PKG=eci_pkg",
-            ])
-            .args(parameters)
-            .args(&files)
-            .current_dir(folder.path())
-            .output()
-            .expect("verilator starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success() && said.is_empty(),
-            "{parameters:?}:\n{said}"
-        );
+        // One unit, a few, many with a directory as large as the published one's, and odd numbers of places.
+        for parameters in [
+            "-GUnits=1 -GSetWidth=1 -GWays=4 -GReads=1 -GLocals=1",
+            "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
+            "-GUnits=16 -GSetWidth=8 -GWays=16 -GReads=2 -GLocals=2",
+            "-GUnits=2 -GReads=3 -GWrites=2 -GWaiting=3 -GStoreSlots=4",
+        ] {
+            let output = Command::new("verilator")
+                .args([
+                    "--lint-only",
+                    "-Wall",
+                    "--assert",
+                    "--top-module",
+                    "lockstep",
+                ])
+                .arg(format!("-DPROTOCOL_PKG={package}"))
+                .args(parameters.split(' '))
+                .args(&files)
+                .current_dir(folder.path())
+                .output()
+                .expect("verilator starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success() && said.is_empty(),
+                "{file} {parameters}:\n{said}"
+            );
+        }
     }
 }
 
@@ -255,7 +195,11 @@ fn a_parameter_out_of_range_is_named() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("eci_pkg.sv"), eci().package).expect("it can be written");
+    std::fs::write(
+        folder.path().join("eci_pkg.sv"),
+        compiled("eci.coh").package,
+    )
+    .expect("it can be written");
     let mut files = vec!["home_pkg.sv", "eci_pkg.sv"];
     for (name, text) in SOURCES {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
@@ -306,11 +250,15 @@ fn a_parameter_out_of_range_is_named() {
 /// in the cycle after it was asked.
 #[test]
 fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
-    let compiled = eci();
-    let Some(library) = library(&compiled) else {
+    let Some(built) = eci() else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Built {
+        compiled,
+        library,
+        folder,
+        ..
+    } = &built;
     let file = folder.path().join("eci.mem");
     let row = |(state, event)| {
         let rom = &compiled.rom;
@@ -322,7 +270,7 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
     };
     std::fs::write(&file, compiled.rom.used().map(row).collect::<String>())
         .expect("it can be written");
-    let mut model = Model::open(&library, &file).expect("the library was built");
+    let mut model = Model::open(library, &file, "").expect("the library was built");
     let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
     inputs.tx_ready = [3, 3];
     inputs.ar_ready = [1, 1];

@@ -183,6 +183,21 @@ fn every_row_is_what_the_controller_does() {
 }
 
 #[test]
+fn the_package_of_a_home_with_other_circuits() {
+    let text = read("protocols/back-invalidate.coh");
+    assert_eq!(verify(&text), 196);
+    let (protocol, _, rom) = compile(&text);
+    let rom = rom.expect("it fits");
+    let origin = Origin {
+        file: "back-invalidate.coh",
+        text: &text,
+        command: "cohkit rtl emit back-invalidate.coh",
+        version: "0.1.0",
+    };
+    expect_file!["golden/back_invalidate_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
+}
+
+#[test]
 fn the_package_of_eci() {
     let text = read("protocols/eci.coh");
     let (protocol, home, rom) = compile(&text);
@@ -242,6 +257,25 @@ fn what_the_hardware_cannot_hold_is_refused() {
     for path in ["protocols/msi.coh", "protocols/msi-policy.coh"] {
         reasons += &format!("{path}: {}\n", refusal(&read(path)));
     }
+    let one_order = read("protocols/msi-policy.coh").replace(
+        "  reach S with Downgrade",
+        "  local clean_invalidate { ensure all == I }\n  reach S with Downgrade",
+    );
+    reasons += &format!(
+        "requests and victims in one order: {}\n",
+        refusal(&one_order)
+    );
+    let bi = read("protocols/back-invalidate.coh");
+    let two_channels = bi
+        .replace(
+            "  s2m_rsp    as",
+            "  s2m_drs as grant home -> remote\n  s2m_rsp    as",
+        )
+        .replace(
+            "CmpE, MemDataCur (line), Cmp",
+            "CmpE, Cmp\n  s2m_drs: MemDataCur (line)",
+        );
+    reasons += &format!("lines on two circuits: {}\n", refusal(&two_channels));
     let eci = read("protocols/eci.coh");
     let without_eviction = eci.replace(
         "local clean_invalidate [lock]",
@@ -259,6 +293,8 @@ fn what_the_hardware_cannot_hold_is_refused() {
     expect![[r#"
         protocols/msi.coh: the hardware has no place for the home's variable `owner`
         protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
+        requests and victims in one order: `victim` shares one order with requests, which may wait; the hardware lets nothing else wait
+        lines on two circuits: two circuits to the remote carry lines; the hardware reads them from one place
         no eviction: the directory could not make room: no local operation takes a line from every remote without a lock
         a message called like a state: nobody sends `I`
     "#]].assert_eq(&reasons);

@@ -11,6 +11,7 @@ use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Mismatch, Run};
 use cohkit_rtl::lockstep::build::{build, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,8 @@ struct Total {
     answers: u64,
     evictions: u64,
     cycles: u64,
-    /// For each state and event the first seed whose run used the row.
-    covered: Vec<Vec<Option<u64>>>,
+    /// For each state and event whether a run used the row.
+    covered: Vec<Vec<bool>>,
     /// What was found, and the seed.
     mismatch: Option<(u64, Box<Mismatch>)>,
     /// Rows whose being spoilt was noticed, and those of which it was not.
@@ -53,16 +54,19 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     let library = make(false)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+    let ways = Ways::new(protocol, &home, &rom);
     let setup = Setup {
         protocol,
         home: &home,
         rom: &rom,
         library: &library,
         shape,
+        ways: ways.as_ref(),
+        argument: "",
         folder: folder.path(),
     };
     let mut total = Total {
-        covered: vec![vec![None; rom.events.len()]; rom.states.len()],
+        covered: vec![vec![false; rom.events.len()]; rom.states.len()],
         ..Total::default()
     };
     for seed in options.seed..options.seed.saturating_add(options.seeds) {
@@ -82,7 +86,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
                     .used()
                     .filter(|&(state, event)| report.covered[state][event])
                 {
-                    total.covered[state][event].get_or_insert(seed);
+                    total.covered[state][event] = true;
                 }
             }
             Err(failed) => {
@@ -117,19 +121,15 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     })
 }
 
-/// Spoils rows that are spread over all that were used, each in the first run that uses it.
+/// Spoils rows that are spread over all that can be used.
 fn spoil(
     setup: &Setup,
     options: &RtlTest,
     total: &mut Total,
     console: &Console,
 ) -> Result<(), Failure> {
-    let used: Vec<(usize, usize, u64)> = setup
-        .rom
-        .used()
-        .filter_map(|(state, event)| Some((state, event, total.covered[state][event]?)))
-        .collect();
-    let count = options.spoil.min(used.len() as u64);
+    let rows = reachable(setup);
+    let count = options.spoil.min(rows.len() as u64);
     for index in 0..count {
         if console.is_interrupted() {
             return Err(Failure::new(
@@ -137,22 +137,23 @@ fn spoil(
                 "interrupted; nothing was written",
             ));
         }
-        let (state, event, seed) = used[(index * used.len() as u64 / count) as usize];
-        // A row that is used but once, and then lacks something, does nothing; a later run uses it again.
-        let mut noticed = false;
-        for seed in seed..options.seed.saturating_add(options.seeds) {
-            if let Err(failed) = setup.run_spoilt(Run::new(seed, options.messages), state, event) {
-                mismatch(failed)?;
-                noticed = true;
-                break;
-            }
-        }
+        let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
+        let noticed = setup
+            .notices(state, event)
+            .map_err(|what| Failure::new(Outcome::CouldNotRun, format!("error: {what}")))?;
         match noticed {
             true => total.noticed += 1,
             false => total.missed.push((state, event)),
         }
     }
     Ok(())
+}
+
+/// The rows that can be used, in the order of the ROM.
+fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
+    let used = setup.rom.used();
+    used.filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
+        .collect()
 }
 
 fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
@@ -176,10 +177,9 @@ pub(super) fn cache() -> PathBuf {
 }
 
 fn unused(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
-    setup
-        .rom
-        .used()
-        .filter(|&(state, event)| total.covered[state][event].is_none())
+    reachable(setup)
+        .into_iter()
+        .filter(|&(state, event)| !total.covered[state][event])
         .collect()
 }
 
@@ -208,7 +208,7 @@ fn text(
 ) -> String {
     let name = &source.protocol.name;
     let left = unused(setup, total);
-    let rows = setup.rom.used().count();
+    let rows = reachable(setup).len();
     if let Some((seed, found)) = &total.mismatch {
         let mut text = format!(
             "{name}: mismatch in cycle {} of seed {seed}: {}\n",
@@ -258,7 +258,7 @@ fn text(
 
 fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> serde_json::Value {
     let left = unused(setup, total);
-    let rows = setup.rom.used().count();
+    let rows = reachable(setup).len();
     let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
     json!({
         "protocol": source.protocol.name,

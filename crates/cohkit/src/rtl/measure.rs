@@ -63,6 +63,8 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         rom: &rom,
         library: &library,
         shape,
+        ways: None,
+        argument: "",
         folder: folder.path(),
     };
     let failed = |failed| {

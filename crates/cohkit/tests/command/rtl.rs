@@ -283,6 +283,59 @@ fn machines_whose_home_is_no_hardware_are_refused() {
     );
 }
 
+/// What lockstep calls reachable is what the checker takes, row by row.
+#[test]
+fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
+    use cohkit_protocol::construct::construct;
+    use cohkit_rtl::lockstep::ways::Ways;
+    use cohkit_rtl::rom::{Effect, Rom};
+    use std::collections::BTreeSet;
+
+    for file in [
+        "../../protocols/eci.coh",
+        "../../protocols/back-invalidate.coh",
+    ] {
+        let source = fs::read_to_string(file).expect("the text is there");
+        let protocol = cohkit_protocol::text::parse(&source).expect("it is right");
+        let home = construct(&protocol).expect("there is a home").flat(true);
+        let rom = Rom::new(&protocol, &home).expect("it fits");
+        let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
+        // The checker counts operations that are refused, and its device unlocks only what it has locked.
+        let takes = |&&(state, event): &&(usize, usize)| match rom.row(state, event).effect {
+            Effect::Take => true,
+            Effect::Refuse => event != rom.unlock(),
+            _ => false,
+        };
+        let led_to: BTreeSet<(String, String)> = ways
+            .rows()
+            .iter()
+            .filter(takes)
+            .map(|&(state, event)| (rom.states[state].clone(), rom.events[event].name.clone()))
+            .collect();
+
+        let arguments = [
+            "check",
+            file,
+            "--system",
+            "one_line",
+            "--coverage",
+            "--json",
+        ];
+        let output = cohkit(arguments).output().expect("starts");
+        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+        let rows = value[0]["coverage"]["rows"].as_array().expect("a list");
+        let name =
+            |row: &serde_json::Value, key: &str| row[key].as_str().expect("text").to_string();
+        let taken: BTreeSet<(String, String)> = rows
+            .iter()
+            .filter(|row| row["agent"] == home.name.as_str() && row["taken"].as_u64() > Some(0))
+            .map(|row| (name(row, "state"), name(row, "event").replace(' ', "_")))
+            .collect();
+        assert!(taken.len() > 100, "{file}");
+        assert_eq!(led_to, taken, "{file}");
+    }
+}
+
 #[test]
 fn without_verilator_it_is_said_what_to_install() {
     let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);

@@ -6,16 +6,21 @@
 //! that no step announced, is a mismatch.
 
 mod agents;
+mod application;
+mod guide;
 mod ports;
 mod steps;
 mod traffic;
 
+pub use application::{Withheld, LINES};
+use guide::{Aims, Guide};
 pub use traffic::{Crossing, Ports, Rate, Traffic};
 
 use super::build::Shape;
 use super::campaign::Waveform;
 use super::chance::Chance;
 use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
+use super::ways::Ways;
 use crate::rom::Rom;
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -40,6 +45,9 @@ pub enum Pattern {
     Anywhere,
 }
 
+/// How many rows a run is meant to be guided to before it comes to those of the next seed.
+const AIMS: u64 = 16;
+
 /// One run: everything random follows from the seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
@@ -59,6 +67,9 @@ pub struct Run {
     pub ready: u64,
     /// Of 16 cycles, in how many the device begins something.
     pub device: u64,
+    /// The row of the ROM, counted from the last, with which guiding begins; it goes on with those before it.
+    /// It needs [`super::campaign::Setup::ways`].
+    pub aim: usize,
     /// Memory and messages take their most, and memory answers in order: for measurements.
     pub exact: bool,
 }
@@ -82,6 +93,24 @@ impl Run {
             delay: [1, 10, 60, 60, 400][chance.below(5) as usize],
             ready: [16, 16, 12, 4][chance.below(4) as usize],
             device: [0, 1, 2, 4, 8][chance.below(5) as usize],
+            aim: seed.wrapping_mul(AIMS) as usize,
+            exact: false,
+        }
+    }
+
+    /// A short run of few lines that is guided to a row, counted from the last of [`Ways::rows`], as soon as it begins.
+    pub fn toward(aim: usize, seed: u64) -> Run {
+        let mut chance = Chance::new(seed ^ 0x517c_c1b7);
+        Run {
+            seed,
+            messages: 200,
+            lines: 1 + chance.below(3) as usize,
+            pattern: [Pattern::Spread, Pattern::OneUnit][chance.below(2) as usize],
+            memory: 4,
+            delay: 4,
+            ready: 16,
+            device: 1,
+            aim,
             exact: false,
         }
     }
@@ -177,6 +206,16 @@ struct Line {
     /// Order of delivery in ordered circuits, by circuit: none may arrive before these cycles.
     order: [[u64; CIRCUITS]; 2],
     history: VecDeque<Step>,
+    /// Messages on their way, and those that stand before the home's ports.
+    under_way: usize,
+    entering: usize,
+    /// It is guided to a row; and has come to rest, so that messages are held back.
+    guided: bool,
+    holds_back: bool,
+    held: Vec<(bool, Message)>,
+    /// Memory does not answer what it is asked from now on; and was then allowed to.
+    withheld: bool,
+    memory_goes_on: bool,
 }
 
 /// A stream of messages toward the home that are ready to enter it.
@@ -214,8 +253,9 @@ struct Slice {
     reads: Vec<Burst>,
     reading: Option<usize>,
     addresses: VecDeque<(usize, u64)>,
-    data: VecDeque<(Bytes, u64)>,
-    beat: (Bytes, u64, usize),
+    /// Bytes of writes, and which of their bits are written.
+    data: VecDeque<(Bytes, Bytes)>,
+    beat: (Bytes, Bytes, usize),
     writes: Vec<Burst>,
     written: Option<usize>,
 }
@@ -251,6 +291,9 @@ pub struct Bench<'a> {
     /// What crossed the ports, while measurements keep it.
     crossings: Option<Vec<(u64, Crossing)>>,
     ports: Ports,
+    /// Rows to be led to, and the lines that are on their way to one.
+    aims: Option<Aims<'a>>,
+    guides: Vec<Guide>,
 }
 
 /// A failure without the line's history.
@@ -261,7 +304,8 @@ fn wrong<T>(line: usize, what: String) -> Checked<T> {
 }
 
 impl<'a> Bench<'a> {
-    /// A home that has just been reset, with lines that hold chance bytes. `shape` is that of the model.
+    /// A home that has just been reset, with lines that hold chance bytes. `shape` is that of the model;
+    /// with `ways` some lines are guided.
     pub fn new(
         protocol: &'a Protocol,
         home: &'a Controller,
@@ -269,6 +313,7 @@ impl<'a> Bench<'a> {
         model: Model,
         run: Run,
         shape: Shape,
+        ways: Option<&'a Ways>,
     ) -> Self {
         let mut chance = Chance::new(run.seed);
         let home_machine = Machine::new(home, 1);
@@ -306,6 +351,13 @@ impl<'a> Bench<'a> {
                 told: false,
                 order: [[0; CIRCUITS]; 2],
                 history: VecDeque::new(),
+                under_way: 0,
+                entering: 0,
+                guided: false,
+                holds_back: false,
+                held: Vec::new(),
+                withheld: false,
+                memory_goes_on: false,
             });
         }
         let words = protocol.line_bytes as usize / 8;
@@ -347,6 +399,12 @@ impl<'a> Bench<'a> {
             },
             crossings: None,
             ports: Ports::default(),
+            aims: ways.filter(|_| !run.exact).map(|ways| Aims {
+                ways,
+                next: run.aim,
+                pause: 0,
+            }),
+            guides: Vec::new(),
         }
     }
 
@@ -380,10 +438,16 @@ impl<'a> Bench<'a> {
     fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let patience = 200 * (self.run.memory + self.run.delay) + 20_000;
+        // The last message and its cycle. A device that is answered is no progress where no message passes any more.
+        let mut last = (0, self.cycle);
         loop {
             let more = self.report.messages < self.run.messages;
-            if more {
-                self.remote_acts()?;
+            match more {
+                true => {
+                    self.remote_acts()?;
+                    self.guide()?;
+                }
+                false => self.release_all(),
             }
             self.device_acts(more)?;
             self.deliver()?;
@@ -398,7 +462,11 @@ impl<'a> Bench<'a> {
             if !more && self.at_rest() {
                 return self.at_the_end();
             }
-            if self.cycle - self.progress > patience {
+            if self.report.messages > last.0 {
+                last = (self.report.messages, self.cycle);
+            }
+            let since = if more { last.1 } else { self.progress };
+            if self.cycle - since.min(self.progress) > patience {
                 return self.stuck();
             }
         }
@@ -526,7 +594,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Whether a mask of sixteenths of the line covers a word.
-fn covers(mask: u16, word: usize, words: usize) -> bool {
-    mask >> (word * 16 / words) & 1 != 0
+/// The bits of a word that a mask of sixteenths of the line covers.
+fn covered(mask: u16, word: usize, words: usize) -> u64 {
+    let byte = |byte: usize| u64::from(mask >> ((8 * word + byte) * 16 / (8 * words)) & 1) * 0xff;
+    (0..8).fold(0, |bits, place| bits | byte(place) << (8 * place))
 }

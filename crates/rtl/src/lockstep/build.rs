@@ -171,9 +171,25 @@ pub fn build(
     shape: Shape,
     waveforms: bool,
 ) -> Result<PathBuf, BuildError> {
+    build_from(SOURCES, cache, protocol, rom, package, shape, waveforms)
+}
+
+/// The same of other sources than [`SOURCES`]: of a home with a fault, say.
+///
+/// # Errors
+/// [`BuildError`].
+pub fn build_from(
+    sources: &[(&str, &str)],
+    cache: &Path,
+    protocol: &str,
+    rom: &Rom,
+    package: &str,
+    shape: Shape,
+    waveforms: bool,
+) -> Result<PathBuf, BuildError> {
     let version = verilator()?;
     let mut hasher = rustc_hash::FxHasher::default();
-    (SOURCES, DRIVER, package, shape, waveforms, version).hash(&mut hasher);
+    (sources, DRIVER, package, shape, waveforms, version).hash(&mut hasher);
     let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
     let library = folder.join("lockstep.so");
     if library.exists() {
@@ -188,7 +204,7 @@ pub fn build(
     let cannot = |error: std::io::Error| BuildError::Folder(half.clone(), error.to_string());
     fs::create_dir_all(&half).map_err(cannot)?;
     let package_file = format!("{protocol}_pkg.sv");
-    for (name, text) in SOURCES
+    for (name, text) in sources
         .iter()
         .chain(DRIVER)
         .chain(&[(package_file.as_str(), package)])
@@ -236,7 +252,7 @@ pub fn build(
     ));
     command.args(["home_pkg.sv", &package_file]);
     command.args(
-        SOURCES
+        sources
             .iter()
             .map(|(name, _)| *name)
             .filter(|name| *name != "home_pkg.sv"),

@@ -1,14 +1,19 @@
 //! Many runs with different seeds, and runs with a spoilt ROM, which have to be noticed.
 
-use super::bench::{Bench, Mismatch, Report, Run};
+use super::bench::{Bench, Mismatch, Pattern, Report, Run, Withheld, LINES};
 use super::build::Shape;
 use super::chance::Chance;
+use super::measure;
 use super::model::Model;
+use super::ways::Ways;
 use crate::rom::{Effect, Memory, Rom, Row};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Most runs in which a spoilt row may be noticed.
+const ATTEMPTS: u64 = 20;
 
 /// A home that was built, and what it is compared with.
 #[derive(Clone, Copy)]
@@ -23,6 +28,10 @@ pub struct Setup<'a> {
     pub library: &'a Path,
     /// The size it was built in.
     pub shape: Shape,
+    /// The ways to its rows, by which runs are guided to rare ones; without them chance rules alone.
+    pub ways: Option<&'a Ways>,
+    /// What the RTL is told at its start besides the image, as Verilog's `$value$plusargs` reads it without the `+`.
+    pub argument: &'a str,
     /// A folder for images of ROMs.
     pub folder: &'a Path,
 }
@@ -53,6 +62,39 @@ impl Setup<'_> {
     pub fn run(&self, run: Run, waveform: Option<Waveform>) -> Result<Report, Failed> {
         let image = self.image(None)?;
         self.run_with(&image, run, waveform)
+    }
+
+    /// Plays an application that answers late. See [`Withheld`].
+    ///
+    /// # Errors
+    /// [`Failed`], also if nothing moves any more.
+    pub fn control_lines(&self, withheld: Withheld) -> Result<(), Failed> {
+        let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
+        let result = bench
+            .begin(measure::settle(self))
+            .and_then(|()| bench.control_lines(withheld));
+        result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+    }
+
+    /// Spoils a row and lets runs be led to it, until one notices it. False if none of them does.
+    ///
+    /// # Errors
+    /// Why the library could not be used.
+    pub fn notices(&self, state: usize, event: usize) -> Result<bool, String> {
+        let aim = self.ways.and_then(|ways| ways.aim((state, event)));
+        // A way may be barred, and a row that is used where something is lacking does nothing; other runs use it again.
+        for seed in 0..ATTEMPTS {
+            let run = match aim {
+                Some(aim) => Run::toward(aim, seed),
+                None => Run::new(seed, 2000),
+            };
+            match self.run_spoilt(run, state, event) {
+                Ok(_) => {}
+                Err(Failed::Mismatch(_)) => return Ok(true),
+                Err(Failed::Tool(what)) => return Err(what),
+            }
+        }
+        Ok(false)
     }
 
     /// Does one run with one row of the ROM spoilt; which way follows from the seed.
@@ -86,7 +128,7 @@ impl Setup<'_> {
     }
 
     fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, Failed> {
-        let model = Model::open(self.library, image).map_err(Failed::Tool)?;
+        let model = Model::open(self.library, image, self.argument).map_err(Failed::Tool)?;
         Ok(Bench::new(
             self.protocol,
             self.home,
@@ -94,6 +136,7 @@ impl Setup<'_> {
             model,
             run,
             self.shape,
+            self.ways,
         ))
     }
 

@@ -35,7 +35,7 @@ pub struct Scenario {
     pub most: usize,
 }
 
-fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
+pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
     Run {
         seed: 0,
         messages: 0,
@@ -45,12 +45,13 @@ fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
         delay,
         ready: 16,
         device: 0,
+        aim: 0,
         exact: true,
     }
 }
 
 /// Cycles that a directory of this size takes to empty itself after reset, and some more.
-fn settle(setup: &Setup) -> u64 {
+pub(super) fn settle(setup: &Setup) -> u64 {
     (setup.shape.ways as u64) << setup.shape.set_bits
 }
 

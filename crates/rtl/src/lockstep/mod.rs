@@ -2,6 +2,7 @@
 //!
 //! [`build`] makes the RTL a library, [`model`] loads it, [`bench`] puts it among a remote, a device and a memory that
 //! delay, reorder and push back by chance, and compares every step and message with the controllers.
+//! [`ways`] tells which rows can be used and how; lines are guided to the rare ones.
 //! [`campaign`] does so for many seeds, and with spoilt ROMs to see that it is noticed.
 //! [`measure`] has the same agents act in order and on time, and counts cycles.
 
@@ -11,3 +12,4 @@ pub mod campaign;
 mod chance;
 pub mod measure;
 pub mod model;
+pub mod ways;

@@ -75,7 +75,7 @@ pub struct Outputs {
     pub idle: Pins,
 }
 
-type New = unsafe extern "C" fn(*const c_char) -> *mut c_void;
+type New = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
 type Delete = unsafe extern "C" fn(*mut c_void);
 type Trace = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 type Step = unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs) -> *const c_char;
@@ -91,15 +91,18 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads a library and makes a home in it, with the ROM's image of a file.
+    /// Loads a library and makes a home in it, with the ROM's image of a file. `argument` is a further one of
+    /// Verilog's `+` arguments, without the `+`; nothing if it is empty.
     ///
     /// # Errors
     /// If the library is not one of [`super::build`], in words.
     #[allow(unsafe_code)]
-    pub fn open(library: &Path, image: &Path) -> Result<Model, String> {
+    pub fn open(library: &Path, image: &Path, argument: &str) -> Result<Model, String> {
         let what = |error: libloading::Error| format!("{}: {error}", library.display());
         let image = CString::new(image.to_string_lossy().as_bytes())
             .map_err(|_| "the image's path has a zero in it".to_string())?;
+        let argument =
+            CString::new(argument).map_err(|_| "the argument has a zero in it".to_string())?;
         // SAFETY: the library is the one that `build` made from sources of this version, whose initialisers do nothing
         // else than those of the C++ library, and whose functions have the types above.
         unsafe {
@@ -110,7 +113,7 @@ impl Model {
                 *loaded.get::<Trace>(b"lockstep_trace\0").map_err(what)?,
                 *loaded.get::<Delete>(b"lockstep_delete\0").map_err(what)?,
             );
-            let pointer = new(image.as_ptr());
+            let pointer = new(image.as_ptr(), argument.as_ptr());
             Ok(Model {
                 pointer,
                 step,

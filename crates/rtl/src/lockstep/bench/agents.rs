@@ -8,7 +8,9 @@ impl Bench<'_> {
         for _ in 0..self.chance.below(4) {
             let line = self.chance.below(self.lines.len() as u64) as usize;
             let access = Access::ALL[self.chance.below(Access::ALL.len() as u64) as usize].0;
-            self.access(line, access)?;
+            if !self.lines[line].guided {
+                self.access(line, access)?;
+            }
         }
         Ok(())
     }
@@ -127,6 +129,11 @@ impl Bench<'_> {
 
     /// Puts a message on its way; those of an order arrive in order.
     pub(super) fn send(&mut self, at: usize, to_home: bool, message: Message) {
+        if self.lines[at].holds_back {
+            self.lines[at].held.push((to_home, message));
+            return;
+        }
+        self.lines[at].under_way += 1;
         let channel = self.protocol.message(message.kind).channel;
         // Some are much later than most.
         let slow = if self.chance.below(8) == 0 { 6 } else { 1 };
@@ -151,17 +158,24 @@ impl Bench<'_> {
             }
             let (at, to_home, message) = entry.remove();
             self.progress = self.cycle;
+            self.lines[at].under_way -= 1;
             if to_home {
-                let slice = self.lines[at].number as usize % SLICES;
-                let circuit = self.circuit_in(message.kind);
-                self.slices[slice].entrances[circuit]
-                    .queue
-                    .push_back((at, message));
+                self.arrive(at, message);
             } else {
                 self.remote_takes(at, message)?;
             }
         }
         Ok(())
+    }
+
+    /// Puts a message before the home's port.
+    pub(super) fn arrive(&mut self, at: usize, message: Message) {
+        let slice = self.lines[at].number as usize % SLICES;
+        let circuit = self.circuit_in(message.kind);
+        self.lines[at].entering += 1;
+        self.slices[slice].entrances[circuit]
+            .queue
+            .push_back((at, message));
     }
 
     pub(super) fn remote_takes(&mut self, at: usize, message: Message) -> Checked {
@@ -223,12 +237,13 @@ impl Bench<'_> {
     pub(super) fn device_acts(&mut self, more: bool) -> Checked {
         let at = self.chance.below(self.lines.len() as u64) as usize;
         let slice = self.lines[at].number as usize % SLICES;
-        if more && self.chance.below(16) < self.run.device && !self.home.locals.is_empty() {
+        let begins = more && self.chance.below(16) < self.run.device && !self.lines[at].guided;
+        if begins && !self.home.locals.is_empty() {
             let line = &mut self.lines[at];
-            // Now and then it gives back a lock that it may not have.
-            if self.chance.below(8) == 0 && line.unlocks == 0 {
-                line.unlocks += 1;
-                self.slices[slice].unlocks.push_back(at);
+            // Now and then it gives back a lock that it may not have, if there are any.
+            let locks = self.rom.locking.contains(&true);
+            if locks && self.chance.below(8) == 0 && line.unlocks == 0 {
+                self.unlock(at);
             } else if line.asked.len() < 3 && self.slices[slice].asks.len() < 4 {
                 let operation = self.chance.below(self.home.locals.len() as u64) as u8;
                 line.asked.push_back(operation);
@@ -243,7 +258,10 @@ impl Bench<'_> {
             0..self.lines.len()
         } {
             let line = &mut self.lines[at];
-            let Some(kept) = line.locked.filter(|_| line.told && line.unlocks == 0) else {
+            let Some(kept) = line
+                .locked
+                .filter(|_| line.told && line.unlocks == 0 && !line.holds_back)
+            else {
                 continue;
             };
             if line.memory[..self.words] != line.latest[..self.words] {
@@ -270,10 +288,15 @@ impl Bench<'_> {
                 line.memory = self.chance.bytes();
                 line.latest = line.memory;
             }
-            line.unlocks += 1;
-            let slice = line.number as usize % SLICES;
-            self.slices[slice].unlocks.push_back(at);
+            self.unlock(at);
         }
         Ok(())
+    }
+
+    /// The device gives a line's lock back.
+    pub(super) fn unlock(&mut self, at: usize) {
+        self.lines[at].unlocks += 1;
+        let slice = self.lines[at].number as usize % SLICES;
+        self.slices[slice].unlocks.push_back(at);
     }
 }

@@ -262,9 +262,8 @@ impl Bench<'_> {
                 } else {
                     // The moment at which a write without caching is performed.
                     for (word, &bytes) in bytes.iter().enumerate().take(words) {
-                        if covers(*mask, word, words) {
-                            line.latest[word] = bytes;
-                        }
+                        let covered = covered(*mask, word, words);
+                        line.latest[word] = line.latest[word] & !covered | bytes & covered;
                     }
                 }
                 line.operation = Memory::WriteWanted(*bytes, *mask);

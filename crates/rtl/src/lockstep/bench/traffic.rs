@@ -98,7 +98,7 @@ impl Bench<'_> {
         }
     }
 
-    fn one_cycle(&mut self) -> Checked {
+    pub(super) fn one_cycle(&mut self) -> Checked {
         self.deliver()?;
         self.drive();
         self.step_model()?;
@@ -143,13 +143,13 @@ impl Bench<'_> {
         Ok(self.crossings.take().unwrap_or_default())
     }
 
-    fn ask(&mut self, at: usize, operation: u8) {
+    pub(super) fn ask(&mut self, at: usize, operation: u8) {
         let slice = self.lines[at].number as usize % SLICES;
         self.lines[at].asked.push_back(operation);
         self.slices[slice].asks.push_back((at, operation));
     }
 
-    fn right(&self, at: usize) -> Right {
+    pub(super) fn right(&self, at: usize) -> Right {
         self.protocol.remote.states[usize::from(self.lines[at].remote.state)].right
     }
 

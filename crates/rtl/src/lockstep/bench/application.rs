@@ -1,0 +1,103 @@
+//! An application behind the home that answers the CPU late: it has two control lines in one unit, and answers what the
+//! CPU asks of them only after a third line of that unit was used. Meanwhile the unit's waiting set is full.
+
+use super::*;
+
+/// How an application withholds its answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Withheld {
+    /// It holds both control lines under locks. The requests for them fill the waiting set.
+    Locks,
+    /// It is the memory, and does not answer the reads of both. Requests for two other, locked lines fill the waiting set.
+    Reads,
+}
+
+/// The control lines, and the third.
+const CONTROL: [usize; 2] = [0, 1];
+const THIRD: usize = 2;
+/// Lines of the scenario; the last two are locked if the control lines are not.
+pub const LINES: usize = 5;
+/// Cycles after which a request has come to where it waits.
+const SOON: u64 = 300;
+
+impl Bench<'_> {
+    /// Plays the scenario to its end.
+    pub(in crate::lockstep) fn control_lines(&mut self, withheld: Withheld) -> Checked {
+        let takes = |locks| {
+            let fits = |local: &Local| local.ensures == Right::None && local.locks == locks;
+            let place = self.home.locals.iter().position(fits);
+            place.map(|place| place as u8)
+        };
+        let (Some(lock), Some(recall)) = (takes(true), takes(false)) else {
+            return Err(("the home has no lock that takes lines back".into(), None));
+        };
+        let locked = match withheld {
+            Withheld::Locks => CONTROL,
+            Withheld::Reads => [3, 4],
+        };
+        for at in locked {
+            self.ask(at, lock);
+        }
+        self.until(|bench| locked.iter().all(|&at| bench.lines[at].told))?;
+        for at in CONTROL {
+            self.lines[at].withheld = withheld == Withheld::Reads;
+        }
+        for at in locked {
+            self.access(at, Access::Load)?;
+        }
+        self.pass(SOON)?;
+        if withheld == Withheld::Reads {
+            self.access(CONTROL[0], Access::Load)?;
+            self.access(CONTROL[1], Access::Store)?;
+            self.pass(SOON)?;
+        }
+        // The CPU writes the third line, and the application takes what was written.
+        self.access(THIRD, Access::Store)?;
+        self.until(|bench| bench.right(THIRD) == Right::Write)?;
+        self.access(THIRD, Access::Store)?;
+        self.ask(THIRD, recall);
+        self.until(|bench| {
+            bench.lines[THIRD].pending.is_none() && bench.lines[THIRD].asked.is_empty()
+        })?;
+        for at in locked.into_iter().chain(CONTROL) {
+            if self.right(at) != Right::None {
+                return wrong(
+                    at,
+                    "the application has not answered, and yet it is held".into(),
+                );
+            }
+        }
+        // Now it answers.
+        for at in CONTROL {
+            self.lines[at].withheld = false;
+            let cycle = self.cycle;
+            for burst in self.bursts(at) {
+                burst.at = cycle;
+            }
+        }
+        for at in locked {
+            self.unlock(at);
+        }
+        self.until(|bench| {
+            locked
+                .iter()
+                .chain(&CONTROL)
+                .all(|&at| bench.right(at) >= Right::Read)
+        })?;
+        self.settle()?;
+        self.at_the_end()
+    }
+
+    fn until(&mut self, done: impl Fn(&Self) -> bool) -> Checked {
+        self.progress = self.cycle;
+        while !done(self) {
+            self.one_cycle()?;
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, cycles: u64) -> Checked {
+        self.progress = self.cycle;
+        (0..cycles).try_for_each(|_| self.one_cycle())
+    }
+}

@@ -1,0 +1,109 @@
+//! Homes that tests build with Verilator.
+
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use cohkit_rtl::lockstep::build::{build_from, BuildError, Shape};
+use cohkit_rtl::lockstep::campaign::Setup;
+use cohkit_rtl::lockstep::ways::Ways;
+use cohkit_rtl::print::{package, Origin};
+use cohkit_rtl::rom::Rom;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A protocol, its home for one remote, that as a ROM, the ways to its rows, and the package.
+pub struct Compiled {
+    pub protocol: Protocol,
+    pub home: Controller,
+    pub rom: Rom,
+    pub ways: Ways,
+    pub package: String,
+}
+
+pub fn compiled(file: &str) -> Compiled {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("two folders up");
+    let text =
+        std::fs::read_to_string(root.join("protocols").join(file)).expect("the text is there");
+    let protocol = text::parse(&text).expect("the text is right");
+    let home = construct(&protocol).expect("there is a home").flat(true);
+    let rom = Rom::new(&protocol, &home).expect("it fits");
+    let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
+    // As the command prints it, so that what one has built the other finds.
+    let origin = Origin {
+        file,
+        text: &text,
+        command: &format!("cohkit rtl emit {file}"),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let package = package(&protocol, &rom, &origin);
+    Compiled {
+        protocol,
+        home,
+        rom,
+        ways,
+        package,
+    }
+}
+
+/// A home's RTL as a library, and a folder for images.
+pub struct Built {
+    pub compiled: Compiled,
+    pub shape: Shape,
+    pub library: PathBuf,
+    pub folder: tempfile::TempDir,
+}
+
+impl Built {
+    pub fn setup(&self) -> Setup<'_> {
+        let Compiled {
+            protocol,
+            home,
+            rom,
+            ways,
+            ..
+        } = &self.compiled;
+        Setup {
+            protocol,
+            home,
+            rom,
+            library: &self.library,
+            shape: self.shape,
+            ways: Some(ways),
+            argument: "",
+            folder: self.folder.path(),
+        }
+    }
+}
+
+/// The RTL of a protocol's home, built of these sources once for all tests; `None` where there is no Verilator.
+pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let Compiled {
+        protocol,
+        rom,
+        package,
+        ..
+    } = &compiled;
+    let turn = ONE_AT_A_TIME.lock();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
+    let library = match build_from(sources, &cache, &protocol.name, rom, package, shape, false) {
+        Ok(library) => library,
+        Err(BuildError::Missing(what)) => {
+            eprintln!("skipped: {what}");
+            return None;
+        }
+        Err(error) => panic!("{error:?}"),
+    };
+    drop(turn);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Some(Built {
+        compiled,
+        shape,
+        library,
+        folder,
+    })
+}
