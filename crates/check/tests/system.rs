@@ -183,7 +183,7 @@ fn a_policy_home_with_three_remotes() {
 #[test]
 fn a_device_that_takes_lines_back_with_snoops() {
     let text = shipped("back-invalidate");
-    let one = search(&text, 1, 1, &Options::default(), false);
+    let one = search(&text, 1, 1, &Options::default(), true);
     assert_eq!(verified(&one), (1077, 3112));
     // What the host gives back when it replaces a line is not known to be newer than memory.
     assert_eq!(

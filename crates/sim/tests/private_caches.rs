@@ -43,7 +43,7 @@ fn each_cache_brings_each_line_once() {
     for name in protocols() {
         let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
         let all = u64::from(LINES) * u64::from(CACHES);
-        let requests = ["GetS", "ReadShared"];
+        let requests = ["GetS", "ReadShared", "MemRdShared"];
         assert_eq!(sent(&statistics, &requests), all, "{name}");
         assert_eq!(statistics.get("lines_cached"), Some(all as f64), "{name}");
         assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
@@ -63,9 +63,9 @@ fn caches_share_what_they_write() {
             setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
             let statistics = run(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
-            let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid"];
-            let shared = ["FwdGetS", "Downgrade", "ForwardShared"];
-            let given_up = ["PutM", "VictimDirty"];
+            let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid", "BISnpInv"];
+            let shared = ["FwdGetS", "Downgrade", "ForwardShared", "BISnpData"];
+            let given_up = ["PutM", "VictimDirty", "MemDirtyEvct"];
             for kind in [&taken[..], &shared, &given_up] {
                 assert!(sent(&statistics, kind) > 100, "{name}: {kind:?}");
             }
@@ -84,7 +84,16 @@ fn a_line_is_lost_to_other_caches_only() {
             let statistics = run(&setup).unwrap();
             sent(
                 &statistics,
-                &["GetS", "GetM", "ReadShared", "ReadExclusive", "Upgrade"],
+                &[
+                    "GetS",
+                    "GetM",
+                    "ReadShared",
+                    "ReadExclusive",
+                    "Upgrade",
+                    "MemRdShared",
+                    "MemRdOwn",
+                    "MemInv",
+                ],
             )
         };
         // Read, then written: at most two requests for a line.

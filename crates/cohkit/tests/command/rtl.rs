@@ -331,7 +331,7 @@ fn rows_that_lockstep_has_to_use_are_those_that_the_checker_takes() {
             .filter(|row| row["agent"] == home.name.as_str() && row["taken"].as_u64() > Some(0))
             .map(|row| (name(row, "state"), name(row, "event").replace(' ', "_")))
             .collect();
-        assert!(taken.len() > 100, "{file}");
+        assert!(taken.len() > 50, "{file}: {}", taken.len());
         assert_eq!(led_to, taken, "{file}");
     }
 }

@@ -591,16 +591,16 @@ fn random_walks_say_how_to_walk_again() {
                  taken[3]: false -> true
 
               what does not hold there, of each rule's guard:
-                take the left fork (p=0): at[p] = thinking & !taken[p]
-                take the left fork (p=1): at[p] = thinking & !taken[p]
-                take the left fork (p=2): at[p] = thinking & !taken[p]
-                take the left fork (p=3): at[p] = thinking & !taken[p]
-                take the left fork (p=4): at[p] = thinking & !taken[p]
-                take the right fork (p=0): at[p] = has_left & !taken[((p + 1) % 5)]
-                take the right fork (p=1): at[p] = has_left & !taken[((p + 1) % 5)]
-                take the right fork (p=2): at[p] = has_left & !taken[((p + 1) % 5)]
-                take the right fork (p=3): at[p] = has_left & !taken[((p + 1) % 5)]
-                take the right fork (p=4): at[p] = has_left & !taken[((p + 1) % 5)]
+                take the left fork (p=0): at[p] = thinking; !taken[p]
+                take the left fork (p=1): at[p] = thinking; !taken[p]
+                take the left fork (p=2): at[p] = thinking; !taken[p]
+                take the left fork (p=3): at[p] = thinking; !taken[p]
+                take the left fork (p=4): at[p] = thinking; !taken[p]
+                take the right fork (p=0): !taken[((p + 1) % 5)]
+                take the right fork (p=1): !taken[((p + 1) % 5)]
+                take the right fork (p=2): !taken[((p + 1) % 5)]
+                take the right fork (p=3): !taken[((p + 1) % 5)]
+                take the right fork (p=4): !taken[((p + 1) % 5)]
                 stop eating (p=0): at[p] = eating
                 stop eating (p=1): at[p] = eating
                 stop eating (p=2): at[p] = eating
