@@ -13,6 +13,7 @@ mod range;
 
 use crate::program::*;
 use crate::search::View;
+use crate::threads::side_by_side;
 use code::{Data, Exits, Setting, Translation};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};
@@ -29,6 +30,9 @@ type Function = unsafe extern "C" fn(*mut u64) -> u32;
 
 /// Invariants are compiled together, up to this many instructions.
 const TOGETHER: usize = 400;
+
+/// Functions that are worth a thread to make them.
+const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The state at hand has something for the interpreter.
 pub(crate) struct Plain;
@@ -99,7 +103,7 @@ pub(crate) struct Kernel {
 pub(crate) struct Native {
     pub kernel: Kernel,
     /// Never locked: threads that share a kernel do not look here.
-    module: Mutex<Option<JITModule>>,
+    modules: Mutex<Vec<JITModule>>,
     _data: Data,
 }
 
@@ -112,7 +116,7 @@ impl Drop for Native {
         self.kernel.quiescent.clear();
         self.kernel.assumptions.clear();
         self.kernel.rests.clear();
-        if let Ok(Some(module)) = self.module.get_mut().map(Option::take) {
+        for module in self.modules.get_mut().into_iter().flat_map(std::mem::take) {
             // SAFETY: the functions of this module were reachable through the kernel alone, which lives
             // as long as this and hands none of them out.
             unsafe { module.free_memory() }
@@ -122,8 +126,14 @@ impl Drop for Native {
 
 impl Native {
     /// Makes a view fast; `None` where that is not possible: an instruction without machine code, or a machine
-    /// that Cranelift does not know. `frame` has the values of slots that are not packed.
-    pub fn new(program: &Program, view: &View, frame: &[i32], effort: Effort) -> Option<Native> {
+    /// that Cranelift does not know. `frame` has the values of slots that are not packed. So many threads share the work.
+    pub fn new(
+        program: &Program,
+        view: &View,
+        frame: &[i32],
+        effort: Effort,
+        threads: usize,
+    ) -> Option<Native> {
         let packing = &view.packing;
         // Multisets are sorted by the interpreter alone.
         let prepared = with_words!(packing.words, _W, ()).is_some();
@@ -136,51 +146,58 @@ impl Native {
         let entries = guards::entries(program, view)?;
         let (guards, rests) = Guards::new(&setting, &entries);
 
-        let mut compiler = Compiler::new(effort)?;
-        let mut rest_ids = Vec::new();
-        for (&entry, rest) in entries.iter().zip(rests) {
-            rest_ids.push(match (rest, entry) {
-                (true, Some(entry)) => Some(compiler.function(&setting, &[entry], &[])?),
-                _ => None,
-            });
-        }
+        // What each function runs, and the parameters that it takes.
+        let mut wanted: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
+        let mut want = |entries: Vec<u32>, parameters| {
+            wanted.push((entries, parameters));
+            wanted.len() - 1
+        };
+        let rest_ids: Vec<Option<usize>> = (entries.iter().zip(rests))
+            .map(|(&entry, rest)| Some(want(vec![entry.filter(|_| rest)?], &[])))
+            .collect();
         let mut body_ids = Vec::new();
         let mut many_ids = Vec::new();
         for rule in rules() {
             let Some(every) = &rule.every else {
-                body_ids.push(Some(compiler.function(&setting, &[rule.body], &[])?));
+                body_ids.push(Some(want(vec![rule.body], &[])));
                 many_ids.push(None);
                 continue;
             };
             if every.parameters.len() > MOST_PARAMETERS {
                 return None;
             }
-            let mut function = |entry| compiler.function(&setting, &[entry], &every.parameters);
-            many_ids.push(Some((every, function(every.next)?, function(rule.body)?)));
+            let mut want = |entry| want(vec![entry], &every.parameters);
+            many_ids.push(Some((every, want(every.next), want(rule.body))));
             body_ids.push(None);
         }
-        let claims = view.invariants.iter().map(|claim| claim.entry);
-        let claim_ids = compiler.together(&setting, claims)?;
-        let quiescent = view.quiescent.iter().flatten().copied();
-        let quiescent_ids = compiler.together(&setting, quiescent)?;
-        let assumption_ids = compiler.together(&setting, program.assumptions.iter().copied())?;
-        compiler.module.finalize_definitions().ok()?;
-        let all = |ids: Vec<FuncId>| ids.into_iter().map(|id| compiler.finished(id)).collect();
+        let mut together = |entries: &[u32]| -> Vec<usize> {
+            let groups = in_groups(program, entries);
+            groups.into_iter().map(|group| want(group, &[])).collect()
+        };
+        let claims: Vec<u32> = view.invariants.iter().map(|claim| claim.entry).collect();
+        let claim_ids = together(&claims);
+        let quiescent_ids = together(view.quiescent.as_deref().unwrap_or_default());
+        let assumption_ids = together(&program.assumptions);
+        let (modules, made) = compile(&setting, &wanted, effort, threads)?;
+        let plain = |id: usize| match made[id] {
+            Made::Plain(function) => Some(function),
+            Made::Many(_) => None,
+        };
+        let many = |id: usize| match made[id] {
+            Made::Many(function) => Some(function),
+            Made::Plain(_) => None,
+        };
+        let all = |ids: Vec<usize>| ids.into_iter().map(plain).collect::<Option<Vec<_>>>();
         let kernel = Kernel {
             words: packing.words,
             guards,
-            rests: (rest_ids.into_iter())
-                .map(|id| id.map(|id| compiler.finished(id)))
-                .collect(),
-            bodies: (body_ids.into_iter())
-                .map(|id| id.map(|id| compiler.finished(id)))
-                .collect(),
+            rests: rest_ids.into_iter().map(|id| plain(id?)).collect(),
+            bodies: body_ids.into_iter().map(|id| plain(id?)).collect(),
             many: match many_ids.iter().any(Option::is_some) {
                 true => (many_ids.into_iter())
                     .map(|ids| {
                         let (every, next, body) = ids?;
-                        let [next, body] = [next, body].map(|id| compiler.finished_many(id));
-                        Some(Many::new(every, next, body))
+                        Some(Many::new(every, many(next)?, many(body)?))
                     })
                     .collect(),
                 false => Vec::new(),
@@ -192,16 +209,72 @@ impl Native {
                     group.iter().enumerate().map(bit).sum()
                 })
                 .collect(),
-            quiescent: all(quiescent_ids),
-            assumptions: all(assumption_ids),
-            claims: all(claim_ids),
+            quiescent: all(quiescent_ids)?,
+            assumptions: all(assumption_ids)?,
+            claims: all(claim_ids)?,
         };
         Some(Native {
             kernel,
-            module: Mutex::new(Some(compiler.module)),
+            modules: Mutex::new(modules),
             _data: data,
         })
     }
+}
+
+/// Pieces of code in groups that a function each can run.
+fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut size = 0;
+    for &entry in entries {
+        match groups.last_mut() {
+            Some(group) if size < TOGETHER => group.push(entry),
+            _ => {
+                groups.push(vec![entry]);
+                size = 0;
+            }
+        }
+        size += program.piece(entry).len();
+    }
+    groups
+}
+
+/// A finished function, by whether it takes parameters.
+#[derive(Clone, Copy)]
+enum Made {
+    Plain(Function),
+    Many(many::Function),
+}
+
+/// Functions that each run some pieces of code one after the other as long as each says yes, and the memory that they
+/// lie in.
+fn compile(
+    setting: &Setting,
+    wanted: &[(Vec<u32>, &[Parameter])],
+    effort: Effort,
+    threads: usize,
+) -> Option<(Vec<JITModule>, Vec<Made>)> {
+    let threads = threads.min(wanted.len() / WORTH_A_THREAD).max(1);
+    let made = side_by_side((0..threads).collect(), |thread| {
+        let mut compiler = Compiler::new(effort)?;
+        let share = || wanted.iter().skip(thread).step_by(threads);
+        let ids: Vec<FuncId> = share()
+            .map(|(entries, parameters)| compiler.function(setting, entries, parameters))
+            .collect::<Option<_>>()?;
+        compiler.module.finalize_definitions().ok()?;
+        let finished = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
+            [] => Made::Plain(compiler.finished(id)),
+            _ => Made::Many(compiler.finished_many(id)),
+        };
+        let made: Vec<Made> = ids.iter().zip(share()).map(finished).collect();
+        Some((compiler.module, made))
+    });
+    let (modules, made): (Vec<JITModule>, Vec<Vec<Made>>) = made
+        .into_iter()
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .unzip();
+    let functions = (0..wanted.len()).map(|i| made[i % threads][i / threads]);
+    Some((modules, functions.collect()))
 }
 
 /// Makes functions.
@@ -295,26 +368,6 @@ impl Compiler {
         let defined = self.module.define_function(id, &mut self.context);
         self.module.clear_context(&mut self.context);
         defined.ok().map(|()| id)
-    }
-
-    /// Functions that together run all pieces of code as long as each says yes.
-    fn together(
-        &mut self,
-        setting: &Setting,
-        entries: impl Iterator<Item = u32>,
-    ) -> Option<Vec<FuncId>> {
-        let mut entries = entries.peekable();
-        let mut functions = Vec::new();
-        while entries.peek().is_some() {
-            let mut some = Vec::new();
-            let mut size = 0;
-            while let Some(entry) = entries.next_if(|_| size < TOGETHER) {
-                size += setting.program.piece(entry).len();
-                some.push(entry);
-            }
-            functions.push(self.function(setting, &some, &[])?);
-        }
-        Some(functions)
     }
 
     #[allow(unsafe_code)]

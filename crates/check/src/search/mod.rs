@@ -485,10 +485,10 @@ impl Search<'_> {
             // Where it cannot be had once, it cannot be had again.
             let first = self.asked.replace(effort).is_none();
             if first || self.native.is_some() {
-                let (program, view) = (self.program, self.view);
+                let (program, view, threads) = (self.program, self.view, self.options.threads);
                 self.native = self.options.compile(|| {
                     let frame = Worker::new(program, view).machine.frame;
-                    Native::new(program, view, &frame, effort)
+                    Native::new(program, view, &frame, effort, threads)
                 });
             }
         }

@@ -74,7 +74,9 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
     };
     let native = match options.engine {
         Engine::Interpreter => None,
-        Engine::Adaptive | Engine::Native => Native::new(program, view, &frame, effort),
+        Engine::Adaptive | Engine::Native => {
+            Native::new(program, view, &frame, effort, options.threads)
+        }
     };
     let threads = options.threads.max(1);
     let walkers = (0..threads).map(|_| Walker {
