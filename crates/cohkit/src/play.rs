@@ -1,7 +1,7 @@
 //! `cohkit play`: an application behind a home, with what it has counted and timed, or a chart of what went wrong.
 
 use crate::console::Console;
-use crate::options::{HomeKind, Play as Options};
+use crate::options::Play as Options;
 use crate::outcome::{Failure, Outcome};
 use crate::playing::{Play, Played, Request};
 use crate::protocols::Source;
@@ -45,13 +45,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         oracle: !options.no_oracle,
         tables: options.tables,
     };
-    let clocked = match options.home {
-        HomeKind::Model => None,
-        HomeKind::Rtl => {
-            let build = options.build.as_deref();
-            Some(rtl::home::home(&source, &platform, build, console)?)
-        }
-    };
+    let build = options.build.as_deref();
+    let clocked = rtl::home::instead(options.home, &source, &platform, build, console)?;
     let mut play = Play::new(source, platform, request).map_err(wrong)?;
     play.setup.clocked = clocked;
     let begun = Instant::now();

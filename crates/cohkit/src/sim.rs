@@ -1,7 +1,7 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
 use crate::console::Console;
-use crate::options::{HomeKind, Sim};
+use crate::options::Sim;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, Source};
@@ -54,13 +54,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             Failure::new(Outcome::No, source.fault(&fault, &charts, colour))
         }
     })?;
-    let clocked = match options.home {
-        HomeKind::Model => None,
-        HomeKind::Rtl => {
-            let build = options.build.as_deref();
-            Some(rtl::home::home(&source, &platform, build, console)?)
-        }
-    };
+    let build = options.build.as_deref();
+    let clocked = rtl::home::instead(options.home, &source, &platform, build, console)?;
     let mut simulation =
         Simulation::new(source, home, platform, request).map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;

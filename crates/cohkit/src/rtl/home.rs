@@ -4,6 +4,7 @@ use super::lockstep::cache;
 use super::{compile, not_built, origin};
 use crate::console::Console;
 use crate::files;
+use crate::options::HomeKind;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_rtl::lockstep::build::{build, Shape};
@@ -14,13 +15,18 @@ use cohkit_sim::simulation::MakeHome;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Builds the RTL home of a protocol in a platform's size, unless that is there.
-pub(crate) fn home(
+/// The home that takes the place of the simulator's, if one is asked for: the RTL in the platform's size, which is
+/// built unless it is there.
+pub(crate) fn instead(
+    kind: HomeKind,
     source: &Source,
     platform: &Platform,
     folder: Option<&Path>,
     console: &mut Console,
-) -> Result<MakeHome, Failure> {
+) -> Result<Option<MakeHome>, Failure> {
+    if kind == HomeKind::Model {
+        return Ok(None);
+    }
     let shape = shape(platform)?;
     let (home, rom) = compile(source, console)?;
     let protocol = &source.protocol;
@@ -34,10 +40,10 @@ pub(crate) fn home(
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;
     let line_bytes = protocol.line_bytes;
-    Ok(Arc::new(move || {
+    Ok(Some(Arc::new(move || {
         let home = Verilated::open(&library, &rows, rom.clone(), line_bytes)?;
         Ok(Box::new(home))
-    }))
+    })))
 }
 
 /// The size of the home in a platform: a directory with as many sets and ways as the remote's cache.

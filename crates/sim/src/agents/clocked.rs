@@ -5,7 +5,7 @@
 //! must be what the controller has sent, with the simulator's bytes. So a run with RTL is a lockstep run, and everything
 //! that watches a run (the oracle, applications, charts) goes on as before.
 
-use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -428,7 +428,6 @@ impl Simulation {
                 let local = locals.get(usize::from(operation));
                 local.map_or("no operation".into(), |local| local.name.clone())
             }
-            Event::Access(Access::Load) => "load".into(),
             event => format!("{event:?}"),
         }
     }
@@ -484,8 +483,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether an acknowledgement is to the directory itself, which took the line to make room.
-    pub(crate) fn is_own_operation(&mut self, line: Line) -> bool {
+    /// An operation on a line is done: was it the directory's own, which nobody behind the home hears of?
+    pub(crate) fn ends_own_operation(&mut self, line: Line) -> bool {
         let clocked = self.clocked.as_mut();
         clocked.is_some_and(|clocked| clocked.own.remove(&line))
     }

@@ -566,7 +566,7 @@ impl Simulation {
                     _ => self.write_back(line, message),
                 }
             }
-            Act::Acknowledge(_) if self.is_own_operation(line) => {}
+            Act::Acknowledge(_) if self.ends_own_operation(line) => {}
             Act::Acknowledge(local) => self.acknowledged(line, local),
             Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
