@@ -1,5 +1,8 @@
 //! Homes that tests build with Verilator.
 
+// Each test uses a part of this.
+#![allow(dead_code)]
+
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
