@@ -9,6 +9,7 @@ mod agents;
 mod application;
 mod guide;
 mod ports;
+mod rest;
 mod steps;
 mod traffic;
 
@@ -131,9 +132,24 @@ pub struct Report {
     pub covered: Vec<Vec<bool>>,
 }
 
+/// What notices that something is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Check {
+    /// The comparison of steps, messages and bytes with the controllers.
+    Comparison,
+    /// An assertion of the RTL.
+    Assertion,
+    /// The watch over progress: nothing moves any more.
+    Progress,
+    /// The look at what is left over when everything has come to rest.
+    Rest,
+}
+
 /// The RTL did something else than the controllers.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
+    /// What has noticed it.
+    pub check: Check,
     /// What, in words.
     pub what: String,
     /// The cycle.
@@ -285,8 +301,10 @@ pub struct Bench<'a> {
     flight: u32,
     beats: usize,
     words: usize,
-    /// The last cycle in which anything moved.
+    /// The last cycle in which anything moved, and the last in which something came of it: messages may be sent again and
+    /// again, and a device may be answered again and again, while the remote waits for ever.
     progress: u64,
+    advance: u64,
     report: Report,
     /// What crossed the ports, while measurements keep it.
     crossings: Option<Vec<(u64, Crossing)>>,
@@ -297,10 +315,21 @@ pub struct Bench<'a> {
 }
 
 /// A failure without the line's history.
-type Checked<T = ()> = Result<T, (String, Option<usize>)>;
+#[derive(Debug)]
+pub(super) struct Wrong {
+    check: Check,
+    what: String,
+    line: Option<usize>,
+}
+
+type Checked<T = ()> = Result<T, Wrong>;
 
 fn wrong<T>(line: usize, what: String) -> Checked<T> {
-    Err((what, Some(line)))
+    noticed(Check::Comparison, Some(line), what)
+}
+
+fn noticed<T>(check: Check, line: Option<usize>, what: String) -> Checked<T> {
+    Err(Wrong { check, what, line })
 }
 
 impl<'a> Bench<'a> {
@@ -393,6 +422,7 @@ impl<'a> Bench<'a> {
             beats: words / BEAT,
             words,
             progress: 0,
+            advance: 0,
             report: Report {
                 covered: vec![vec![false; rom.events.len()]; rom.states.len()],
                 ..Report::default()
@@ -424,11 +454,12 @@ impl<'a> Bench<'a> {
     }
 
     /// What was wrong, with the history of the line.
-    pub(super) fn mismatch(&self, (what, line): (String, Option<usize>)) -> Box<Mismatch> {
+    pub(super) fn mismatch(&self, wrong: Wrong) -> Box<Mismatch> {
         Box::new(Mismatch {
-            what,
+            check: wrong.check,
+            what: wrong.what,
             cycle: self.cycle,
-            sequence: line.map(|line| Sequence {
+            sequence: wrong.line.map(|line| Sequence {
                 agents: vec!["remote".into(), "home".into(), "device".into()],
                 steps: self.lines[line].history.iter().cloned().collect(),
             }),
@@ -438,10 +469,8 @@ impl<'a> Bench<'a> {
     fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let patience = 200 * (self.run.memory + self.run.delay) + 20_000;
-        // The last message and its cycle. A device that is answered is no progress where no message passes any more.
-        let mut last = (0, self.cycle);
         loop {
-            let more = self.report.messages < self.run.messages;
+            let more = self.more();
             match more {
                 true => {
                     self.remote_acts()?;
@@ -462,13 +491,21 @@ impl<'a> Bench<'a> {
             if !more && self.at_rest() {
                 return self.at_the_end();
             }
-            if self.report.messages > last.0 {
-                last = (self.report.messages, self.cycle);
-            }
-            let since = if more { last.1 } else { self.progress };
-            if self.cycle - since.min(self.progress) > patience {
+            if self.cycle - self.advance > patience {
                 return self.stuck();
             }
+        }
+    }
+
+    /// Whether anything new is begun.
+    fn more(&self) -> bool {
+        self.report.messages < self.run.messages
+    }
+
+    /// What the device asked for is done, which is an advance when it asks for nothing more.
+    fn ends_something(&mut self) {
+        if !self.more() {
+            self.advance = self.cycle;
         }
     }
 
@@ -491,93 +528,8 @@ impl<'a> Bench<'a> {
 
     fn step_model(&mut self) -> Checked {
         self.cycle += 1;
-        self.model
-            .step(&self.inputs, &mut self.outputs)
-            .map_err(|said| (said, None))
-    }
-
-    fn at_rest(&self) -> bool {
-        let slices_rest = self.slices.iter().all(|slice| {
-            slice
-                .entrances
-                .iter()
-                .all(|entrance| entrance.queue.is_empty())
-                && slice.leaving.iter().all(Option::is_none)
-                && slice.asks.is_empty()
-                && slice.unlocks.is_empty()
-                && slice.reads.is_empty()
-                && slice.writes.is_empty()
-                && slice.addresses.is_empty()
-                && slice.data.is_empty()
-        });
-        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + 300
-    }
-
-    /// Nothing may be left over.
-    fn at_the_end(&self) -> Checked {
-        if self.outputs.idle.contains(&0) {
-            return Err((
-                "at the end, the home has something in hand that nobody waits for".into(),
-                None,
-            ));
-        }
-        for (at, line) in self.lines.iter().enumerate() {
-            let left = |what: &str| {
-                wrong(
-                    at,
-                    format!("at the end, {what} of line {} is left", line.number),
-                )
-            };
-            if !line.arrived.is_empty() {
-                return left("a message to the home");
-            }
-            if line.expected.iter().any(|expected| !expected.is_empty()) {
-                return left("a message to the remote");
-            }
-            if !line.asked.is_empty() || line.pending.is_some() {
-                return left("a local operation");
-            }
-            if !line.answers.is_empty() || line.unlocks != 0 {
-                return left("an answer to the device");
-            }
-            if line.operation != Memory::Idle {
-                return left("a memory operation");
-            }
-            let remote = &self.protocol.remote.states[usize::from(line.remote.state)];
-            let holder = if remote.dirty {
-                &line.copy
-            } else {
-                &line.memory
-            };
-            if holder[..self.words] != line.latest[..self.words] {
-                return left("an old content");
-            }
-        }
-        Ok(())
-    }
-
-    fn stuck(&self) -> Checked {
-        let busy = |line: &Line| {
-            !line.arrived.is_empty()
-                || !line.asked.is_empty()
-                || line.pending.is_some()
-                || line.operation != Memory::Idle
-        };
-        let what = "nothing moves any more";
-        match self.lines.iter().position(busy) {
-            Some(at) => {
-                let line = &self.lines[at];
-                let arrived: Vec<&str> = line
-                    .arrived
-                    .iter()
-                    .map(|message| self.protocol.message(message.kind).name.as_str())
-                    .collect();
-                let state = &self.rom.states[usize::from(line.home.state)];
-                wrong(at, format!("{what}: line {} is in {state}, waiting: {arrived:?}, locals {:?}, memory {:?}",
-                    line.number, line.asked, std::mem::discriminant(&line.operation)))
-            }
-            None => Err((what.into(), None)),
-        }
+        let said = self.model.step(&self.inputs, &mut self.outputs);
+        said.or_else(|said| noticed(Check::Assertion, None, said))
     }
 
     fn note(&mut self, at: usize, agent: usize, action: Action) {

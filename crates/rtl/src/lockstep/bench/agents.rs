@@ -30,7 +30,7 @@ impl Bench<'_> {
         let stepped = self
             .remote_machine
             .step(&mut remote, occasion, &mut { &self.protocol.remote });
-        let outcome = stepped.map_err(|stopped| (format!("{:?}", stopped.fault), Some(at)))?;
+        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
         if let Outcome::Taken { acts, .. } = &outcome {
             let asks = |act: &Act| matches!(act, Act::Send { message, .. } if self.protocol.class(*message) == Some(Class::Request));
             if acts.iter().any(asks) {
@@ -39,6 +39,9 @@ impl Bench<'_> {
                 }
                 self.requests[unit] += 1;
             }
+        }
+        if line.remote != remote {
+            self.advance = self.cycle;
         }
         line.remote = remote;
         let acts = match outcome {
@@ -181,7 +184,7 @@ impl Bench<'_> {
     pub(super) fn remote_takes(&mut self, at: usize, message: Message) -> Checked {
         let about = self.protocol.message(message.kind);
         let line = &mut self.lines[at];
-        let before = line.copy;
+        let (before, from) = (line.copy, line.remote.state);
         let occasion = Occasion {
             event: Event::Message(message.kind),
             sender: None,
@@ -191,7 +194,7 @@ impl Bench<'_> {
         let stepped = self
             .remote_machine
             .step(&mut line.remote, occasion, &mut { &self.protocol.remote });
-        let outcome = stepped.map_err(|stopped| (format!("{:?}", stopped.fault), Some(at)))?;
+        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
         let acts = match outcome {
             Outcome::Taken { acts, .. } => acts,
             Outcome::Leave => {
@@ -201,6 +204,9 @@ impl Bench<'_> {
             _ => return wrong(at, format!("the remote has no row for {}", about.name)),
         };
         let next = &self.protocol.remote.states[usize::from(line.remote.state)];
+        if line.remote.state != from {
+            self.advance = self.cycle;
+        }
         let mut copy = before;
         if let (true, Some(bytes)) = (about.carries.line(), message.bytes) {
             copy = bytes;

@@ -29,7 +29,8 @@ impl Bench<'_> {
             place.map(|place| place as u8)
         };
         let (Some(lock), Some(recall)) = (takes(true), takes(false)) else {
-            return Err(("the home has no lock that takes lines back".into(), None));
+            let what = "the home has no lock that takes lines back";
+            return noticed(Check::Comparison, None, what.into());
         };
         let locked = match withheld {
             Withheld::Locks => CONTROL,

@@ -105,10 +105,10 @@ impl Bench<'_> {
     pub(super) fn line_of(&self, number: u64, what: &str) -> Checked<usize> {
         match self.by_number.get(&number) {
             Some(&at) => Ok(at),
-            None => Err((
-                format!("{what} is about line {number}, which nobody uses"),
-                None,
-            )),
+            None => {
+                let what = format!("{what} is about line {number}, which nobody uses");
+                noticed(Check::Comparison, None, what)
+            }
         }
     }
 
@@ -242,6 +242,7 @@ impl Bench<'_> {
             return Ok(());
         }
         self.progress = self.cycle;
+        self.ends_something();
         let answer = outputs.local_rsp[s];
         let at = self.line_of(answer & ((1 << 36) - 1), "an answer to the device")?;
         let unlock = answer >> 40 & 1 != 0;
@@ -337,7 +338,8 @@ impl Bench<'_> {
             }
             *beat += 1;
             if (*beat == self.beats) != (outputs.w_last[s] != 0) {
-                return Err((format!("a write has its last beat after {beat}"), None));
+                let what = format!("a write has its last beat after {beat}");
+                return noticed(Check::Comparison, None, what);
             }
             if *beat == self.beats {
                 slice.data.push_back((*bytes, *strobes));

@@ -43,7 +43,7 @@ impl Bench<'_> {
         let stepped = self
             .home_machine
             .step(&mut home, occasion, &mut { self.home });
-        let outcome = stepped.map_err(|stopped| (format!("{:?}", stopped.fault), Some(at)))?;
+        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
         let (expected, acts) = match outcome {
             Outcome::Unexpected => (0, Vec::new()),
             Outcome::Leave => (1, Vec::new()),
@@ -80,6 +80,9 @@ impl Bench<'_> {
             self.progress = self.cycle;
         }
         let event = about.event;
+        if matches!(event, Event::MemoryData(_) | Event::MemoryDone) {
+            self.advance = self.cycle;
+        }
         let after = states[usize::from(line.home.state)].clone();
         let message = self.consume(at, event, expected, evict, &place)?;
         if expected == 3 {
@@ -269,6 +272,8 @@ impl Bench<'_> {
                 line.operation = Memory::WriteWanted(*bytes, *mask);
             }
             Act::Acknowledge(operation) => {
+                self.ends_something();
+                let line = &mut self.lines[at];
                 let Some((pending, of_directory)) = line.pending.take() else {
                     return wrong(
                         at,

@@ -219,7 +219,7 @@ impl Bench<'_> {
         self.settle()?;
         let crossings = self.crossings.take().unwrap_or_default();
         let (Some(begun), Some(ended)) = (begun, ended) else {
-            return Err(("too few lines to measure".into(), None));
+            return noticed(Check::Rest, None, "too few lines to measure".into());
         };
         Ok(Rate {
             lines: (ended.1 - begun.1) as u64,

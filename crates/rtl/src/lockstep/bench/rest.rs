@@ -1,0 +1,88 @@
+//! The end of a run: whether everything has come to rest, what may not be left over, and what never comes to rest.
+
+use super::*;
+
+impl Bench<'_> {
+    pub(super) fn at_rest(&self) -> bool {
+        let slices_rest = self.slices.iter().all(|slice| {
+            slice
+                .entrances
+                .iter()
+                .all(|entrance| entrance.queue.is_empty())
+                && slice.leaving.iter().all(Option::is_none)
+                && slice.asks.is_empty()
+                && slice.unlocks.is_empty()
+                && slice.reads.is_empty()
+                && slice.writes.is_empty()
+                && slice.addresses.is_empty()
+                && slice.data.is_empty()
+        });
+        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + 300
+    }
+
+    /// Nothing may be left over.
+    pub(super) fn at_the_end(&self) -> Checked {
+        if self.outputs.idle.contains(&0) {
+            let what = "at the end, the home has something in hand that nobody waits for";
+            return noticed(Check::Rest, None, what.into());
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            let left = |what: &str| {
+                let what = format!("at the end, {what} of line {} is left", line.number);
+                noticed(Check::Rest, Some(at), what)
+            };
+            if !line.arrived.is_empty() {
+                return left("a message to the home");
+            }
+            if line.expected.iter().any(|expected| !expected.is_empty()) {
+                return left("a message to the remote");
+            }
+            if !line.asked.is_empty() || line.pending.is_some() {
+                return left("a local operation");
+            }
+            if !line.answers.is_empty() || line.unlocks != 0 {
+                return left("an answer to the device");
+            }
+            if line.operation != Memory::Idle {
+                return left("a memory operation");
+            }
+            let remote = &self.protocol.remote.states[usize::from(line.remote.state)];
+            let holder = if remote.dirty {
+                &line.copy
+            } else {
+                &line.memory
+            };
+            if holder[..self.words] != line.latest[..self.words] {
+                return left("an old content");
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn stuck(&self) -> Checked {
+        let busy = |line: &Line| {
+            !line.arrived.is_empty()
+                || line.entering != 0
+                || !line.asked.is_empty()
+                || line.pending.is_some()
+                || line.operation != Memory::Idle
+        };
+        let what = "nothing moves any more";
+        match self.lines.iter().position(busy) {
+            Some(at) => {
+                let line = &self.lines[at];
+                let arrived: Vec<&str> = line
+                    .arrived
+                    .iter()
+                    .map(|message| self.protocol.message(message.kind).name.as_str())
+                    .collect();
+                let state = &self.rom.states[usize::from(line.home.state)];
+                let (number, asked) = (line.number, &line.asked);
+                let memory = std::mem::discriminant(&line.operation);
+                let what = format!("{what}: line {number} is in {state}, waiting: {arrived:?}, locals {asked:?}, memory {memory:?}");
+                noticed(Check::Progress, Some(at), what)
+            }
+            None => noticed(Check::Progress, None, what.into()),
+        }
+    }
+}

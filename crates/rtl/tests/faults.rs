@@ -1,0 +1,177 @@
+//! Would lockstep notice a fault of the RTL? A copy of the sources gets all faults below, each asleep until the run
+//! names it, so that one build serves for all. The sources themselves know nothing of it.
+//!
+//! A fault is a line of a source and what it becomes; `@` stands for "this fault is awake". A line that is no longer
+//! there fails the tests: the fault has to be moved to where its matter is now. After it stands what notices it first.
+
+mod homes;
+
+use cohkit_rtl::lockstep::bench::{Check, Mismatch, Run};
+use cohkit_rtl::lockstep::build::{Shape, SOURCES};
+use cohkit_rtl::lockstep::campaign::{Failed, Setup};
+use homes::{built, compiled, Built};
+
+struct Fault {
+    name: &'static str,
+    file: &'static str,
+    right: &'static str,
+    wrong: &'static str,
+    /// What notices it first.
+    by: Check,
+}
+
+macro_rules! faults {
+    ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
+        const FAULTS: &[Fault] = &[$(Fault {
+            name: stringify!($name),
+            file: $file,
+            right: $right,
+            wrong: $wrong,
+            by: Check::$by,
+        }),*];
+
+        /// Each fault's test has its name.
+        mod is_caught {
+            $(#[test]
+            fn $name() {
+                super::is_caught(stringify!($name));
+            })*
+        }
+    };
+}
+
+faults! {
+    lost_payload in "dcs_ingress.sv":
+        ".wr_en_i  (take && carries),"
+        becomes ".wr_en_i  (take && carries && !(@ && first)),": Comparison;
+    leaked_slot in "dcs_ingress.sv":
+        "if ((free_valid_i && free_unit_i"
+        becomes "if ((free_valid_i && !@ && free_unit_i": Progress;
+    two_units_share_a_slot in "dcs_ingress.sv":
+        "return AddrWidth'(32'(of_unit) << (SlotBits + BeatBits)"
+        becomes "return AddrWidth'((@ ? '0 : 32'(of_unit)) << (SlotBits + BeatBits)": Comparison;
+    dropped_last_beat in "dcs_egress.sv":
+        "rests_q <= carries && Beats > 1;"
+        becomes "rests_q <= carries && Beats > 1 && !@;": Comparison;
+    message_not_held_until_it_is_taken in "dcs_egress.sv":
+        "if (room) tx_valid_o <= load;"
+        becomes "if (room || @) tx_valid_o <= load;": Assertion;
+    swapped_axi_id_of_writes in "dcs_writer.sv":
+        "aw_id_o   <= AxiIdWidth'({unit, job.slot});"
+        becomes "aw_id_o   <= AxiIdWidth'({@ ? ~unit : unit, job.slot});": Progress;
+    strobes_of_the_whole_line in "dcs_writer.sv":
+        "{MaskBytes{mask[i]}}"
+        becomes "{MaskBytes{mask[i] || @}}": Comparison;
+    swapped_axi_id_of_reads in "dcs_reader.sv":
+        "assign ar_id_o   = AxiIdWidth'({unit, job.slot});"
+        becomes "assign ar_id_o   = AxiIdWidth'({unit, @ ? ~job.slot : job.slot});": Comparison;
+    read_that_ends_with_its_first_beat in "dcs_reader.sv":
+        "r_valid_i && r_last_i && r_unit =="
+        becomes "r_valid_i && (r_last_i || @) && r_unit ==": Comparison;
+    response_stalled_behind_a_request in "dcu.sv":
+        "assign ask_early = ask & early & ~blocked_q;"
+        becomes "assign ask_early = @ && waiting_used_q == '1 ? '0 : ask & early & ~blocked_q;": Progress;
+    leaked_credit_of_a_lock in "dcu.sv":
+        "locks_d       = locks_q - 1'b1;"
+        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Progress;
+    wrong_way_evicted in "dcu.sv":
+        "now_d.way = way_of(judged_q, free_place);"
+        becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
+    stale_directory_entry in "dcu.sv":
+        "wr_en  = takes && (hit_q || row_stays_q);"
+        becomes "wr_en  = takes && (hit_q && !@ || row_stays_q);": Comparison;
+    stale_state_beside_the_directory in "dcu.sv":
+        "if (same_read_q[i]) read_d[i].state = row_q.next;"
+        becomes "if (same_read_q[i] && !@) read_d[i].state = row_q.next;": Comparison;
+    forgotten_request in "dcu.sv":
+        "if (same_waiting_q[i] || (waiting_q[i].room"
+        becomes "if (same_waiting_q[i] && !@ || (waiting_q[i].room": Progress;
+    answer_to_another_operation in "dcu.sv":
+        "operation: of_device ? request_operation_q"
+        becomes "operation: of_device || @ ? request_operation_q": Comparison;
+    eviction_told_to_the_device in "dcu.sv":
+        "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
+        becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
+}
+
+/// A place in a source that occurs once is replaced.
+fn replace(sources: &mut [(&str, String)], file: &str, right: &str, wrong: &str) {
+    let source = sources.iter_mut().find(|(name, _)| *name == file);
+    let (_, text) = source.unwrap_or_else(|| panic!("there is no source {file}"));
+    assert_eq!(text.matches(right).count(), 1, "`{right}` in {file}");
+    *text = text.replace(right, wrong);
+}
+
+/// The home with all faults asleep, and a number in its package that wakes one.
+fn faulty() -> Option<Built> {
+    let mut sources: Vec<(&str, String)> = SOURCES
+        .iter()
+        .map(|&(name, text)| (name, text.to_string()))
+        .collect();
+    for (index, fault) in FAULTS.iter().enumerate() {
+        let awake = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
+        let wrong = fault.wrong.replace('@', &awake);
+        replace(&mut sources, fault.file, fault.right, &wrong);
+    }
+    let package = "package home_pkg;\n";
+    let with_number = format!("{package}  int unsigned seeded_fault;\n");
+    replace(&mut sources, "home_pkg.sv", package, &with_number);
+    let end = "endmodule : lockstep";
+    let reads = format!(
+        "  initial if ($value$plusargs(\"fault=%d\", home_pkg::seeded_fault) == 0) home_pkg::seeded_fault = 0;\n{end}"
+    );
+    replace(&mut sources, "lockstep.sv", end, &reads);
+    let sources: Vec<(&str, &str)> = sources
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    built(compiled("eci.coh"), &sources, Shape::default())
+}
+
+/// The first of some seeds whose run notices something, and what. Nothing takes long in these runs, so that one in which
+/// nothing moves any more is soon over.
+fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
+    let argument = format!("fault={number}");
+    let setup = Setup {
+        argument: &argument,
+        ..built.setup()
+    };
+    let run = |seed| {
+        let run = Run::new(seed, 2000);
+        Run {
+            memory: run.memory.min(30),
+            delay: run.delay.min(60),
+            ..run
+        }
+    };
+    (0..20).find_map(|seed| match setup.run(run(seed), None) {
+        Ok(_) => None,
+        Err(Failed::Mismatch(found)) => Some((seed, found)),
+        Err(Failed::Tool(what)) => panic!("{what}"),
+    })
+}
+
+fn is_caught(name: &str) {
+    let Some(built) = faulty() else {
+        return;
+    };
+    let place = FAULTS.iter().position(|fault| fault.name == name);
+    let place = place.expect("it is in the list");
+    let Some((seed, found)) = noticed(&built, place + 1) else {
+        panic!("nothing is noticed of {name}");
+    };
+    let Mismatch {
+        check, what, cycle, ..
+    } = *found;
+    println!("{name}: {check:?}, seed {seed}, cycle {cycle}: {what}");
+    assert_eq!(check, FAULTS[place].by, "{name}: {what}");
+}
+
+#[test]
+fn faults_that_are_asleep_do_no_harm() {
+    let Some(built) = faulty() else {
+        return;
+    };
+    let found = noticed(&built, 0);
+    assert!(found.is_none(), "{found:?}");
+}
