@@ -4,11 +4,14 @@
 
 mod homes;
 
+use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{Run, Withheld};
 use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape, SOURCES};
-use cohkit_rtl::lockstep::campaign::Failed;
+use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
-use homes::{built, compiled, Built, Compiled};
+use cohkit_rtl::lockstep::ways::Ways;
+use homes::{built, compiled, compiled_text, Built, Compiled};
+use std::path::Path;
 use std::process::Command;
 
 fn eci() -> Option<Built> {
@@ -88,6 +91,46 @@ fn a_second_home_passes_through_the_same_rtl() {
     assert!(runs.evictions >= 300, "{} evictions", runs.evictions);
     assert_eq!(runs.left, [""; 0]);
     assert_eq!(not_noticed(&built, 10), []);
+}
+
+/// A home that relies on the bounds of its text: another victim of a kind waits until the one before has arrived.
+#[test]
+fn bounds_of_the_text_are_kept_to() {
+    let file = "../../protocols/eci.coh";
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+    let text = text.expect("the text is there");
+    // A reader is served while the victim that it sent before is under way, so that there may be a further one.
+    let policy = "reach I with ForwardInvalid\n";
+    let bounds = "bounds {\n  VictimShared 1\n}\n\nremote cpu";
+    let text = text.replace(policy, &format!("{policy}  serve past VictimShared\n"));
+    let text = text.replace("remote cpu", bounds);
+    let home = compiled_text("eci-bounded.coh", &text);
+    // Rows that only a second victim of a kind would use are no rows that can be used.
+    let mut unbounded = home.protocol.clone();
+    unbounded.bounds.per_message.clear();
+    let ways = Ways::new(&unbounded, &home.home, &home.rom).expect("a line has few situations");
+    assert!(ways.situations() > home.ways.situations());
+    let Some(built) = built(home, SOURCES, Shape::default()) else {
+        return;
+    };
+    let runs = runs(&built, 10);
+    assert!(runs.messages >= 20_000, "{} messages", runs.messages);
+    let found = |protocol: &Protocol| {
+        let setup = Setup {
+            protocol,
+            ..built.setup()
+        };
+        let failed = (0..10).find_map(|seed| setup.run(Run::new(seed, 2000), None).err());
+        match failed {
+            Some(Failed::Mismatch(found)) => found.what,
+            other => panic!("nothing is noticed: {other:?}"),
+        }
+    };
+    // A remote that sends a second victim reaches a row that the home does not have.
+    assert!(found(&unbounded).contains("the ROM has no row"));
+    let span = built.compiled.protocol.bounds.per_message[0].1.span;
+    unbounded.bounds.in_flight = Some(Bound { limit: 1, span });
+    assert!(found(&unbounded).contains("more than 1 messages"));
 }
 
 /// Both control lines of an application in one unit, whose waiting set is full; the application answers only after

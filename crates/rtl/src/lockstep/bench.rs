@@ -209,6 +209,8 @@ struct Line {
     memory: Bytes,
     latest: Bytes,
     operation: Memory,
+    /// Messages that were sent and not yet taken, in both directions.
+    in_flight: Vec<MessageId>,
     /// Messages that have entered the home and that it has not yet taken.
     arrived: Vec<Message>,
     /// Messages that have to leave it, by circuit.
@@ -372,6 +374,7 @@ impl<'a> Bench<'a> {
                 memory: bytes,
                 latest: bytes,
                 operation: Memory::Idle,
+                in_flight: Vec::new(),
                 arrived: Vec::new(),
                 expected: Default::default(),
                 asked: VecDeque::new(),

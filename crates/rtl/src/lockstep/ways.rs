@@ -14,6 +14,15 @@ use std::collections::VecDeque;
 /// Most situations that are followed. A home that has more has no ways; the protocols at hand have thousands.
 const MOST: usize = 2_000_000;
 
+/// Whether the bounds of the text let an access send what it sends while these messages of the line are in flight.
+pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: &[Act]) -> bool {
+    protocol.bounds.per_message.iter().all(|&(kind, bound)| {
+        let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
+        let before = in_flight.iter().filter(|&&other| other == kind).count();
+        before < usize::from(bound.limit) || !acts.iter().any(sends)
+    })
+}
+
 /// One thing that is done about a line, or let happen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Move {
@@ -273,6 +282,11 @@ impl Explorer<'_> {
         let Ok(Outcome::Taken { acts, .. }) = stepped else {
             return None;
         };
+        // A victim that a bound holds back waits, and with it the access.
+        let begins = matches!(event, Event::Access(_));
+        if begins && !within_bounds(self.protocol, &from.to_home, &acts) {
+            return None;
+        }
         let mut next = from.clone();
         next.remote = remote.state;
         for act in acts {

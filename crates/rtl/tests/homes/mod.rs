@@ -31,14 +31,18 @@ pub fn compiled(file: &str) -> Compiled {
         .expect("two folders up");
     let text =
         std::fs::read_to_string(root.join("protocols").join(file)).expect("the text is there");
-    let protocol = text::parse(&text).expect("the text is right");
+    compiled_text(file, &text)
+}
+
+pub fn compiled_text(file: &str, text: &str) -> Compiled {
+    let protocol = text::parse(text).expect("the text is right");
     let home = construct(&protocol).expect("there is a home").flat(true);
     let rom = Rom::new(&protocol, &home).expect("it fits");
     let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
     // As the command prints it, so that what one has built the other finds.
     let origin = Origin {
         file,
-        text: &text,
+        text,
         command: &format!("cohkit rtl emit {file}"),
         version: env!("CARGO_PKG_VERSION"),
     };

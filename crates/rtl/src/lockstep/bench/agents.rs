@@ -1,6 +1,7 @@
 //! The remote and the device of a run, and what is under way between remote and home.
 
 use super::*;
+use crate::lockstep::ways::within_bounds;
 
 impl Bench<'_> {
     /// The remote begins an access now and then.
@@ -32,6 +33,9 @@ impl Bench<'_> {
             .step(&mut remote, occasion, &mut { &self.protocol.remote });
         let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
         if let Outcome::Taken { acts, .. } = &outcome {
+            if !within_bounds(self.protocol, &line.in_flight, acts) {
+                return Ok(());
+            }
             let asks = |act: &Act| matches!(act, Act::Send { message, .. } if self.protocol.class(*message) == Some(Class::Request));
             if acts.iter().any(asks) {
                 if self.requests[unit] >= self.most_requests {
@@ -106,6 +110,7 @@ impl Bench<'_> {
             Carries::Store => (Some(self.chance.bytes()), u16::MAX),
             Carries::PartialStore => (Some(self.chance.bytes()), self.chance.below(1 << 16) as u16),
         };
+        self.departs(at, message)?;
         let flight = self.flight;
         self.flight += 1;
         self.note(
@@ -128,6 +133,31 @@ impl Bench<'_> {
             },
         );
         Ok(())
+    }
+
+    /// A message is in flight from now on, until it is taken.
+    pub(super) fn departs(&mut self, at: usize, message: MessageId) -> Checked {
+        let line = &mut self.lines[at];
+        line.in_flight.push(message);
+        match self.protocol.bounds.in_flight {
+            Some(bound) if line.in_flight.len() > usize::from(bound.limit) => {
+                let number = line.number;
+                let what = format!(
+                    "more than {} messages of line {number} in flight",
+                    bound.limit
+                );
+                wrong(at, what)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A message was taken.
+    pub(super) fn lands(&mut self, at: usize, message: MessageId) {
+        let in_flight = &mut self.lines[at].in_flight;
+        if let Some(place) = in_flight.iter().position(|&other| other == message) {
+            in_flight.swap_remove(place);
+        }
     }
 
     /// Puts a message on its way; those of an order arrive in order.
@@ -224,6 +254,7 @@ impl Bench<'_> {
                 flight: message.flight,
             },
         );
+        self.lands(at, message.kind);
         for act in acts {
             self.remote_sends(at, act, copy)?;
         }

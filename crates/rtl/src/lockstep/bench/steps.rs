@@ -121,6 +121,7 @@ impl Bench<'_> {
                     return Ok(None);
                 }
                 let message = line.arrived.remove(index);
+                self.lands(at, kind);
                 if self.protocol.class(kind) == Some(Class::Request) {
                     let unit = self.unit(at);
                     self.requests[unit] -= 1;
@@ -209,6 +210,8 @@ impl Bench<'_> {
         let line = &mut self.lines[at];
         match act {
             Act::Send { message: kind, .. } => {
+                self.departs(at, kind)?;
+                let line = &mut self.lines[at];
                 let about = self.protocol.message(kind);
                 let bytes = match (&line.operation, event) {
                     (Memory::Read(bytes), Event::MemoryData(_)) if about.carries.line() => {
