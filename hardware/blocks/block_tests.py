@@ -6,6 +6,7 @@ Each coroutine is for one top of blocks.sv; python/tests/test_blocks.py says whi
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -98,3 +99,254 @@ async def arbiter(dut: Any) -> None:
         if left == 0:
             return
     raise AssertionError(f"{left} words are left")
+
+
+UNITS, PLACES, BEATS, SLICE = 4, 2, 2, 1
+# Of the events of the blocks' protocol, which right a request asks for: none, to read, to write.
+RIGHTS = {0: 0, 1: 1, 2: 2}
+# Most cycles that memory takes, and how often its ports are ready.
+WEATHER = [(1, 1.0), (30, 0.6), (200, 0.2)]
+
+
+def address(unit: int, line: int) -> int:
+    """Where a unit's line is in memory: slice, unit and line from the low end of its number, in lines of 32 bytes."""
+    return (line << 3 | unit << 1 | SLICE) << 5
+
+
+def packed(values: list[int], width: int) -> int:
+    return sum(value << width * i for i, value in enumerate(values))
+
+
+@dataclass
+class Burst:
+    """A read or a write at memory."""
+
+    unit: int
+    place: int
+    line: int
+    time: int
+    beat: int = 0
+
+    @property
+    def id(self) -> int:
+        return self.unit << 1 | self.place
+
+
+@cocotb.test()
+async def reader(dut: Any) -> None:
+    """Lines are read for all units, whatever the order in which memory answers, beats of several reads interleaved."""
+    chance = Random(3)
+    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "rd_en_i", "rd_unit_i", "rd_slot_i"]
+    await reset(dut, [*inputs, "rd_beat_i", "ar_ready_i", "r_valid_i", "r_id_i", "r_data_i", "r_last_i"])
+    content = [[[chance.getrandbits(128) for _ in range(BEATS)] for _ in range(256)] for _ in range(UNITS)]
+    cycle = overtaken = interleaved = 0
+    for latency, ready in WEATHER:
+        asked: list[tuple[int, int, int] | None] = [None] * UNITS  # place, line, event
+        free = [set(range(PLACES)) for _ in range(UNITS)]
+        flying: list[Burst] = []
+        arrived: list[Burst] = []
+        expected: int | None = None
+        left, last = 400, None
+        while left or flying or arrived or any(asked) or expected is not None:
+            cycle += 1
+            assert cycle < 200_000, "reads do not come to an end"
+            for unit in range(UNITS):
+                if asked[unit] is None and free[unit] and left and chance.random() < 0.3:
+                    place = chance.choice(sorted(free[unit]))
+                    free[unit].remove(place)
+                    asked[unit] = place, chance.randrange(256), chance.choice(list(RIGHTS))
+                    left -= 1
+            jobs = [job or (0, 0, 0) for job in asked]
+            dut.unit_valid_i.value = packed([int(job is not None) for job in asked], 1)
+            dut.unit_slot_i.value = packed([job[0] for job in jobs], 1)
+            dut.unit_line_i.value = packed([job[1] for job in jobs], 8)
+            dut.unit_event_i.value = packed([job[2] for job in jobs], 6)
+            dut.ar_ready_i.value = int(chance.random() < ready)
+            due = [burst for burst in flying if burst.time <= cycle]
+            burst = chance.choice(due) if due and chance.random() < 0.8 else None
+            dut.r_valid_i.value = int(burst is not None)
+            if burst:
+                dut.r_id_i.value = burst.id
+                dut.r_data_i.value = content[burst.unit][burst.line][burst.beat]
+                dut.r_last_i.value = int(burst.beat == BEATS - 1)
+            fetched = arrived[0] if arrived and chance.random() < 0.5 else None
+            dut.rd_en_i.value = int(fetched is not None)
+            if fetched:
+                dut.rd_unit_i.value, dut.rd_slot_i.value, dut.rd_beat_i.value = (
+                    fetched.unit,
+                    fetched.place,
+                    fetched.beat,
+                )
+            await ReadOnly()
+            # The bytes that were asked for stay until others are.
+            if expected is not None:
+                assert int(dut.rd_data_o.value) == expected
+            done = [[0] * PLACES for _ in range(UNITS)]
+            assert dut.r_ready_o.value == 1
+            if burst:
+                interleaved += last is not None and last is not burst and last.beat == 1
+                last = burst
+                burst.beat += 1
+                if burst.beat == BEATS:
+                    done[burst.unit][burst.place] = 1
+                    overtaken += flying[0] is not burst
+                    flying.remove(burst)
+            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], PLACES)
+            taken = int(dut.unit_ready_o.value)
+            if dut.ar_valid_o.value and dut.ar_ready_i.value:
+                unit = taken.bit_length() - 1
+                assert taken == 1 << unit
+                job = asked[unit]
+                assert job is not None
+                read = Burst(unit, job[0], job[1], cycle + 1 + chance.randrange(latency))
+                assert int(dut.ar_id_o.value) == read.id
+                assert int(dut.ar_addr_o.value) == address(unit, read.line)
+                assert int(dut.ar_user_o.value) == RIGHTS[job[2]] << 6 | job[2]
+                asked[unit] = None
+                flying.append(read)
+            else:
+                assert taken == 0
+            if burst and burst.beat == BEATS:
+                arrived.append(Burst(burst.unit, burst.place, burst.line, cycle))
+            if fetched:
+                expected = content[fetched.unit][fetched.line][fetched.beat]
+                fetched.beat += 1
+                if fetched.beat == BEATS:
+                    arrived.remove(fetched)
+                    free[fetched.unit].add(fetched.place)
+            elif not arrived:
+                expected = None
+            await FallingEdge(dut.clk_i)
+    assert overtaken > 100
+    assert interleaved > 100
+
+
+@dataclass
+class Write:
+    """A write that a unit has asked for: where its bytes are, and what they are."""
+
+    burst: Burst
+    event: int
+    circuit: int
+    slot: int
+    beats: list[tuple[int, int]]  # bytes, and the mask with a bit for each two of them
+
+    def word(self, beat: int) -> int:
+        return self.circuit << 5 | self.burst.unit << 3 | self.slot << 1 | beat
+
+
+@cocotb.test()
+async def writer(dut: Any) -> None:
+    """Addresses and bytes of all units reach memory, each at its own pace, and units are told in memory's order."""
+    chance = Random(4)
+    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_circuit_i", "unit_bytes_i"]
+    await reset(dut, [*inputs, "put_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
+    cycle = overtaken = 0
+    for latency, ready in WEATHER:
+        asked: list[Write | None] = [None] * UNITS
+        loading: list[tuple[Write, int]] = []
+        free = [set(range(PLACES)) for _ in range(UNITS)]
+        slots = {(circuit, unit, slot) for circuit in range(2) for unit in range(UNITS) for slot in range(4)}
+        unfreed: list[Write] = []
+        spoilt: list[int] = []
+        addresses: deque[Write] = deque()  # taken from their units, AW not yet seen
+        data: deque[Write] = deque()  # the same of W
+        seen: dict[int, int] = {}  # how much of a write memory has seen: address and bytes
+        flying: list[Write] = []
+        left, beat = 300, 0
+        while left or loading or any(asked) or unfreed or addresses or data or flying:
+            cycle += 1
+            assert cycle < 200_000, "writes do not come to an end"
+            # Bytes come to a slot one beat a cycle; what was given back is overwritten at once.
+            dut.put_i.value = 0
+            if spoilt:
+                dut.put_i.value, dut.put_place_i.value = 1, spoilt.pop()
+                dut.put_data_i.value, dut.put_mask_i.value = chance.getrandbits(128), chance.getrandbits(8)
+            elif loading:
+                write, at = loading.pop()
+                dut.put_i.value, dut.put_place_i.value = 1, write.word(at)
+                dut.put_data_i.value, dut.put_mask_i.value = write.beats[at]
+                if at + 1 < BEATS:
+                    loading.append((write, at + 1))
+                else:
+                    asked[write.burst.unit] = write
+            else:
+                unit = chance.randrange(UNITS)
+                choice = sorted(slot for slot in slots if slot[1] == unit)
+                if asked[unit] is None and free[unit] and left and choice:
+                    place, slot = chance.choice(sorted(free[unit])), chance.choice(choice)
+                    free[unit].remove(place)
+                    slots.remove(slot)
+                    beats = [(chance.getrandbits(128), chance.getrandbits(8)) for _ in range(BEATS)]
+                    burst = Burst(unit, place, chance.randrange(256), 0)
+                    loading.append((Write(burst, chance.randrange(64), slot[0], slot[2], beats), 0))
+                    left -= 1
+            # A write is offered in the cycle after its last bytes were put.
+            offered = [write if write and write.burst.time else None for write in asked]
+            for write in asked:
+                if write:
+                    write.burst.time = 1
+            dut.unit_valid_i.value = packed([int(write is not None) for write in offered], 1)
+            dut.unit_slot_i.value = packed([write.burst.place if write else 0 for write in offered], 1)
+            dut.unit_line_i.value = packed([write.burst.line if write else 0 for write in offered], 8)
+            dut.unit_event_i.value = packed([write.event if write else 0 for write in offered], 6)
+            dut.unit_circuit_i.value = packed([write.circuit if write else 0 for write in offered], 2)
+            dut.unit_bytes_i.value = packed([write.slot if write else 0 for write in offered], 2)
+            dut.aw_ready_i.value = int(chance.random() < ready)
+            dut.w_ready_i.value = int(chance.random() < ready)
+            due = [write for write in flying if write.burst.time <= cycle]
+            answered = chance.choice(due) if due and chance.random() < 0.8 else None
+            dut.b_valid_i.value = int(answered is not None)
+            dut.b_id_i.value = answered.burst.id if answered else 0
+            await ReadOnly()
+            done = [[0] * PLACES for _ in range(UNITS)]
+            assert dut.b_ready_o.value == 1
+            if answered:
+                done[answered.burst.unit][answered.burst.place] = 1
+                overtaken += flying[0] is not answered
+                flying.remove(answered)
+                free[answered.burst.unit].add(answered.burst.place)
+            assert int(dut.unit_done_o.value) == packed([packed(unit, 1) for unit in done], PLACES)
+            for circuit in range(2):
+                if int(dut.free_valid_o.value) >> circuit & 1:
+                    place = (circuit, int(dut.free_unit_o.value), int(dut.free_slot_o.value))
+                    freed = [w for w in unfreed if (w.circuit, w.burst.unit, w.slot) == place]
+                    assert len(freed) == 1
+                    unfreed.remove(freed[0])
+                    spoilt.extend(freed[0].word(at) for at in range(BEATS))
+                    slots.add(place)
+            complete = []
+            if dut.aw_valid_o.value and dut.aw_ready_i.value:
+                write = addresses.popleft()
+                assert int(dut.aw_id_o.value) == write.burst.id
+                assert int(dut.aw_addr_o.value) == address(write.burst.unit, write.burst.line)
+                assert int(dut.aw_user_o.value) == write.event
+                complete.append(write)
+            if dut.w_valid_o.value and dut.w_ready_i.value:
+                write = data[0]
+                bytes_, mask = write.beats[beat]
+                assert int(dut.w_data_o.value) == bytes_
+                assert int(dut.w_strb_o.value) == packed([3 * (mask >> i & 1) for i in range(8)], 2)
+                beat += 1
+                assert bool(dut.w_last_o.value) == (beat == BEATS)
+                if beat == BEATS:
+                    beat = 0
+                    complete.append(data.popleft())
+            for write in complete:
+                seen[write.burst.id] = seen.get(write.burst.id, 0) + 1
+                if seen[write.burst.id] == 2:
+                    del seen[write.burst.id]
+                    write.burst.time = cycle + 1 + chance.randrange(latency)
+                    flying.append(write)
+            taken = int(dut.unit_ready_o.value)
+            if taken:
+                unit = taken.bit_length() - 1
+                assert taken == 1 << unit
+                write = offered[unit]
+                assert write is not None
+                addresses.append(write)
+                data.append(write)
+                unfreed.append(write)
+                asked[unit] = None
+            await FallingEdge(dut.clk_i)
+    assert overtaken > 100

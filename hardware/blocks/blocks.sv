@@ -53,3 +53,120 @@ module stream_arbiter_block #(
     .data_t(logic [15:0])
   ) u_arbiter (.*);
 endmodule : stream_arbiter_block
+
+// What reads and writes have to know of a protocol: lines of two beats, two circuits with bytes, and which requests ask for
+// which right.
+package block_pkg;
+  localparam int unsigned PayloadWidth = 128;
+  localparam int unsigned Units        = 4;
+  localparam int unsigned LineWidth    = 8;
+  localparam int unsigned Slice        = 1;
+
+  localparam home_pkg::protocol_t Protocol = '{
+    line_bytes:  16'd32,
+    rx_circuits: 8'd2,
+    reads:       64'b0110,
+    writes:      64'b0100,
+    default:     '0
+  };
+endpackage : block_pkg
+
+module dcs_reader_block (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic [3:0]      unit_valid_i,
+  output logic [3:0]      unit_ready_o,
+  input  logic [3:0][7:0] unit_line_i,
+  input  logic [3:0]      unit_slot_i,
+  input  logic [3:0][5:0] unit_event_i,
+  output logic [3:0][1:0] unit_done_o,
+  input  logic            rd_en_i,
+  input  logic [1:0]      rd_unit_i,
+  input  logic            rd_slot_i,
+  input  logic            rd_beat_i,
+  output logic [127:0]    rd_data_o,
+  output logic            ar_valid_o,
+  input  logic            ar_ready_i,
+  output logic [7:0]      ar_id_o,
+  output logic [35:0]     ar_addr_o,
+  output logic [7:0]      ar_user_o,
+  input  logic            r_valid_i,
+  output logic            r_ready_o,
+  input  logic [7:0]      r_id_i,
+  input  logic [127:0]    r_data_i,
+  input  logic            r_last_i
+);
+  dcs_reader #(
+    .Protocol    (block_pkg::Protocol),
+    .event_e     (logic [5:0]),
+    .Units       (block_pkg::Units),
+    .Slice       (block_pkg::Slice),
+    .Reads       (2),
+    .LineWidth   (block_pkg::LineWidth),
+    .PayloadWidth(block_pkg::PayloadWidth)
+  ) u_reader (.*);
+endmodule : dcs_reader_block
+
+// The bytes of the slots stand in a memory that the test writes.
+module dcs_writer_block (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  logic            put_i,
+  input  logic [5:0]      put_place_i,  // circuit, unit, slot, beat
+  input  logic [127:0]    put_data_i,
+  input  logic [7:0]      put_mask_i,
+  input  logic [3:0]      unit_valid_i,
+  output logic [3:0]      unit_ready_o,
+  input  logic [3:0][7:0] unit_line_i,
+  input  logic [3:0]      unit_slot_i,
+  input  logic [3:0][5:0] unit_event_i,
+  input  logic [3:0][1:0] unit_circuit_i,
+  input  logic [3:0][1:0] unit_bytes_i,
+  output logic [3:0][1:0] unit_done_o,
+  output logic [1:0]      free_valid_o,
+  output logic [1:0]      free_unit_o,
+  output logic [1:0]      free_slot_o,
+  output logic            aw_valid_o,
+  input  logic            aw_ready_i,
+  output logic [7:0]      aw_id_o,
+  output logic [35:0]     aw_addr_o,
+  output logic [7:0]      aw_user_o,
+  output logic            w_valid_o,
+  input  logic            w_ready_i,
+  output logic [127:0]    w_data_o,
+  output logic [15:0]     w_strb_o,
+  output logic            w_last_o,
+  input  logic            b_valid_i,
+  output logic            b_ready_o,
+  input  logic [7:0]      b_id_i
+);
+  logic [1:0]        rd_unit, rd_slot;
+  logic              rd_beat;
+  logic [1:0][127:0] rd_data;
+  logic [1:0][7:0]   rd_mask;
+  logic [135:0]      words_q [64];
+
+  always_ff @(posedge clk_i) if (put_i) words_q[put_place_i] <= {put_mask_i, put_data_i};
+
+  for (genvar c = 0; c < 2; c++) begin : gen_circuit
+    assign {rd_mask[c], rd_data[c]} = words_q[{1'(c), rd_unit, rd_slot, rd_beat}];
+  end
+
+  dcs_writer #(
+    .Protocol    (block_pkg::Protocol),
+    .event_e     (logic [5:0]),
+    .Units       (block_pkg::Units),
+    .Slice       (block_pkg::Slice),
+    .Writes      (2),
+    .SlotWidth   (2),
+    .LineWidth   (block_pkg::LineWidth),
+    .PayloadWidth(block_pkg::PayloadWidth)
+  ) u_writer (
+    .rd_unit_o(rd_unit),
+    .rd_slot_o(rd_slot),
+    .rd_beat_o(rd_beat),
+    .rd_data_i(rd_data),
+    .rd_mask_i(rd_mask),
+    .*
+  );
+endmodule : dcs_writer_block

@@ -15,7 +15,25 @@ pytest.importorskip("cocotb", reason="cocotb is not installed: the package `coco
 if not shutil.which("verilator"):
     pytest.skip("Verilator is not installed: the Debian package `verilator`", allow_module_level=True)
 
-SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter"]
+SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter", "ram_block", "dcs_reader", "dcs_writer"]
+
+
+def run(folder: Path, rtl: Path, block: tuple[str, str, dict[str, int]]) -> tuple[int, int]:
+    """Tests that ran and tests that failed, of a block of this RTL."""
+    top, test, parameters = block
+    runner_of = importlib.import_module("cocotb.runner")
+    runner = runner_of.get_runner("verilator")
+    runner.build(
+        verilog_sources=[*(rtl / f"{name}.sv" for name in SOURCES), rtl.parent / "blocks/blocks.sv"],
+        hdl_toplevel=top,
+        includes=[rtl],
+        parameters=parameters,
+        build_args=["--assert"],
+        build_dir=folder,
+        always=True,
+    )
+    results = runner.test(test_module="block_tests", hdl_toplevel=top, testcase=test, build_dir=folder)
+    return tuple(runner_of.get_results(results))
 
 
 @pytest.mark.filterwarnings("ignore:Python runners and associated APIs")
@@ -27,24 +45,37 @@ SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter"]
         ("fifo_block", "stream", {"Depth": 8, "Fast": 0}),
         ("spill_register_block", "stream", {}),
         ("stream_arbiter_block", "arbiter", {}),
+        ("dcs_reader_block", "reader", {}),
+        ("dcs_writer_block", "writer", {}),
     ],
 )
 def test_block(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: tuple[str, str, dict[str, int]]
 ) -> None:
-    top, test, parameters = block
-    runner_of = importlib.import_module("cocotb.runner")
     monkeypatch.syspath_prepend(str(root / "hardware/blocks"))
-    rtl = root / "hardware/rtl"
-    runner = runner_of.get_runner("verilator")
-    runner.build(
-        verilog_sources=[*(rtl / f"{name}.sv" for name in SOURCES), root / "hardware/blocks/blocks.sv"],
-        hdl_toplevel=top,
-        includes=[rtl],
-        parameters=parameters,
-        build_args=["--assert"],
-        build_dir=tmp_path,
-        always=True,
-    )
-    results = runner.test(test_module="block_tests", hdl_toplevel=top, testcase=test, build_dir=tmp_path)
-    assert runner_of.get_results(results) == (1, 0)
+    assert run(tmp_path, root / "hardware/rtl", block) == (1, 0)
+
+
+@pytest.mark.filterwarnings("ignore:Python runners and associated APIs")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        # A read is done with its first beat.
+        ("dcs_reader", "reader", "r_valid_i && r_last_i && r_unit ==", "r_valid_i && r_unit =="),
+        # Bytes are given back before the last of them was taken.
+        ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
+    ],
+)
+def test_a_fault_is_noticed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str, str, str, str]
+) -> None:
+    name, test, right, wrong = fault
+    hardware = tmp_path / "hardware"
+    shutil.copytree(root / "hardware", hardware)
+    source = hardware / f"rtl/{name}.sv"
+    text = source.read_text(encoding="utf-8")
+    assert text.count(right) == 1
+    source.write_text(text.replace(right, wrong), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(hardware / "blocks"))
+    with pytest.raises(SystemExit, match="Failed 1 of 1 tests"):
+        run(tmp_path / "build", hardware / "rtl", (f"{name}_block", test, {}))
