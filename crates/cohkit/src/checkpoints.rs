@@ -139,6 +139,21 @@ impl Kept<'_> {
         self.all.folder.join(name)
     }
 
+    /// Whether a checkpoint of this row is there that is later than this one.
+    fn is_after(&self, component: usize, number: u64) -> io::Result<bool> {
+        let row = format!("{:03}-{component:03}-", self.search);
+        for entry in fs::read_dir(&self.all.folder)? {
+            let name = PathBuf::from(entry?.file_name());
+            let stem = name.file_stem().and_then(|stem| stem.to_str());
+            let later = (stem.and_then(|stem| stem.strip_prefix(&row)))
+                .and_then(|later| later.parse::<u64>().ok());
+            if name.extension() == Some(EXTENSION.as_ref()) && later > Some(number) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// What is said of an error.
     pub fn failure(&self, error: &CheckpointError) -> Failure {
         let path = self.path(error.component, error.number);
@@ -153,6 +168,10 @@ impl Kept<'_> {
             }
             CheckpointErrorKind::Damaged => {
                 "the checkpoint is damaged\n  help: delete it and those after it, to go on from the one before"
+            }
+            CheckpointErrorKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => {
+                "is not there, though later checkpoints are\n  \
+                 help: bring it back, or delete those after it, to go on from the one before"
             }
             CheckpointErrorKind::Unreadable(error) => return unreadable(&path, error),
             CheckpointErrorKind::NotKept(error) => {
@@ -182,7 +201,15 @@ impl Keeper for Kept<'_> {
 
     fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
         match File::open(self.path(component, number)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match self.is_after(component, number)? {
+                    false => Ok(None),
+                    true => Err(io::Error::new(
+                        ErrorKind::NotFound,
+                        "it is not there, though later ones are",
+                    )),
+                }
+            }
             file => {
                 let file = file?;
                 let length = file.metadata()?.len();

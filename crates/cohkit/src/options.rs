@@ -166,16 +166,16 @@ pub(crate) struct Check {
 
     /// Keep what is found in this folder, from time to time, when a limit is reached and on Ctrl-C, for `--resume`.
     /// The folder is made, and must hold no checkpoints yet; what is in it stays when the check ends.
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume", group = "kept")]
     pub checkpoint: Option<PathBuf>,
 
     /// Go on from the checkpoints in this folder, and keep what is found there. Files and options have to be those
     /// that the check was begun with, but for threads, limits and output. The result is that of an undisturbed check.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "kept")]
     pub resume: Option<PathBuf>,
 
     /// Seconds between checkpoints.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 30, requires = "kept", value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: u64,
 
     /// Write each system or model that is checked into this folder as a Murphi model, for another checker to confirm.

@@ -4,6 +4,7 @@ use cohkit_check::model::{Deadlock, Model};
 use cohkit_check::murphi::{print, read, rumur_options, Dialect, Style};
 use cohkit_check::search::Engine;
 use cohkit_check::{check, Options, Outcome, Property, Report};
+use std::os::unix::process::ExitStatusExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +19,7 @@ pub enum Agreed {
 /// Why a model cannot be judged, or what is wrong.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The generator made what is not Murphi.
+    /// The generator made what is not Murphi, or the other checker fails without a verdict.
     Refused(String),
     /// Two checkers do not agree: of which kind this is, and what they find.
     Differ(String, String),
@@ -227,10 +228,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let call = |command: &mut Command| {
         let output = command.output().unwrap();
         let said = [output.stdout, output.stderr].concat();
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&said).into_owned(),
-        )
+        (output.status, String::from_utf8_lossy(&said).into_owned())
     };
     let made = call(
         Command::new("rumur")
@@ -248,7 +246,7 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
             .arg(&c)
             .arg(&source),
     );
-    if !made.0 {
+    if !made.0.success() {
         let why = format!("Rumur does not take it: {}", made.1);
         return Err(Differ("Rumur does not take it".into(), why));
     }
@@ -259,10 +257,15 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
             .arg(&c)
             .arg("-lpthread"),
     );
-    if !made.0 {
+    if !made.0.success() {
         return Err(Refused(format!("Rumur's program is not C: {}", made.1)));
     }
-    let (fine, said) = call(&mut Command::new(&program));
+    let (status, said) = call(&mut Command::new(&program));
+    // A program that a signal ended has said nothing of the model: that is Rumur's fault, not a verdict.
+    if let Some(signal) = status.signal() {
+        return Err(Refused(format!("Rumur's program ended by signal {signal}")));
+    }
+    let fine = status.success();
     let words: Vec<&str> = said.split_whitespace().collect();
     let states = words.windows(2).filter(|w| w[1] == "states,");
     let Some(states) = states.filter_map(|w| w[0].parse::<u128>().ok()).next() else {

@@ -135,6 +135,11 @@ fn what_cannot_be_resumed_is_refused_with_one_message() {
         "--resume",
     );
     refused(
+        &["--checkpoint-every", "5"],
+        2,
+        "--checkpoint <DIR>|--resume <DIR>",
+    );
+    refused(
         &["--resume", &kept, "--deadlock", "off"],
         2,
         "other options",
@@ -151,4 +156,8 @@ fn what_cannot_be_resumed_is_refused_with_one_message() {
         2,
         "is no folder",
     );
+    // Nor does a search begin anew where the front of what is kept is lost.
+    fs::rename(&file, at("kept/000-000-000001.checkpoint")).expect("own file");
+    refused(&["--resume", &kept], 2, "later checkpoints are");
+    assert!(!Path::new(&file).exists());
 }

@@ -1,0 +1,286 @@
+//! Expressions and places.
+
+use super::*;
+
+/// How tightly an expression binds; a part that binds less than its place asks for gets parentheses.
+pub(super) mod binds {
+    pub const CONDITIONAL: u8 = 1;
+    pub const IMPLIES: u8 = 2;
+    pub const OR: u8 = 3;
+    pub const AND: u8 = 4;
+    pub const NOT: u8 = 5;
+    pub const COMPARE: u8 = 6;
+    pub const BITS: u8 = 7;
+    pub const SUM: u8 = 8;
+    pub const PRODUCT: u8 = 9;
+    pub const ATOM: u8 = 10;
+}
+
+impl Printer<'_> {
+    pub(super) fn call(&self, id: FunctionId, arguments: &[Argument]) -> String {
+        let argument = |a: &Argument| match a {
+            Argument::Value(e) => self.expr(e, 0),
+            Argument::Place(place) => self.place(place),
+        };
+        let arguments: Vec<_> = arguments.iter().map(argument).collect();
+        let name = &self.names.functions[id.index()];
+        format!("{name}({})", arguments.join(", "))
+    }
+
+    pub(super) fn place(&self, place: &Place) -> String {
+        let mut text = match &self.meaning[place.variable.index()] {
+            Some(meaning) => meaning.clone(),
+            None => self.names.variables[place.variable.index()].clone(),
+        };
+        let mut ty = self.model.variable(place.variable).ty;
+        for step in &place.path {
+            match (self.model.ty(ty), step) {
+                (Type::Array { element, .. }, Step::Index(e)) => {
+                    text = format!("{text}[{}]", self.expr(e, 0));
+                    ty = *element;
+                }
+                (Type::Record(fields), Step::Field(name)) => {
+                    text = format!("{text}.{}", self.field(fields, name));
+                    ty = fields.iter().find(|f| f.0 == *name).map_or(ty, |f| f.1);
+                }
+                // Rumur has no multisets.
+                (Type::Multiset { element, .. }, Step::Index(e)) => {
+                    text = format!("{text}[{}]", self.expr(e, 0));
+                    ty = *element;
+                }
+                // Excluded by validation.
+                _ => {}
+            }
+        }
+        text
+    }
+
+    /// An expression, in parentheses if it binds less tightly than `wanted`.
+    pub(super) fn expr(&self, e: &Expr, wanted: u8) -> String {
+        let (text, own) = self.bare(e);
+        if own < wanted {
+            format!("({text})")
+        } else {
+            text
+        }
+    }
+
+    pub(super) fn bare(&self, e: &Expr) -> (String, u8) {
+        use binds::*;
+        match e {
+            Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
+            Expr::Bool(b) => (b.to_string(), ATOM),
+            Expr::Label(ty, n) => (self.constant(*ty, *n as i32), ATOM),
+            Expr::Read(place) | Expr::Peek(place) => (self.place(place), ATOM),
+            Expr::IsUndefined(place) => (format!("isundefined({})", self.place(place)), ATOM),
+            Expr::Line(_, e) => self.bare(e),
+            Expr::Call(id, arguments) => (self.call(*id, arguments), ATOM),
+            Expr::Alias(id, place, e) => self.meaning(*id, self.place(place)).bare(e),
+            Expr::Let(id, value, e) => self.meaning(*id, self.expr(value, ATOM)).bare(e),
+            Expr::Convert(to, e) => self.convert(*to, e),
+            Expr::IsMember(e, ty) => self.is_member(e, *ty),
+            // Only stored and passed.
+            Expr::Undefined(_) => ("undefined".into(), ATOM),
+            // For Rumur, multisets have been refused.
+            Expr::Present(place, slot) => {
+                let (place, slot) = (self.place(place), self.expr(slot, 0));
+                (format!("choose {slot}: {place}"), ATOM)
+            }
+            Expr::Count(id, place, claim) => {
+                let name = &self.names.variables[id.index()];
+                let (place, claim) = (self.place(place), self.expr(claim, 0));
+                (format!("multisetcount({name}: {place}, {claim})"), ATOM)
+            }
+            Expr::ForallSteps(id, steps, body) => {
+                (self.quantified_steps("forall", *id, steps, body), ATOM)
+            }
+            Expr::ExistsSteps(id, steps, body) => {
+                (self.quantified_steps("exists", *id, steps, body), ATOM)
+            }
+            Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
+                if !self.for_people && (self.may_lack(a) || self.may_lack(b)) =>
+            {
+                let equal = self.equal(a, b);
+                match op {
+                    Operator::Equal => (format!("({equal})"), ATOM),
+                    _ => (format!("!({equal})"), NOT),
+                }
+            }
+            Expr::Table(id, index) => (
+                format!("{}({})", self.names.tables[id.index()], self.expr(index, 0)),
+                ATOM,
+            ),
+            Expr::Not(a) => (format!("!{}", self.expr(a, ATOM)), NOT),
+            Expr::Negate(a) => (format!("-{}", self.expr(a, ATOM)), PRODUCT),
+            Expr::If(c, a, b) => {
+                let next = CONDITIONAL + 1;
+                let (c, a, b) = (self.expr(c, next), self.expr(a, next), self.expr(b, next));
+                (format!("{c} ? {a} : {b}"), CONDITIONAL)
+            }
+            Expr::Forall(id, body) => (self.quantified("forall", *id, body), ATOM),
+            Expr::Exists(id, body) => (self.quantified("exists", *id, body), ATOM),
+            Expr::Binary(op, a, b) => {
+                let (sign, own, left, right) = match op {
+                    Operator::Implies => ("->", IMPLIES, OR, OR),
+                    Operator::Or => ("|", OR, OR, AND),
+                    Operator::And => ("&", AND, AND, NOT),
+                    Operator::Equal => ("=", COMPARE, SUM, SUM),
+                    Operator::NotEqual => ("!=", COMPARE, SUM, SUM),
+                    Operator::Less => ("<", COMPARE, SUM, SUM),
+                    Operator::LessOrEqual => ("<=", COMPARE, SUM, SUM),
+                    Operator::Greater => (">", COMPARE, SUM, SUM),
+                    Operator::GreaterOrEqual => (">=", COMPARE, SUM, SUM),
+                    Operator::Add => ("+", SUM, SUM, PRODUCT),
+                    Operator::Subtract => ("-", SUM, SUM, PRODUCT),
+                    Operator::Multiply => ("*", PRODUCT, PRODUCT, ATOM),
+                    Operator::Divide => ("/", PRODUCT, PRODUCT, ATOM),
+                    Operator::Remainder => ("%", PRODUCT, PRODUCT, ATOM),
+                    Operator::BitAnd => ("&", BITS, ATOM, ATOM),
+                    Operator::BitOr => ("|", BITS, ATOM, ATOM),
+                    Operator::BitXor => ("^", BITS, ATOM, ATOM),
+                    Operator::ShiftLeft => ("<<", BITS, ATOM, ATOM),
+                    Operator::ShiftRight => (">>", BITS, ATOM, ATOM),
+                };
+                let text = format!("{} {sign} {}", self.expr(a, left), self.expr(b, right));
+                match own == BITS {
+                    true => (format!("({text})"), ATOM),
+                    false => (text, own),
+                }
+            }
+        }
+    }
+
+    pub(super) fn quantified(&self, word: &str, id: VariableId, body: &Expr) -> String {
+        let ty = self.model.variable(id).ty.index();
+        let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
+        format!("{word} {name}: {ty} do {} end", self.expr(body, 0))
+    }
+
+    pub(super) fn quantified_steps(
+        &self,
+        word: &str,
+        id: VariableId,
+        steps: &Steps,
+        body: &Expr,
+    ) -> String {
+        let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
+        let name = &self.names.variables[id.index()];
+        let body = self.expr(body, 0);
+        if self.for_people && by == "1" {
+            return format!("{word} {name} := {from} to {to} do {body} end");
+        }
+        format!("{word} {name} := {from} to {to} by {by} do {body} end")
+    }
+
+    /// A printer for which a name stands for something.
+    pub(super) fn meaning(&self, id: VariableId, meaning: String) -> Printer<'_> {
+        let mut all = self.meaning.clone();
+        all[id.index()] = Some(meaning);
+        Printer {
+            model: self.model,
+            text: String::new(),
+            indent: 0,
+            for_people: self.for_people,
+            names: self.names.clone(),
+            numeric: self.numeric.clone(),
+            meaning: all,
+        }
+    }
+
+    /// Whether two operands are equal, where at least one may have no value. What the other one would read wrongly is read
+    /// whatever the first one is, as a comparison reads both.
+    pub(super) fn equal(&self, a: &Expr, b: &Expr) -> String {
+        for (choice, other) in [(a, b), (b, a)] {
+            if let Expr::If(condition, then, otherwise) = choice.without_line() {
+                let condition = self.expr(condition, binds::OR);
+                let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other));
+                return format!("{condition} ? ({then}) : ({otherwise})");
+            }
+        }
+        let (x, y) = (self.expr(a, binds::SUM), self.expr(b, binds::SUM));
+        let (value, lacking, place) = match (self.lacking(a), self.lacking(b)) {
+            (Some(a), Some(b)) => {
+                return format!(
+                    "isundefined({a}) ? isundefined({b}) : (!isundefined({b}) & {x} = {y})"
+                )
+            }
+            (Some(place), None) => (b, &y, place),
+            (None, Some(place)) => (a, &x, place),
+            (None, None) => return format!("{x} = {y}"),
+        };
+        match self.is_given(value) {
+            true => format!("!isundefined({place}) & {x} = {y}"),
+            false => format!("isundefined({place}) ? {lacking} != {lacking} : {x} = {y}"),
+        }
+    }
+
+    /// Is nothing of the state read for this value?
+    pub(super) fn is_given(&self, e: &Expr) -> bool {
+        match e.without_line() {
+            Expr::Label(..) | Expr::Int(_) | Expr::Bool(_) => true,
+            Expr::Read(place) | Expr::Peek(place) => {
+                place.path.is_empty() && self.model.variable(place.variable).role == Role::Bound
+            }
+            Expr::Convert(_, e) => self.is_given(e),
+            _ => false,
+        }
+    }
+
+    /// May the value be none, as one of its own?
+    pub(super) fn may_lack(&self, e: &Expr) -> bool {
+        match e.without_line() {
+            Expr::If(_, a, b) => self.may_lack(a) || self.may_lack(b),
+            e => self.lacking(e).is_some(),
+        }
+    }
+
+    /// The place that an operand of a comparison is, if it may have no value.
+    pub(super) fn lacking(&self, e: &Expr) -> Option<String> {
+        match e.without_line() {
+            Expr::Peek(place) if self.can_lack(place) => Some(self.place(place)),
+            Expr::Convert(_, e) => self.lacking(e),
+            _ => None,
+        }
+    }
+
+    pub(super) fn convert(&self, to: TypeId, e: &Expr) -> (String, u8) {
+        if self.for_people {
+            return self.bare(e);
+        }
+        let from = self.model.type_of(e).unwrap_or(to);
+        let up = self.model.offset_in_union(to, from);
+        let down = self.model.offset_in_union(from, to);
+        let shift = up.or(down.map(|offset| -offset)).unwrap_or(0);
+        match shift {
+            0 => self.bare(e),
+            1.. => (
+                format!("{} + {shift}", self.expr(e, binds::SUM)),
+                binds::SUM,
+            ),
+            _ => (
+                format!("{} - {}", self.expr(e, binds::SUM), -shift),
+                binds::SUM,
+            ),
+        }
+    }
+
+    pub(super) fn is_member(&self, e: &Expr, ty: TypeId) -> (String, u8) {
+        if self.for_people {
+            let ty = &self.names.types[ty.index()];
+            return (format!("ismember({}, {ty})", self.expr(e, 0)), binds::ATOM);
+        }
+        let from = self.model.type_of(e).unwrap_or(ty);
+        let lo = self.model.offset_in_union(from, ty).unwrap_or(0);
+        let hi = lo + self.model.bounds(ty).map_or(0, |b| b.1);
+        let defined = match self.lacking(e) {
+            Some(place) => format!("!isundefined({place})"),
+            None => "true".into(),
+        };
+        if from == ty || !self.numeric[from.index()] {
+            return (defined, binds::NOT);
+        }
+        let value = self.expr(e, binds::SUM);
+        let inside = format!("{value} >= {lo} & {value} <= {hi}");
+        (format!("({defined} & {inside})"), binds::ATOM)
+    }
+}

@@ -1,0 +1,101 @@
+//! Identifiers for what is printed.
+
+use super::*;
+
+/// Words that one Murphi checker or the other keeps for itself.
+const KEYWORDS: &str = "alias array assert assume begin boolean by case choose clear const cover do else elsif end \
+    endalias endchoose endexists endfor endforall endfunction endif endprocedure endrecord endrule endruleset \
+    endstartstate endswitch endwhile enum error exists false for forall from function if in interleaved invariant \
+    ismember isundefined liveness multiset multisetadd multisetcount multisetremove multisetremovepred of pctl \
+    procedure process program put real record return rule ruleset scalarset startstate switch then to traceuntil \
+    true type undefine undefined union until var while externfun externproc log log10 exp sin cos tan fabs floor \
+    ceil sqrt fmod pow asin acos atan sinh cosh tanh";
+
+/// An identifier for everything that Murphi names, each different from all others.
+#[derive(Clone)]
+pub(super) struct Names {
+    pub types: Vec<String>,
+    pub variables: Vec<String>,
+    pub tables: Vec<String>,
+    pub functions: Vec<String>,
+    pub labels: FxHashMap<(u32, u32), String>,
+    pub draining: String,
+}
+
+/// Turns any text into an identifier that is not in `taken` yet.
+pub(super) fn identifier(text: &str, taken: &mut FxHashSet<String>) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut name: String = text.chars().map(safe).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert(0, 'x');
+    }
+    let base = name.clone();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{base}_{number}");
+    }
+    name
+}
+
+/// The keywords, which are keywords in any case.
+pub(super) fn keywords() -> FxHashSet<String> {
+    let spellings = |k: &str| {
+        [
+            k.to_string(),
+            k.to_uppercase(),
+            k[..1].to_uppercase() + &k[1..],
+        ]
+    };
+    KEYWORDS.split_whitespace().flat_map(spellings).collect()
+}
+
+impl Names {
+    pub fn new(model: &Model) -> Names {
+        let mut taken = keywords();
+        let mut labels = FxHashMap::default();
+        let mut variables = vec![String::new(); model.variables.len()];
+        // The state's names are what people look for, so they are the last to be changed.
+        for (variable, name) in model.variables.iter().zip(&mut variables) {
+            if variable.role == Role::State {
+                *name = identifier(&variable.name, &mut taken);
+            }
+        }
+        for (t, named) in model.types.iter().enumerate() {
+            if let Type::Enum(all) = &named.ty {
+                for (i, label) in all.iter().enumerate() {
+                    labels.insert((t as u32, i as u32), identifier(label, &mut taken));
+                }
+            }
+        }
+        let types = model.types.iter().map(|named| match named.ty {
+            Type::Bool => "boolean".to_string(),
+            _ => identifier(&named.name, &mut taken),
+        });
+        let types = types.collect();
+        let tables = model
+            .tables
+            .iter()
+            .map(|t| identifier(&t.name, &mut taken))
+            .collect();
+        let functions = model
+            .functions
+            .iter()
+            .map(|f| identifier(&f.name, &mut taken))
+            .collect();
+        for (variable, name) in model.variables.iter().zip(&mut variables) {
+            if variable.role != Role::State {
+                *name = identifier(&variable.name, &mut taken);
+            }
+        }
+        let draining = identifier("draining", &mut taken);
+        Names {
+            types,
+            variables,
+            tables,
+            functions,
+            labels,
+            draining,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Statements.
+
+use super::*;
+
+impl Printer<'_> {
+    pub(super) fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.stmt(s));
+    }
+
+    pub(super) fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(place, value) => self.assign(place, value),
+            Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value),
+            Stmt::Let(id, None) => {
+                let word = if self.model.undefined {
+                    "undefine"
+                } else {
+                    "clear"
+                };
+                self.line(format!("{word} {};", self.names.variables[id.index()]))
+            }
+            Stmt::Undefine(place) => {
+                let place = self.place(place);
+                self.line(format!("undefine {place};"));
+            }
+            Stmt::Line(_) => {}
+            Stmt::Alias(id, place, body) => {
+                let place = self.place(place);
+                self.line(format!(
+                    "alias {}: {place} do",
+                    self.names.variables[id.index()]
+                ));
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::ForSteps(id, steps, body) => self.for_steps(*id, steps, body),
+            Stmt::While(condition, body, _) => {
+                let condition = self.expr(condition, 0);
+                self.line(format!("while {condition} do"));
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::Switch(subject, cases, otherwise) => {
+                let subject = self.expr(subject, 0);
+                self.line(format!("switch {subject}"));
+                for (values, body) in cases {
+                    let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
+                    self.line(format!("case {}:", values.join(", ")));
+                    self.nested(|p| p.block(body));
+                }
+                if !otherwise.is_empty() {
+                    self.line("else");
+                    self.nested(|p| p.block(otherwise));
+                }
+                self.line("end;");
+            }
+            Stmt::Return(None) => self.line("return;"),
+            Stmt::Return(Some(e)) => {
+                let e = self.expr(e, 0);
+                self.line(format!("return {e};"));
+            }
+            Stmt::Call(id, arguments) => {
+                let call = self.call(*id, arguments);
+                self.line(format!("{call};"));
+            }
+            Stmt::Assume(e) => {
+                let e = self.expr(e, 0);
+                self.line(format!("assume {e};"));
+            }
+            Stmt::Cover(id) => {
+                let name = quoted(&self.model.covers[id.index()].name);
+                self.line(format!("cover {name} true;"));
+            }
+            // Multisets have been refused.
+            Stmt::Insert(..) | Stmt::Remove(..) | Stmt::RemoveWhere(..) => {}
+            Stmt::Clear(place) => {
+                let place = self.place(place);
+                self.line(format!("clear {place};"));
+            }
+            Stmt::If(condition, then, otherwise) => {
+                let condition = self.expr(condition, 0);
+                self.line(format!("if {condition} then"));
+                self.nested(|p| p.block(then));
+                if !otherwise.is_empty() {
+                    self.line("else");
+                    self.nested(|p| p.block(otherwise));
+                }
+                self.line("end;");
+            }
+            Stmt::For(id, body) => {
+                let ty = self.model.variable(*id).ty.index();
+                let head = format!(
+                    "for {}: {} do",
+                    self.names.variables[id.index()],
+                    self.names.types[ty]
+                );
+                self.line(head);
+                self.nested(|p| p.block(body));
+                self.line("end;");
+            }
+            Stmt::Error(violation) => self.line(format!("error {};", quoted(&said(violation)))),
+            Stmt::Assert(violation, claim) => {
+                let claim = self.expr(claim, 0);
+                self.line(format!("assert {claim} {};", quoted(&said(violation))));
+            }
+            Stmt::Note(_) => {}
+        }
+    }
+
+    /// Stores a value that may be missing.
+    pub(super) fn assign(&mut self, place: &Place, value: &Expr) {
+        let simple = self.model.bounds(self.model.type_of_place(place)).is_some();
+        if let Expr::If(condition, a, b) = value.without_line() {
+            if self.may_lack(a) || self.may_lack(b) {
+                let condition = self.expr(condition, 0);
+                self.line(format!("if {condition} then"));
+                self.nested(|p| p.assign(place, a));
+                self.line("else");
+                self.nested(|p| p.assign(place, b));
+                return self.line("end;");
+            }
+        }
+        let to = self.place(place);
+        let text = self.expr(value, 0);
+        match value.without_line() {
+            Expr::Undefined(_) => self.line(format!("undefine {to};")),
+            Expr::Peek(from) if simple && self.can_lack(from) => {
+                let from = self.place(from);
+                self.line(format!(
+                    "if isundefined({from}) then undefine {to}; else {to} := {text}; end;"
+                ));
+            }
+            _ => self.line(format!("{to} := {text};")),
+        }
+    }
+
+    pub(super) fn can_lack(&self, place: &Place) -> bool {
+        self.model.undefined && self.model.variable(place.variable).role != Role::Bound
+    }
+
+    pub(super) fn for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
+        let name = self.names.variables[id.index()].clone();
+        let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));
+        // Rumur counts the other way, or complains, where there is nothing to count.
+        let sense = match by.starts_with('-') {
+            true => format!(
+                "{} >= {}",
+                self.expr(&steps.from, binds::SUM),
+                self.expr(&steps.to, binds::SUM)
+            ),
+            false => format!(
+                "{} <= {}",
+                self.expr(&steps.from, binds::SUM),
+                self.expr(&steps.to, binds::SUM)
+            ),
+        };
+        let constant = |e: &Expr| match e.without_line() {
+            Expr::Int(n) => Some(*n as i64),
+            _ => None,
+        };
+        let known = (
+            constant(&steps.from),
+            constant(&steps.to),
+            constant(&steps.by),
+        );
+        if let (Some(from), Some(to), Some(by)) = known {
+            if (to - from) * by.signum() < 0 {
+                return;
+            }
+        } else {
+            self.line(format!("if {sense} then"));
+        }
+        self.line(format!("for {name} := {from} to {to} by {by} do"));
+        self.nested(|p| p.block(body));
+        self.line("end;");
+        if !matches!(known, (Some(_), Some(_), Some(_))) {
+            self.line("end;");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The application: what it hears, what it does, and its memory.
+
+use super::*;
+
+impl<S: Scenario> Moment<'_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    pub(super) fn tell(&mut self, way: Way, event: Event) {
+        self.state.coming.push((way, event));
+        // Between different ways there is no order.
+        self.state.coming.sort_by_key(|&(way, _)| way);
+    }
+
+    /// The application hears of an event, and acts.
+    pub(super) fn hear(&mut self, event: Event) -> Result<(), Violation> {
+        self.state.contract.event(&event);
+        let mut actions = Actions::new();
+        self.state.application.handle(event, &mut actions);
+        let actions: Vec<Action> = actions.take().collect();
+        for action in actions {
+            let judged = self.state.contract.action(&action);
+            judged.map_err(|breach| {
+                format!("line {}: {} {}", breach.line, self.of.name, breach.what)
+            })?;
+            self.carry_out(action)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn carry_out(&mut self, action: Action) -> Result<(), Violation> {
+        match action {
+            Action::Answer { line, words } => {
+                self.write_by_application(line, words)?;
+                self.state.lines[line as usize].reading = Progress::Ready;
+            }
+            Action::Accept { line } => self.state.lines[line as usize].writing = Progress::Ready,
+            Action::Local {
+                line,
+                operation,
+                lock,
+            } => {
+                let mut locals = self.of.game.home.locals.iter();
+                let wanted = |l: &cohkit_protocol::controller::Local| {
+                    l.ensures == operation.leaves() && l.locks == lock
+                };
+                let (Some(local), true) = (locals.position(wanted), line < self.of.game.lines)
+                else {
+                    let (name, what) = (&self.of.name, operation.name());
+                    return Err(format!(
+                        "{name} asks for a {what} of line {line}, which there is not"
+                    ));
+                };
+                self.state.asked.insert(line, false);
+                let unit = self.of.unit(line);
+                self.state.units[unit]
+                    .locals
+                    .push((line, Some(local as u8)));
+            }
+            Action::Unlock { line } => {
+                self.state.locks.remove(&line);
+                let unit = self.of.unit(line);
+                self.state.units[unit].locals.push((line, None));
+            }
+            Action::Fetch { tag, first, lines } => {
+                let end = first.saturating_add(lines);
+                let next = first;
+                self.state.memory.push(Job::Fetch { tag, next, end });
+            }
+            Action::Store { tag, line, words } => {
+                self.state.memory.push(Job::Store { tag, line, words });
+            }
+            Action::Wake { tag, .. } => self.state.timers.push(tag),
+            Action::Count { .. } | Action::Begin { .. } | Action::End { .. } => {}
+            Action::Reply { .. } | Action::HostFetch { .. } | Action::HostStore { .. } => {
+                return Err(format!("{}: {NO_BUS}", self.of.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The application's memory does a job: what it reads or writes, it reads or writes now.
+    pub(super) fn job(&mut self, place: usize) -> Result<(), Violation> {
+        let homed =
+            |of: &Self, line: Line| line < of.of.game.lines && !of.of.placement.serves(line);
+        match self.state.memory[place].clone() {
+            Job::Fetch { tag, next, end } => {
+                let words = match homed(self, next) {
+                    true => self.state.lines[next as usize].memory.clone(),
+                    false => {
+                        let own = self.state.own.get(&next).cloned();
+                        own.unwrap_or_else(|| vec![0].into())
+                    }
+                };
+                match next + 1 < end {
+                    true => {
+                        let next = next + 1;
+                        self.state.memory[place] = Job::Fetch { tag, next, end };
+                    }
+                    false => drop(self.state.memory.remove(place)),
+                }
+                let line = next;
+                self.hear(Event::Fetched { tag, line, words })
+            }
+            Job::Store { tag, line, words } => {
+                self.state.memory.remove(place);
+                match homed(self, line) {
+                    true => self.write_by_application(line, words)?,
+                    false => drop(self.state.own.insert(line, words)),
+                }
+                self.hear(Event::Stored { tag })
+            }
+        }
+    }
+
+    /// The application gives a line of the home these words.
+    pub(super) fn write_by_application(
+        &mut self,
+        line: Line,
+        words: Words,
+    ) -> Result<(), Violation> {
+        let place = &mut self.state.lines[line as usize];
+        if words.len() != place.memory.len() {
+            let name = &self.of.name;
+            return Err(format!(
+                "{name} gives line {line} {} words, not one",
+                words.len()
+            ));
+        }
+        if words == place.memory {
+            return Ok(());
+        }
+        if place.memory != place.last {
+            return Err(format!(
+                "{} changes line {line} from old bytes",
+                self.of.name
+            ));
+        }
+        for (number, remote) in place.remotes.iter().enumerate() {
+            if self.of.right(&remote.configuration) > Right::None {
+                let (name, other) = (&self.of.name, self.of.name_of(number as u8));
+                return Err(format!(
+                    "{name} changes line {line}, of which {other} has a copy"
+                ));
+            }
+        }
+        place.memory = words.clone();
+        place.last = words;
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Caches and the threads before them.
+
+use super::*;
+
+impl<S: Scenario> Moment<'_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    pub(super) fn remote_step(
+        &self,
+        line: Line,
+        remote: u8,
+        event: Cause,
+    ) -> Result<Option<Reaction>, Violation> {
+        let occasion = Occasion {
+            event,
+            sender: None,
+            own: Some(remote),
+            fields: &[],
+        };
+        Ok(self.remote_reacts(line, remote, occasion)?.1)
+    }
+
+    pub(super) fn remote_reacts(
+        &self,
+        line: Line,
+        remote: u8,
+        occasion: Occasion,
+    ) -> Result<(Outcome, Option<Reaction>), Violation> {
+        let before = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let controller = &self.of.game.protocol.remote;
+        reaction(&self.of.remote, controller, &before.configuration, occasion)
+    }
+
+    /// Whether the bounds of the text let a spontaneous step send what it sends.
+    pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
+        let bounds = &self.of.game.protocol.bounds.per_message;
+        bounds.iter().all(|(kind, bound)| {
+            let sends = |act: &Act| matches!(act, Act::Send { message, .. } if message == kind);
+            let flights = self.state.lines[line as usize].flights.iter();
+            let same = |flight: &&Flight| flight.message == *kind && flight.remote == remote;
+            !reaction.acts.iter().any(sends)
+                || flights.filter(same).count() < usize::from(bound.limit)
+        })
+    }
+
+    /// A thread tries its access: performs it, or begins what it takes.
+    pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
+        let Some(step) = self.state.threads[thread].doing else {
+            return Ok(false);
+        };
+        let Some((line, kind)) = access_of(step) else {
+            return Ok(false);
+        };
+        let remote = (thread % usize::from(self.of.game.remotes)) as u8;
+        let enough = match kind {
+            Access::Load => Right::Read,
+            _ => Right::Write,
+        };
+        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let before = self.of.right(&held.configuration);
+        let reaction = self.remote_step(line, remote, Cause::Access(kind))?;
+        match reaction {
+            Some(reaction) => {
+                let after = self.of.right(&reaction.next);
+                if before < enough && !self.within_bounds(line, remote, &reaction) {
+                    return Ok(false);
+                }
+                self.react(line, remote, reaction, None)?;
+                if before >= enough && after >= enough {
+                    self.perform(thread, line, remote)?;
+                }
+                Ok(true)
+            }
+            None if before >= enough => {
+                self.perform(thread, line, remote)?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// A thread's access is performed in its cache's copy.
+    pub(super) fn perform(
+        &mut self,
+        thread: usize,
+        line: Line,
+        remote: u8,
+    ) -> Result<(), Violation> {
+        let place = &mut self.state.lines[line as usize];
+        let Some(words) = place.remotes[usize::from(remote)].words.clone() else {
+            return Err(format!(
+                "{} has no bytes of line {line}",
+                self.of.name_of(remote)
+            ));
+        };
+        if words != place.last {
+            let (has, last) = (&words, &place.last);
+            return Err(format!(
+                "thread {thread} finds {has:?} in line {line}, but {last:?} was written last"
+            ));
+        }
+        let (result, words) = self.performed(thread, words);
+        let place = &mut self.state.lines[line as usize];
+        place.last = words.clone();
+        place.remotes[usize::from(remote)].words = Some(words);
+        self.advance(thread, result)
+    }
+
+    /// What a thread's access gives it, and what it makes of a line.
+    pub(super) fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
+        let word = words[0];
+        match self.state.threads[thread].doing {
+            Some(Step::Store { value, .. }) => {
+                words[0] = value;
+                (0, words)
+            }
+            Some(Step::Update { update, .. }) => {
+                words[0] = Update::of(update, word);
+                (word, words)
+            }
+            _ => (word, words),
+        }
+    }
+
+    /// A thread goes on to its next access.
+    pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
+        for _ in 0..MOST_STEPS {
+            let running = &mut self.state.threads[thread];
+            let step = running.thread.step(std::mem::take(&mut result));
+            match step {
+                Step::Stop => {
+                    running.doing = None;
+                    return Ok(());
+                }
+                Step::Hint { line } => {
+                    let remote = (thread % usize::from(self.of.game.remotes)) as u8;
+                    self.inside(thread, line, 0)?;
+                    let begun = self.remote_step(line, remote, Cause::Access(Access::Load))?;
+                    if let Some(reaction) = begun {
+                        self.react(line, remote, reaction, None)?;
+                    }
+                }
+                Step::Load { line, word }
+                | Step::LoadExclusive { line, word }
+                | Step::Store { line, word, .. }
+                | Step::Update { line, word, .. } => {
+                    running.doing = Some(step);
+                    return self.inside(thread, line, word);
+                }
+                Step::ReadRegister { .. }
+                | Step::WriteRegister { .. }
+                | Step::LoadHost { .. }
+                | Step::StoreHost { .. } => {
+                    return Err(format!("thread {thread}: {NO_BUS}"));
+                }
+                // Stores are performed in order here.
+                Step::Fence
+                | Step::Work(_)
+                | Step::Count { .. }
+                | Step::Begin
+                | Step::End { .. } => {}
+            }
+        }
+        Err(format!(
+            "thread {thread} makes {MOST_STEPS} steps that access nothing"
+        ))
+    }
+
+    pub(super) fn inside(&self, thread: usize, line: Line, word: u16) -> Result<(), Violation> {
+        match line < self.of.game.lines && word == 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "thread {thread} accesses word {word} of line {line}; here there are {} lines of one word",
+                self.of.game.lines
+            )),
+        }
+    }
+
+    /// A message reaches its receiver.
+    pub(super) fn arrives(&mut self, line: Line, place: usize) -> Result<bool, Violation> {
+        let flight = self.state.lines[line as usize].flights[place].clone();
+        if !flight.to_home {
+            let occasion = Occasion {
+                event: Cause::Message(flight.message),
+                sender: None,
+                own: Some(flight.remote),
+                fields: &flight.fields,
+            };
+            let (outcome, reaction) = self.remote_reacts(line, flight.remote, occasion)?;
+            let Some(reaction) = reaction else {
+                let (name, message) = (self.of.name_of(flight.remote), flight.message);
+                return match outcome {
+                    Outcome::Leave => Ok(false),
+                    _ => Err(format!(
+                        "{name} has no rule for {} of line {line}",
+                        self.of.message(message)
+                    )),
+                };
+            };
+            self.state.lines[line as usize].flights.remove(place);
+            self.react(line, flight.remote, reaction, Some(&flight))?;
+            return Ok(true);
+        }
+        let class = self.of.game.protocol.class(flight.message);
+        if class != Some(Class::Request) {
+            if !self.home_takes(line, &flight)? {
+                return Ok(false);
+            }
+            self.state.lines[line as usize].flights.remove(place);
+            return Ok(true);
+        }
+        let number = self.of.unit(line);
+        if self.state.units[number].head.is_some() {
+            return Ok(false);
+        }
+        if !self.home_takes(line, &flight)? {
+            // It leaves its channel to wait beside it, or at its head.
+            let unit = &mut self.state.units[number];
+            match unit.waiting.len() < self.of.game.waiting {
+                true => {
+                    unit.waiting.push((line, flight));
+                    unit.waiting.sort();
+                }
+                false => unit.head = Some((line, flight)),
+            }
+        }
+        self.state.lines[line as usize].flights.remove(place);
+        Ok(true)
+    }
+
+    /// A cache has reacted: its bytes, its right, what it sends.
+    pub(super) fn react(
+        &mut self,
+        line: Line,
+        remote: u8,
+        reaction: Reaction,
+        message: Option<&Flight>,
+    ) -> Result<(), Violation> {
+        let protocol = self.of.game.protocol;
+        let own = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let before = self.of.right(&own.configuration);
+        let held = own.words.clone();
+        let brought = message.and_then(|message| message.words.clone());
+        let mut done = None;
+        for act in reaction.acts {
+            match act {
+                Act::Send {
+                    message: kind,
+                    fields,
+                    to,
+                } => {
+                    if to != Receiver::Home {
+                        return Err("caches that send to each other are not explored here".into());
+                    }
+                    let carries = protocol.message(kind).carries.line();
+                    let words = brought.clone().or(held.clone()).filter(|_| carries);
+                    if carries && words.is_none() {
+                        let name = self.of.name_of(remote);
+                        return Err(format!("{name} sends line {line}, which it does not have"));
+                    }
+                    self.send(line, kind, remote, true, fields, words);
+                }
+                Act::Done => done = brought.clone(),
+                _ => return Err(format!("{} acts as a home", self.of.name_of(remote))),
+            }
+        }
+        let state = &protocol.remote.states[usize::from(reaction.next.state)];
+        let (holds, right) = (state.holds_line, state.right);
+        let own = &mut self.state.lines[line as usize].remotes[usize::from(remote)];
+        own.configuration = reaction.next;
+        own.words = brought.or(held).filter(|_| holds);
+        if let Some(words) = done {
+            self.done(line, remote, words)?;
+        }
+        if right > before {
+            self.check_right(line, remote, right)?;
+        }
+        Ok(())
+    }
+
+    /// An access is performed with bytes that are not kept.
+    pub(super) fn done(&mut self, line: Line, remote: u8, words: Words) -> Result<(), Violation> {
+        let of = |(number, thread): (usize, &Running<S::Thread>)| {
+            let access = thread.doing.and_then(access_of)?;
+            let its = number % usize::from(self.of.game.remotes) == usize::from(remote);
+            (its && access.0 == line).then_some(number)
+        };
+        let Some(thread) = self.state.threads.iter().enumerate().find_map(of) else {
+            return Err(format!("nobody waits for line {line}"));
+        };
+        let (result, after) = self.performed(thread, words.clone());
+        if after != words {
+            return Err(format!(
+                "thread {thread} writes a copy of line {line} that is not kept"
+            ));
+        }
+        self.advance(thread, result)
+    }
+
+    pub(super) fn check_right(
+        &self,
+        line: Line,
+        remote: u8,
+        right: Right,
+    ) -> Result<(), Violation> {
+        let compatible =
+            |other: Right| other == Right::None || (right, other) == (Right::Read, Right::Read);
+        let place = &self.state.lines[line as usize];
+        for (number, other) in place.remotes.iter().enumerate() {
+            let theirs = self.of.right(&other.configuration);
+            if number != usize::from(remote) && !compatible(theirs) {
+                let (name, other) = (self.of.name_of(remote), self.of.name_of(number as u8));
+                return Err(format!(
+                    "{name} may {right:?} line {line} while {other} may {theirs:?}"
+                ));
+            }
+        }
+        let lock = match self.state.locks.get(&line) {
+            Some(Right::None) => Right::Write,
+            Some(_) => Right::Read,
+            None => Right::None,
+        };
+        match compatible(lock) {
+            true => Ok(()),
+            false => Err(format!(
+                "{} may {right:?} line {line} under the lock of {}",
+                self.of.name_of(remote),
+                self.of.name
+            )),
+        }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        line: Line,
+        message: MessageId,
+        remote: u8,
+        to_home: bool,
+        fields: Vec<u16>,
+        words: Option<Words>,
+    ) {
+        let flight = Flight {
+            message,
+            remote,
+            to_home,
+            fields,
+            words,
+        };
+        let group = self.of.group(message);
+        let flights = &mut self.state.lines[line as usize].flights;
+        // What is not ordered lies sorted before what is.
+        let unordered = flights.partition_point(|flight| self.of.group(flight.message).is_none());
+        match group {
+            Some(_) => flights.push(flight),
+            None => {
+                let place = flights[..unordered].partition_point(|other| *other < flight);
+                flights.insert(place, flight);
+            }
+        }
+    }
+}
