@@ -2,7 +2,7 @@
 //!
 //! States are numbered in the order in which a search with one thread finds them, for any number
 //! of threads: a stretch of the frontier is expanded side by side against the table as it stands,
-//! what is new is entered region by region in the order of its parents, and only then numbered.
+//! and what is new gets its number when all are through, in the order of its parents.
 //! A stretch that meets a violation or a limit is gone over again by one thread,
 //! which stops exactly where a search with one thread stops.
 //! So counts, verdicts and counterexamples do not depend on the number of threads.

@@ -5,6 +5,7 @@
 //! and before a canonical form is made of them.
 
 use crate::native::exact;
+use crate::store::prefetch;
 
 /// Bytes that one thread has for them; more than that is no longer near.
 const BYTES: usize = if cfg!(debug_assertions) {
@@ -41,13 +42,26 @@ impl Recent {
         self.words.is_empty()
     }
 
+    /// Where a state is that has this hash, if it is there: other bits of it than the table looks at first,
+    /// as many as there are places.
+    #[inline(always)]
+    fn place(&self, hash: u64, words: usize) -> usize {
+        let places = self.words.len() / words.max(1);
+        (hash >> 40) as usize & places.wrapping_sub(1)
+    }
+
+    /// Asks for the place of a hash.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64, words: usize) {
+        let at = self.place(hash, words) * words;
+        prefetch(self.words.as_ptr().wrapping_add(at));
+    }
+
     /// Whether the state is known, as far as is remembered; from now on it is.
     #[inline(always)]
     pub fn knows<const W: usize>(&mut self, hash: u64, state: &[u64; W], words: usize) -> bool {
         let words = exact::<W>(words);
-        let places = self.words.len() / words.max(1);
-        // As many bits of the hash as there are places, other ones than the table looks at first.
-        let place = (hash >> 40) as usize & places.wrapping_sub(1);
+        let place = self.place(hash, words);
         let Some(kept) = self.words.get_mut(place * words..(place + 1) * words) else {
             return false;
         };
