@@ -283,6 +283,21 @@ def test_a_lock_in_coherent_memory_is_had_sooner_than_one_by_messages() -> None:
     assert lines < calls["50 %, registers, 16 words, 1 context"]["ours"]
 
 
+def test_lines_are_the_way_for_calls_of_a_few_lines() -> None:
+    ours = {name: row["ours"] for name, row in rows("rpc-payload").items()}
+    assert len(ours) == 2 * 5 * 8
+    for lines in (2, 10, 200):
+        latency = ours[f"{lines}, lines, latency"]
+        assert latency < ours[f"{lines}, registers, a word of each line, latency"]
+        assert latency < ours[f"{lines}, registers, all words, latency"] / 10
+        assert latency < ours[f"{lines}, descriptors, all words, latency"]
+    # A transfer moves many lines at a time, what is fetched line by line does not.
+    assert ours["2, lines, latency"] < ours["2, descriptors, a word of each line, latency"]
+    assert ours["50, lines, latency"] > ours["50, descriptors, a word of each line, latency"]
+    # Contexts do not share lines.
+    assert ours["1, lines, rate"] == pytest.approx(16_000 / ours["1, lines, latency"], rel=0.1)
+
+
 def test_results_along_something_are_drawn_as_lines(tmp_path: Any, cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "cckit-fig10", "--accesses", 1000, "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

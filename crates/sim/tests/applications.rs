@@ -171,6 +171,21 @@ fn rpc_over_a_bus() {
     );
 }
 
+/// To read long results word by word is no polling.
+#[test]
+fn long_results_are_read() {
+    let calls = BusCalls {
+        contexts: 1,
+        words: 4096,
+        calls: Some(2),
+        descriptors: true,
+    };
+    let platform = Platform::shipped("enzian-dc-bram").expect("it ships");
+    let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(calls));
+    let tally = play(&setup.expect("there is a home")).expect("it ends");
+    assert_eq!(tally.counts["calls"], 2);
+}
+
 fn locks(seed: u64, messages: bool) -> LockTable {
     LockTable {
         records: 1 + (seed % 3) as Line,
@@ -511,7 +526,7 @@ fn registers_that_are_not_answered_are_reported() {
                 "contract of an application: there is no bus of devices, the table `[bus]`, in torture (line 0, at 1.000 ns)",
             ),
             Some(
-                "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200001 ns (line 0, at 200001.000 ns)",
+                "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200002 ns (line 0, at 200003.000 ns)",
             ),
         ]"#]].assert_eq(&format!("{all:#?}"));
 }

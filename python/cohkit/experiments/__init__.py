@@ -15,6 +15,7 @@ from cohkit.experiments import (
     cckit_table3,
     eci_home,
     locktable,
+    rpc_payload,
 )
 from cohkit.experiments.experiment import Conditions, Experiment, Span
 
@@ -29,6 +30,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "cckit-fig8": cckit_fig8.EXPERIMENT,
     "cckit-fig9": cckit_fig9.EXPERIMENT,
     "cckit-fig10": cckit_fig10.EXPERIMENT,
+    "rpc-payload": rpc_payload.EXPERIMENT,
     "locktable": locktable.EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -1,7 +1,7 @@
 //! What threads and application do over the bus of devices: registers of the one, memory of the other.
 
 use cohkit_application::interface::{Event, Step, Words};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::components::bus::{Bus, Way};
 use crate::explain::FailureKind;
@@ -16,6 +16,8 @@ pub(crate) struct Host {
     bus: Bus,
     /// Words that are not zero.
     memory: FxHashMap<u32, u64>,
+    /// Words that a core has read since anybody did anything else: to read them again is to get nowhere.
+    read: FxHashSet<(u16, u32)>,
     /// Transfers on their way to memory, by number.
     transfers: FxHashMap<u32, Transfer>,
     numbers: u32,
@@ -32,6 +34,7 @@ impl Host {
         Host {
             bus,
             memory: FxHashMap::default(),
+            read: FxHashSet::default(),
             transfers: FxHashMap::default(),
             numbers: 0,
         }
@@ -66,8 +69,18 @@ impl Simulation {
         let Some(step) = self.behind.as_ref().map(|b| b.threads[number].step) else {
             return;
         };
+        let Some(host) = self.host() else {
+            return;
+        };
         // To poll is to get nowhere.
-        if !matches!(step, Step::LoadHost { .. }) {
+        let on = match step {
+            Step::LoadHost { word } => host.read.insert((core, word)),
+            _ => {
+                host.read.clear();
+                true
+            }
+        };
+        if on {
             self.progress = now;
         }
         let Some(host) = self.host() else {
@@ -157,6 +170,7 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
+        host.read.clear();
         match host.transfers.remove(&number) {
             Some(Transfer::Fetch { tag, first, words }) => {
                 let words: Words = (first..first + words).map(|word| host.word(word)).collect();

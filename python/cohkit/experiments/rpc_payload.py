@@ -1,0 +1,81 @@
+"""Remote procedure calls by the size of their arguments, through pairs of lines and over a bus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.plays import Stage, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Application
+    from cohkit.published import Ours
+    from cohkit.types import Play
+
+KEY = "enzian.rpc_payload"
+PAYLOADS = (1, 2, 5, 10, 20, 50, 100, 200)
+MANY = 16
+CALLS = 20
+WORDS_OF_A_LINE = 16
+
+# What is called how, its name in keys, and how many lines are how much of it.
+WAYS: list[tuple[str, str, Application, str, int]] = [
+    ("lines", "lines", "rpc", "payload", 1),
+    ("registers, a word of each line", "registers.1", "rpc-registers", "words", 1),
+    ("registers, all words", "registers.16", "rpc-registers", "words", WORDS_OF_A_LINE),
+    ("descriptors, a word of each line", "descriptors.1", "rpc-descriptors", "words", 1),
+    ("descriptors, all words", "descriptors.16", "rpc-descriptors", "words", WORDS_OF_A_LINE),
+]
+
+NOTE = f"""\
+Arguments and results have so many lines of 128 bytes each; {CALLS} calls of each thread. Latency: of one context; rate:
+of {MANY} contexts. Lines: a call writes the lines of arguments and loads those of results one after the other, of each
+one word; the device withholds the first line of results until it has fetched all arguments, one after the other.
+Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each. The former
+move as many bytes as lines do, but the thread touches each word and pays for it; with the latter it does what it does
+with lines, but the bus moves less. So the truth lies between the two. The bus is PCIe of 16 lanes, Gen3, with the
+assumed latency of the platform (`bus.*`); these are baselines of this model, not published ones. Left out: operating
+system, address translation, writes that the CPU combines on their way to registers, and cores that load several lines
+at a time.
+"""
+
+
+def _latency(result: Play) -> float:
+    return (result["times_ns"] or {})["call"]["mean"] / 1000
+
+
+def _rate(result: Play) -> float:
+    return (result["rates_per_s"] or {})["calls"] / 1000
+
+
+def _stages(measure: Callable[[Play], float], what: str, contexts: int, unit: str) -> list[Stage]:
+    return [
+        Stage(
+            f"{payload}, {way}, {what}",
+            f"{KEY}.{what}.{key}.{payload}",
+            "enzian-dc-bram",
+            application,
+            {"contexts": contexts, parameter: payload * scale, "calls": CALLS},
+            measure,
+            unit=unit,
+        )
+        for way, key, application, parameter, scale in WAYS
+        for payload in PAYLOADS
+    ]
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    return run([*_stages(_latency, "latency", 1, "us"), *_stages(_rate, "rate", MANY, "k/s")], "", conditions)
+
+
+EXPERIMENT = Experiment(
+    title="calls through pairs of lines, and over a bus, by the size of arguments and results",
+    run=_run,
+    note=NOTE,
+    axis="latency of a call (us); calls (thousand per second)",
+    along="lines of arguments, and of results",
+    logarithmic="xy",
+)
