@@ -47,6 +47,11 @@ _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _WORDS = {"dram": "memory", "bram": "memory"}
 _WHISKER = "reruns: as it is, and within what is assumed"
 _WIDTH = 0.38
+# What a legend's key and a letter beside it take.
+_KEY_INCHES = 0.7
+_LETTER_INCHES = 0.09
+# Panels whose bars differ by more than this have scales of their own, so that the small ones can be seen.
+_SCALES = 20
 # Below this share of a sum a part cannot be seen.
 _VISIBLE = 0.002
 
@@ -78,7 +83,9 @@ def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], sp
     panels = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
     with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
         figure = Figure(figsize=(2 + 3.4 * len(panels), 5.4), layout="constrained")
-        all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        tops = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == panel) for panel in panels]
+        alike = max(tops) < _SCALES * min(tops)
+        all_axes = figure.subplots(1, len(panels), sharey=alike, squeeze=False)[0]
         spans_of = {span.name: span for span in spans}
         for axes, panel in zip(all_axes, panels, strict=True):
             here = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == panel]
@@ -121,15 +128,24 @@ def lines(title: str, along: str, axis: str, rows: Sequence[Result], logarithmic
             axes.set_ylabel(label)
             if "x" in logarithmic:
                 axes.set_xscale("log")
+                axes.xaxis.set_major_formatter(_plain)
             if "y" in logarithmic:
                 axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(_plain)
             else:
                 axes.set_ylim(bottom=0)
         figure.suptitle(title, fontsize=12)
-        figure.legend(loc="outside lower center", ncols=4, frameon=False)
+        labels = [label for axes in panels for label in axes.get_legend_handles_labels()[1]]
+        widest = _KEY_INCHES + _LETTER_INCHES * max(map(len, labels))
+        columns = max(1, int(figure.get_figwidth() / widest))
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
     return drawn.getvalue()
+
+
+def _plain(value: float, _: object) -> str:
+    return f"{value:g}"
 
 
 def _curves(axes: Axes, rows: Sequence[Result]) -> None:

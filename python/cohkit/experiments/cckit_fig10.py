@@ -80,4 +80,5 @@ EXPERIMENT = Experiment(
     note=NOTE,
     axis="latency of a call (ns)",
     along="share of calls (%)",
+    logarithmic="y",
 )
