@@ -1,5 +1,6 @@
-//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive]`,
-//! where the model is a Murphi text or a number of processes for Peterson's mutual exclusion.
+//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive] [all]`:
+//! `all` visits every state also where scalarsets would let it take one for many; the model is a Murphi text or a number of
+//! processes for Peterson's mutual exclusion.
 
 use cohkit_check::search::Engine;
 use cohkit_check::{check, murphi, Options};
@@ -31,6 +32,7 @@ fn main() {
         threads,
         engine,
         decompose: false,
+        symmetry: arguments.get(3).map(String::as_str) != Some("all"),
         ..Options::default()
     };
     let report = check(&model, &options).expect("the model is valid");
