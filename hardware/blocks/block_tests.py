@@ -239,7 +239,7 @@ class Write:
 async def writer(dut: Any) -> None:
     """Addresses and bytes of all units reach memory, each at its own pace, and units are told in memory's order."""
     chance = Random(4)
-    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_circuit_i", "unit_bytes_i"]
+    inputs = ["unit_valid_i", "unit_line_i", "unit_slot_i", "unit_event_i", "unit_right_i", "unit_circuit_i", "unit_bytes_i"]
     await reset(dut, [*inputs, "put_i", "aw_ready_i", "w_ready_i", "b_valid_i", "b_id_i"])
     cycle = overtaken = 0
     for latency, ready in WEATHER:
@@ -290,6 +290,8 @@ async def writer(dut: Any) -> None:
             dut.unit_slot_i.value = packed([write.burst.place if write else 0 for write in offered], 1)
             dut.unit_line_i.value = packed([write.burst.line if write else 0 for write in offered], 8)
             dut.unit_event_i.value = packed([write.event if write else 0 for write in offered], 6)
+            # The right that the remote keeps goes with the event.
+            dut.unit_right_i.value = packed([write.event % 3 if write else 0 for write in offered], 2)
             dut.unit_circuit_i.value = packed([write.circuit if write else 0 for write in offered], 2)
             dut.unit_bytes_i.value = packed([write.slot if write else 0 for write in offered], 2)
             dut.aw_ready_i.value = int(chance.random() < ready)
@@ -320,7 +322,7 @@ async def writer(dut: Any) -> None:
                 write = addresses.popleft()
                 assert int(dut.aw_id_o.value) == write.burst.id
                 assert int(dut.aw_addr_o.value) == address(write.burst.unit, write.burst.line)
-                assert int(dut.aw_user_o.value) == write.event
+                assert int(dut.aw_user_o.value) == write.event % 3 << 6 | write.event
                 complete.append(write)
             if dut.w_valid_o.value and dut.w_ready_i.value:
                 write = data[0]

@@ -120,6 +120,7 @@ module dcs_writer_block (
   input  logic [3:0][7:0] unit_line_i,
   input  logic [3:0]      unit_slot_i,
   input  logic [3:0][5:0] unit_event_i,
+  input  logic [3:0][1:0] unit_right_i,
   input  logic [3:0][1:0] unit_circuit_i,
   input  logic [3:0][1:0] unit_bytes_i,
   output logic [3:0][1:0] unit_done_o,
@@ -152,6 +153,11 @@ module dcs_writer_block (
     assign {rd_mask[c], rd_data[c]} = words_q[{1'(c), rd_unit, rd_slot, rd_beat}];
   end
 
+  home_pkg::right_e [3:0] right;
+  for (genvar u = 0; u < 4; u++) begin : gen_right
+    assign right[u] = home_pkg::right_e'(unit_right_i[u]);
+  end
+
   dcs_writer #(
     .Protocol    (block_pkg::Protocol),
     .event_e     (logic [5:0]),
@@ -162,6 +168,7 @@ module dcs_writer_block (
     .LineWidth   (block_pkg::LineWidth),
     .PayloadWidth(block_pkg::PayloadWidth)
   ) u_writer (
+    .unit_right_i(right),
     .rd_unit_o(rd_unit),
     .rd_slot_o(rd_slot),
     .rd_beat_o(rd_beat),

@@ -46,6 +46,10 @@ module dcs_ingress_proof #(
   logic [PayloadWidth-1:0]        rd_data;
   logic [MaskWidth-1:0]           rd_mask;
 
+  logic                           unused_seen;
+  logic [7:0]                     unused_message;
+  logic [1:0]                     unused_waits;
+
   dcs_ingress #(
     .Protocol    (Protocol),
     .Circuit     (0),
@@ -78,6 +82,10 @@ module dcs_ingress_proof #(
     .free_slot_i,
     .drop_valid_i,
     .drop_slot_i,
+    .seen_o        (unused_seen),
+    .seen_message_o(unused_message),
+    .waits_unit_o  (unused_waits[0]),
+    .waits_slot_o  (unused_waits[1]),
     .idle_o      (idle)
   );
 

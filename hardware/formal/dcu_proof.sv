@@ -34,7 +34,8 @@ module dcu_proof #(
   input  logic                      read_done_i,
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
-  input  logic [12:0]               row_i
+  input  logic                      change_ready_i,
+  input  logic [16:0]               row_i
 );
   // Two circuits toward the home, of which only the messages of the first may wait; bytes come by both.
   typedef enum logic [3:0] {
@@ -50,6 +51,8 @@ module dcu_proof #(
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
+    home_pkg::right_e  from;
+    home_pkg::right_e  to;
     state_e            next;
   } row_t;
 
@@ -97,6 +100,11 @@ module dcu_proof #(
   logic [5:0]            addr_q;
 
   assign row = row_t'(row_i[$bits(row_t)-1:0]);
+
+  home_pkg::stall_e unused_stall;
+  home_pkg::right_e unused_from, unused_to, unused_right;
+  logic             unused_evicted, unused_changes, unused_lost;
+  logic [LineWidth-1:0] unused_line;
 
   dcu #(
     .Protocol   (Protocol),
@@ -173,6 +181,15 @@ module dcu_proof #(
     .step_effect_o     (step_effect),
     .step_next_o       (step_next),
     .step_line_o       (step_line),
+    .stall_o           (unused_stall),
+    .evicted_o         (unused_evicted),
+    .change_valid_o    (unused_changes),
+    .change_ready_i,
+    .change_from_o   (unused_from),
+    .change_to_o    (unused_to),
+    .change_line_o     (unused_line),
+    .change_lost_o     (unused_lost),
+    .write_right_o     (unused_right),
     .idle_o            (idle)
   );
 

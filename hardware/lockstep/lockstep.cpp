@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32;
+constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32, kAddrBits = 12;
 
 struct Inputs {
   uint64_t reset;
@@ -23,6 +23,8 @@ struct Inputs {
   uint64_t local_req_valid[kSlices], local_req[kSlices], unlock_valid[kSlices], unlock_line[kSlices], local_rsp_ready[kSlices];
   uint64_t aw_ready[kSlices], w_ready[kSlices], b_valid[kSlices], b_id[kSlices];
   uint64_t ar_ready[kSlices], r_valid[kSlices], r_id[kSlices], r_data[kSlices][kBeatWords], r_last[kSlices];
+  uint64_t cfg_aw_valid[kSlices], cfg_aw_addr[kSlices], cfg_w_valid[kSlices], cfg_w_data[kSlices], cfg_w_strb[kSlices];
+  uint64_t cfg_b_ready[kSlices], cfg_ar_valid[kSlices], cfg_ar_addr[kSlices], cfg_r_ready[kSlices], change_ready[kSlices];
 };
 
 struct Outputs {
@@ -32,7 +34,10 @@ struct Outputs {
   uint64_t aw_valid[kSlices], aw_id[kSlices], aw_addr[kSlices], aw_user[kSlices];
   uint64_t w_valid[kSlices], w_data[kSlices][kBeatWords], w_strb[kSlices], w_last[kSlices], b_ready[kSlices];
   uint64_t ar_valid[kSlices], ar_id[kSlices], ar_addr[kSlices], ar_user[kSlices], r_ready[kSlices];
-  uint64_t step_valid[kSlices], step[kSlices][kUnits], idle[kSlices];
+  uint64_t step_valid[kSlices], step[kSlices][kUnits], busy[kSlices], idle[kSlices];
+  uint64_t cfg_aw_ready[kSlices], cfg_w_ready[kSlices], cfg_b_valid[kSlices], cfg_b_resp[kSlices];
+  uint64_t cfg_ar_ready[kSlices], cfg_r_valid[kSlices], cfg_r_data[kSlices], cfg_r_resp[kSlices];
+  uint64_t change_valid[kSlices], change[kSlices];
 };
 
 // What assertions had to say since the last step; the first failure stops the run. Homes of other threads say their own.
@@ -181,6 +186,16 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     put(top.axi_r_valid_i, s, 1, in->r_valid[s]);
     put(top.axi_r_id_i, s * 8, 8, in->r_id[s]);
     put(top.axi_r_last_i, s, 1, in->r_last[s]);
+    put(top.cfg_aw_valid_i, s, 1, in->cfg_aw_valid[s]);
+    put(top.cfg_aw_addr_i, s * kAddrBits, kAddrBits, in->cfg_aw_addr[s]);
+    put(top.cfg_w_valid_i, s, 1, in->cfg_w_valid[s]);
+    put(top.cfg_w_data_i, s * 64, 64, in->cfg_w_data[s]);
+    put(top.cfg_w_strb_i, s * 8, 8, in->cfg_w_strb[s]);
+    put(top.cfg_b_ready_i, s, 1, in->cfg_b_ready[s]);
+    put(top.cfg_ar_valid_i, s, 1, in->cfg_ar_valid[s]);
+    put(top.cfg_ar_addr_i, s * kAddrBits, kAddrBits, in->cfg_ar_addr[s]);
+    put(top.cfg_r_ready_i, s, 1, in->cfg_r_ready[s]);
+    put(top.change_ready_i, s, 1, in->change_ready[s]);
     if (in->r_valid[s]) put_beat(top.axi_r_data_i, s, in->r_data[s]);
   }
   top.clk_i = 0;
@@ -216,6 +231,17 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->ar_user[s] = get(top.axi_ar_user_o, s * 8, 8);
     out->r_ready[s] = get(top.axi_r_ready_o, s, 1);
     out->idle[s] = get(top.idle_o, s, 1);
+    out->busy[s] = get(top.busy_o, s * units, units);
+    out->cfg_aw_ready[s] = get(top.cfg_aw_ready_o, s, 1);
+    out->cfg_w_ready[s] = get(top.cfg_w_ready_o, s, 1);
+    out->cfg_b_valid[s] = get(top.cfg_b_valid_o, s, 1);
+    out->cfg_b_resp[s] = get(top.cfg_b_resp_o, s * 2, 2);
+    out->cfg_ar_ready[s] = get(top.cfg_ar_ready_o, s, 1);
+    out->cfg_r_valid[s] = get(top.cfg_r_valid_o, s, 1);
+    out->cfg_r_data[s] = get(top.cfg_r_data_o, s * 64, 64);
+    out->cfg_r_resp[s] = get(top.cfg_r_resp_o, s * 2, 2);
+    out->change_valid[s] = get(top.change_valid_o, s, 1);
+    out->change[s] = get(top.change_o, s * 64, 64);
     out->step_valid[s] = get(top.step_valid_o, s * units, units);
     for (unsigned u = 0; u < units; u++) {
       if (out->step_valid[s] >> u & 1) out->step[s][u] = get(top.step_o, (s * units + u) * 64, 64);

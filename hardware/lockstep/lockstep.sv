@@ -10,6 +10,8 @@ module lockstep #(
   parameter int unsigned Locals     = 2,
   parameter int unsigned Waiting    = 2,
   parameter int unsigned StoreSlots = 2,
+  parameter int unsigned ChangeDepth = 2,
+  parameter int unsigned Endpoint   = 0,   // what is behind the home; see behind.sv
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
@@ -33,6 +35,9 @@ module lockstep #(
   output logic [1:0]                       local_rsp_valid_o,
   input  logic [1:0]                       local_rsp_ready_i,
   output logic [1:0][63:0]                 local_rsp_o,
+  output logic [1:0]                       change_valid_o,
+  input  logic [1:0]                       change_ready_i,
+  output logic [1:0][63:0]                 change_o,
   output logic [1:0]                       axi_aw_valid_o,
   input  logic [1:0]                       axi_aw_ready_i,
   output logic [1:0][7:0]                  axi_aw_id_o,
@@ -56,8 +61,26 @@ module lockstep #(
   input  logic [1:0][7:0]                  axi_r_id_i,
   input  logic [1:0][511:0]                axi_r_data_i,
   input  logic [1:0]                       axi_r_last_i,
+  input  logic [1:0]                     cfg_aw_valid_i,
+  output logic [1:0]                     cfg_aw_ready_o,
+  input  logic [1:0][registers_pkg::AddrWidth-1:0] cfg_aw_addr_i,
+  input  logic [1:0]                     cfg_w_valid_i,
+  output logic [1:0]                     cfg_w_ready_o,
+  input  logic [1:0][63:0]               cfg_w_data_i,
+  input  logic [1:0][7:0]                cfg_w_strb_i,
+  output logic [1:0]                     cfg_b_valid_o,
+  input  logic [1:0]                     cfg_b_ready_i,
+  output logic [1:0][1:0]                cfg_b_resp_o,
+  input  logic [1:0]                     cfg_ar_valid_i,
+  output logic [1:0]                     cfg_ar_ready_o,
+  input  logic [1:0][registers_pkg::AddrWidth-1:0] cfg_ar_addr_i,
+  output logic [1:0]                     cfg_r_valid_o,
+  input  logic [1:0]                     cfg_r_ready_i,
+  output logic [1:0][63:0]               cfg_r_data_o,
+  output logic [1:0][1:0]                cfg_r_resp_o,
   output logic [1:0][Units-1:0]            step_valid_o,
   output logic [1:0][Units-1:0][63:0]      step_o,
+  output logic [1:0][Units-1:0]            busy_o,
   output logic [1:0]                       idle_o
 );
   localparam int unsigned AxiAddrWidth = 36;
@@ -65,12 +88,103 @@ module lockstep #(
   home_pkg::header_t    [1:0][NumRx-1:0]               rx_header;
   home_pkg::header_t    [1:0][NumTx-1:0]               tx_header;
   home_pkg::local_req_t [1:0]                          local_req;
-  home_pkg::local_rsp_t [1:0]                          local_rsp;
+  home_pkg::local_rsp_t [1:0]                          local_rsp, local_rsp_pin;
   logic                 [1:0][home_pkg::LineWidth-1:0] unlock_line;
+  home_pkg::change_t    [1:0]                          change;
   home_pkg::step_t      [1:0][Units-1:0]               step;
   logic                 [1:0][AxiAddrWidth-1:0]        aw_addr, ar_addr;
 
+  logic [1:0]                     home_aw_valid;
+  logic [1:0]                     home_aw_ready;
+  logic [1:0][7:0]                home_aw_id;
+  logic [1:0][AxiAddrWidth-1:0]   home_aw_addr;
+  logic [1:0]                     home_w_valid;
+  logic [1:0]                     home_w_ready;
+  logic [1:0][511:0]              home_w_data;
+  logic [1:0][63:0]               home_w_strb;
+  logic [1:0]                     home_w_last;
+  logic [1:0]                     home_b_valid;
+  logic [1:0]                     home_b_ready;
+  logic [1:0][7:0]                home_b_id;
+  logic [1:0]                     home_ar_valid;
+  logic [1:0]                     home_ar_ready;
+  logic [1:0][7:0]                home_ar_id;
+  logic [1:0][AxiAddrWidth-1:0]   home_ar_addr;
+  logic [1:0]                     home_r_valid;
+  logic [1:0]                     home_r_ready;
+  logic [1:0][7:0]                home_r_id;
+  logic [1:0][511:0]              home_r_data;
+  logic [1:0]                     home_r_last;
+  logic [1:0]                     home_local_req_valid;
+  logic [1:0]                     home_local_req_ready;
+  logic [1:0]                     home_local_rsp_valid;
+  logic [1:0]                     home_local_rsp_ready;
+
   for (genvar s = 0; s < 2; s++) begin : gen_slice
+    behind #(
+      .Protocol    (`PROTOCOL_PKG::Protocol),
+      .Endpoint    (Endpoint),
+      .Slice       (s),
+      .AxiAddrWidth(AxiAddrWidth)
+    ) u_behind (
+      .clk_i,
+      .rst_ni,
+      .home_aw_valid_i         (home_aw_valid[s]),
+      .home_aw_ready_o         (home_aw_ready[s]),
+      .home_aw_id_i            (home_aw_id[s]),
+      .home_aw_addr_i          (home_aw_addr[s]),
+      .home_w_valid_i          (home_w_valid[s]),
+      .home_w_ready_o          (home_w_ready[s]),
+      .home_w_data_i           (home_w_data[s]),
+      .home_w_strb_i           (home_w_strb[s]),
+      .home_w_last_i           (home_w_last[s]),
+      .home_b_valid_o          (home_b_valid[s]),
+      .home_b_ready_i          (home_b_ready[s]),
+      .home_b_id_o             (home_b_id[s]),
+      .home_ar_valid_i         (home_ar_valid[s]),
+      .home_ar_ready_o         (home_ar_ready[s]),
+      .home_ar_id_i            (home_ar_id[s]),
+      .home_ar_addr_i          (home_ar_addr[s]),
+      .home_r_valid_o          (home_r_valid[s]),
+      .home_r_ready_i          (home_r_ready[s]),
+      .home_r_id_o             (home_r_id[s]),
+      .home_r_data_o           (home_r_data[s]),
+      .home_r_last_o           (home_r_last[s]),
+      .home_local_req_valid_o  (home_local_req_valid[s]),
+      .home_local_req_ready_i  (home_local_req_ready[s]),
+      .home_local_req_o        (local_req[s]),
+      .home_local_rsp_valid_i  (home_local_rsp_valid[s]),
+      .home_local_rsp_ready_o  (home_local_rsp_ready[s]),
+      .home_local_rsp_i        (local_rsp[s]),
+      .pin_aw_valid_o          (axi_aw_valid_o[s]),
+      .pin_aw_ready_i          (axi_aw_ready_i[s]),
+      .pin_aw_id_o             (axi_aw_id_o[s]),
+      .pin_aw_addr_o           (aw_addr[s]),
+      .pin_w_valid_o           (axi_w_valid_o[s]),
+      .pin_w_ready_i           (axi_w_ready_i[s]),
+      .pin_w_data_o            (axi_w_data_o[s]),
+      .pin_w_strb_o            (axi_w_strb_o[s]),
+      .pin_w_last_o            (axi_w_last_o[s]),
+      .pin_b_valid_i           (axi_b_valid_i[s]),
+      .pin_b_ready_o           (axi_b_ready_o[s]),
+      .pin_b_id_i              (axi_b_id_i[s]),
+      .pin_ar_valid_o          (axi_ar_valid_o[s]),
+      .pin_ar_ready_i          (axi_ar_ready_i[s]),
+      .pin_ar_id_o             (axi_ar_id_o[s]),
+      .pin_ar_addr_o           (ar_addr[s]),
+      .pin_r_valid_i           (axi_r_valid_i[s]),
+      .pin_r_ready_o           (axi_r_ready_o[s]),
+      .pin_r_id_i              (axi_r_id_i[s]),
+      .pin_r_data_i            (axi_r_data_i[s]),
+      .pin_r_last_i            (axi_r_last_i[s]),
+      .pin_local_req_valid_i   (local_req_valid_i[s]),
+      .pin_local_req_ready_o   (local_req_ready_o[s]),
+      .pin_local_req_i         (local_req_i[s]),
+      .pin_local_rsp_valid_o   (local_rsp_valid_o[s]),
+      .pin_local_rsp_ready_i   (local_rsp_ready_i[s]),
+      .pin_local_rsp_o         (local_rsp_pin[s])
+    );
+
     logic unused;
     for (genvar c = 0; c < NumRx; c++) begin : gen_rx
       assign rx_header[s][c] = home_pkg::header_t'(rx_header_i[s][c]);
@@ -78,12 +192,12 @@ module lockstep #(
     for (genvar c = 0; c < NumTx; c++) begin : gen_tx
       assign tx_header_o[s][c] = tx_header[s][c];
     end
-    assign local_req[s]     = $bits(home_pkg::local_req_t)'(local_req_i[s]);
     assign unlock_line[s]   = home_pkg::LineWidth'(unlock_line_i[s]);
-    assign local_rsp_o[s]   = 64'(local_rsp[s]);
+    assign local_rsp_o[s]   = 64'(local_rsp_pin[s]);
+    assign change_o[s]      = 64'(change[s]);
     assign axi_aw_addr_o[s] = 64'(aw_addr[s]);
     assign axi_ar_addr_o[s] = 64'(ar_addr[s]);
-    assign unused           = ^{local_req_i[s], unlock_line_i[s]};
+    assign unused           = ^unlock_line_i[s];
     for (genvar u = 0; u < Units; u++) begin : gen_step
       assign step_o[s][u] = 64'(step[s][u]);
     end
@@ -104,6 +218,7 @@ module lockstep #(
     .Locals      (Locals),
     .Waiting     (Waiting),
     .StoreSlots  (StoreSlots),
+    .ChangeDepth (ChangeDepth),
     .AxiAddrWidth(AxiAddrWidth)
   ) u_home (
     .clk_i,
@@ -116,40 +231,61 @@ module lockstep #(
     .tx_ready_i,
     .tx_header_o   (tx_header),
     .tx_data_o,
-    .local_req_valid_i,
-    .local_req_ready_o,
-    .local_req_i   (local_req),
+    .local_req_valid_i(home_local_req_valid),
+    .local_req_ready_o(home_local_req_ready),
+    .local_req_i    (local_req),
     .unlock_valid_i,
     .unlock_ready_o,
     .unlock_line_i (unlock_line),
-    .local_rsp_valid_o,
-    .local_rsp_ready_i,
-    .local_rsp_o   (local_rsp),
-    .axi_aw_valid_o,
-    .axi_aw_ready_i,
-    .axi_aw_id_o,
-    .axi_aw_addr_o (aw_addr),
+    .local_rsp_valid_o(home_local_rsp_valid),
+    .local_rsp_ready_i(home_local_rsp_ready),
+    .local_rsp_o    (local_rsp),
+    .change_valid_o,
+    .change_ready_i,
+    .change_o      (change),
+    .axi_aw_valid_o (home_aw_valid),
+    .axi_aw_ready_i (home_aw_ready),
+    .axi_aw_id_o    (home_aw_id),
+    .axi_aw_addr_o  (home_aw_addr),
     .axi_aw_user_o,
-    .axi_w_valid_o,
-    .axi_w_ready_i,
-    .axi_w_data_o,
-    .axi_w_strb_o,
-    .axi_w_last_o,
-    .axi_b_valid_i,
-    .axi_b_ready_o,
-    .axi_b_id_i,
-    .axi_ar_valid_o,
-    .axi_ar_ready_i,
-    .axi_ar_id_o,
-    .axi_ar_addr_o (ar_addr),
+    .axi_w_valid_o  (home_w_valid),
+    .axi_w_ready_i  (home_w_ready),
+    .axi_w_data_o   (home_w_data),
+    .axi_w_strb_o   (home_w_strb),
+    .axi_w_last_o   (home_w_last),
+    .axi_b_valid_i  (home_b_valid),
+    .axi_b_ready_o  (home_b_ready),
+    .axi_b_id_i     (home_b_id),
+    .axi_ar_valid_o (home_ar_valid),
+    .axi_ar_ready_i (home_ar_ready),
+    .axi_ar_id_o    (home_ar_id),
+    .axi_ar_addr_o  (home_ar_addr),
     .axi_ar_user_o,
-    .axi_r_valid_i,
-    .axi_r_ready_o,
-    .axi_r_id_i,
-    .axi_r_data_i,
-    .axi_r_last_i,
+    .axi_r_valid_i  (home_r_valid),
+    .axi_r_ready_o  (home_r_ready),
+    .axi_r_id_i     (home_r_id),
+    .axi_r_data_i   (home_r_data),
+    .axi_r_last_i   (home_r_last),
+    .cfg_aw_valid_i,
+    .cfg_aw_ready_o,
+    .cfg_aw_addr_i,
+    .cfg_w_valid_i,
+    .cfg_w_ready_o,
+    .cfg_w_data_i,
+    .cfg_w_strb_i,
+    .cfg_b_valid_o,
+    .cfg_b_ready_i,
+    .cfg_b_resp_o,
+    .cfg_ar_valid_i,
+    .cfg_ar_ready_o,
+    .cfg_ar_addr_i,
+    .cfg_r_valid_o,
+    .cfg_r_ready_i,
+    .cfg_r_data_o,
+    .cfg_r_resp_o,
     .step_valid_o,
     .step_o        (step),
+    .busy_o,
     .idle_o
   );
 endmodule : lockstep

@@ -21,6 +21,7 @@ module dcs #(
   parameter int unsigned         Locals       = 2,
   parameter int unsigned         Waiting      = 2,
   parameter int unsigned         StoreSlots   = 2,
+  parameter int unsigned         ChangeDepth  = 16,
   parameter int unsigned         UnitsPerPort = 8,
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -53,6 +54,11 @@ module dcs #(
   input  logic                                   local_rsp_ready_i,
   output home_pkg::local_rsp_t                   local_rsp_o,
 
+  // What the home learns of the remote's rights. It goes on without waiting for whoever listens.
+  output logic                                   change_valid_o,
+  input  logic                                   change_ready_i,
+  output home_pkg::change_t                      change_o,
+
   // Memory: an AXI4 manager whose bursts are whole lines.
   output logic                                   axi_aw_valid_o,
   input  logic                                   axi_aw_ready_i,
@@ -78,9 +84,29 @@ module dcs #(
   input  logic [PayloadWidth-1:0]                axi_r_data_i,
   input  logic                                   axi_r_last_i,
 
-  // What each unit did in this cycle.
+  // Registers: an AXI-Lite subordinate.
+  input  logic                                   cfg_aw_valid_i,
+  output logic                                   cfg_aw_ready_o,
+  input  logic [registers_pkg::AddrWidth-1:0]    cfg_aw_addr_i,
+  input  logic                                   cfg_w_valid_i,
+  output logic                                   cfg_w_ready_o,
+  input  logic [63:0]                            cfg_w_data_i,
+  input  logic [7:0]                             cfg_w_strb_i,
+  output logic                                   cfg_b_valid_o,
+  input  logic                                   cfg_b_ready_i,
+  output logic [1:0]                             cfg_b_resp_o,
+  input  logic                                   cfg_ar_valid_i,
+  output logic                                   cfg_ar_ready_o,
+  input  logic [registers_pkg::AddrWidth-1:0]    cfg_ar_addr_i,
+  output logic                                   cfg_r_valid_o,
+  input  logic                                   cfg_r_ready_i,
+  output logic [63:0]                            cfg_r_data_o,
+  output logic [1:0]                             cfg_r_resp_o,
+
+  // What each unit did in this cycle, and which had something in hand in the one before.
   output logic            [Units-1:0]            step_valid_o,
   output home_pkg::step_t [Units-1:0]            step_o,
+  output logic            [Units-1:0]            busy_o,
 
   // No unit had anything in hand, no bytes were kept and no stream was waiting, two cycles before.
   output logic                                   idle_o
@@ -106,6 +132,9 @@ module dcs #(
   end
   if (Beats * PayloadWidth != LineBits || Beats > 16 || 2 ** $clog2(Beats) != Beats) begin : gen_wrong_payload
     $error("dcs: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
+  end
+  if (2 ** $clog2(ChangeDepth) != ChangeDepth || ChangeDepth < 2 || ChangeDepth > 128) begin : gen_wrong_changes
+    $error("dcs: ChangeDepth must be a power of two from 2 to 128");
   end
   if (AxiIdWidth < UnitWidth + ReadWidth || AxiIdWidth < UnitWidth + WriteWidth) begin : gen_wrong_id
     $error("dcs: AxiIdWidth must have room for the number of a unit and that of its read or write");
@@ -160,7 +189,10 @@ module dcs #(
     else if (sweep_valid) sweep_q <= sweep_q + 1'b1;
   end
 
-  logic [Units-1:0] unit_idle;
+  logic   [Units-1:0] unit_idle, evicted, change_valid, change_ready, change_lost;
+  right_e [Units-1:0] change_from, change_to, write_right;
+  logic   [Units-1:0][UnitLine-1:0] change_line;
+  stall_e [Units-1:0] stall;
   logic [NumRx-1:0] rx_idle, rx_idle_q;
   always_ff @(posedge clk_i) begin
     rx_idle_q <= rx_idle;
@@ -230,6 +262,7 @@ module dcs #(
       .write_line_o      (write_line[u]),
       .write_slot_o      (write_slot[u]),
       .write_event_o     (write_event[u]),
+      .write_right_o     (write_right[u]),
       .write_circuit_o   (write_circuit[u]),
       .write_bytes_o     (write_bytes[u]),
       .write_done_i      (write_done[u]),
@@ -250,6 +283,14 @@ module dcs #(
       .step_effect_o     (step_effect),
       .step_next_o       (step_next),
       .step_line_o       (step_line),
+      .stall_o           (stall[u]),
+      .evicted_o         (evicted[u]),
+      .change_valid_o    (change_valid[u]),
+      .change_ready_i    (change_ready[u]),
+      .change_from_o   (change_from[u]),
+      .change_to_o    (change_to[u]),
+      .change_line_o     (change_line[u]),
+      .change_lost_o     (change_lost[u]),
       .idle_o            (unit_idle[u])
     );
 
@@ -290,6 +331,8 @@ module dcs #(
   logic [NumRx-1:0]                   bytes_free;
   logic [UnitWidth-1:0]               free_unit;
   logic [SlotWidth-1:0]               free_slot;
+  logic [NumRx-1:0]                   rx_seen, rx_waits_unit, rx_waits_slot;
+  logic [NumRx-1:0][7:0]              rx_message;
 
   for (genvar c = 0; c < NumRx; c++) begin : gen_ingress
     logic [Units-1:0] valid, ready, dropped;
@@ -332,6 +375,10 @@ module dcs #(
       .free_slot_i (free_slot),
       .drop_valid_i(dropped),
       .drop_slot_i (drop_slot),
+      .seen_o      (rx_seen[c]),
+      .seen_message_o(rx_message[c]),
+      .waits_unit_o(rx_waits_unit[c]),
+      .waits_slot_o(rx_waits_slot[c]),
       .idle_o      (rx_idle[c])
     );
   end
@@ -358,6 +405,7 @@ module dcs #(
     .unit_line_i   (write_line),
     .unit_slot_i   (write_slot),
     .unit_event_i  (write_event),
+    .unit_right_i  (write_right),
     .unit_circuit_i(write_circuit),
     .unit_bytes_i  (write_bytes),
     .unit_done_o   (write_done),
@@ -435,6 +483,7 @@ module dcs #(
   logic [NumTx-1:0][UnitWidth-1:0]        tx_unit;
   logic [NumTx-1:0][ReadWidth-1:0]        tx_read;
   logic [NumTx-1:0][BeatWidth-1:0]        tx_beat;
+  logic [NumTx-1:0]                       tx_seen, tx_waits;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_egress
     logic [Units-1:0] valid;
@@ -470,7 +519,9 @@ module dcs #(
       .tx_valid_o  (tx_valid_o[c]),
       .tx_ready_i  (tx_ready_i[c]),
       .tx_header_o (tx_header_o[c]),
-      .tx_data_o   (tx_data_o[c])
+      .tx_data_o   (tx_data_o[c]),
+      .seen_o      (tx_seen[c]),
+      .waits_o     (tx_waits[c])
     );
   end
 
@@ -573,4 +624,137 @@ module dcs #(
     operation: answer.operation,
     line:      line_number(home_pkg::LineWidth'(answer.line), home_pkg::LineWidth'(answer_unit), Units, Slice)
   };
+
+  // ------------------------------------------------------------------ what the home learns
+
+  dcs_changes #(
+    .Units    (Units),
+    .Slice    (Slice),
+    .Depth    (ChangeDepth),
+    .LineWidth(UnitLine)
+  ) u_changes (
+    .clk_i,
+    .rst_ni,
+    .unit_valid_i (change_valid),
+    .unit_ready_o (change_ready),
+    .unit_from_i(change_from),
+    .unit_to_i (change_to),
+    .unit_line_i  (change_line),
+    .change_valid_o,
+    .change_ready_i,
+    .change_o
+  );
+
+  // ------------------------------------------------------------------ registers and counters
+
+  localparam int unsigned PlaceWidth = $clog2(registers_pkg::Places);
+
+  logic                  counts, clears, ask_counter, told_valid;
+  logic [PlaceWidth-1:0] ask_place;
+  logic [63:0]           told;
+
+  // What crosses the ports is counted a cycle later, so that no path grows longer.
+  logic       local_seen_q, unlock_seen_q, read_seen_q, write_seen_q, refused_q, change_seen_q;
+  logic       ar_waits_q, aw_waits_q, w_waits_q, local_waits_q, unlock_waits_q, answer_waits_q;
+  logic [2:0] local_operation_q;
+
+  always_ff @(posedge clk_i) begin
+    local_seen_q   <= rst_ni && local_req_valid_i && local_req_ready_o;
+    unlock_seen_q  <= rst_ni && unlock_valid_i && unlock_ready_o;
+    read_seen_q    <= rst_ni && axi_r_valid_i && axi_r_last_i;
+    write_seen_q   <= rst_ni && axi_b_valid_i;
+    refused_q      <= rst_ni && local_rsp_valid_o && local_rsp_ready_i && answer.refused;
+    change_seen_q  <= rst_ni && change_valid_o && change_ready_i;
+    ar_waits_q     <= rst_ni && axi_ar_valid_o && !axi_ar_ready_i;
+    aw_waits_q     <= rst_ni && axi_aw_valid_o && !axi_aw_ready_i;
+    w_waits_q      <= rst_ni && axi_w_valid_o && !axi_w_ready_i;
+    local_waits_q  <= rst_ni && local_req_valid_i && !local_req_ready_o;
+    unlock_waits_q <= rst_ni && unlock_valid_i && !unlock_ready_o;
+    answer_waits_q <= rst_ni && local_rsp_valid_o && !local_rsp_ready_i;
+  end
+  always_ff @(posedge clk_i) local_operation_q <= local_req_i.operation;
+
+  assign busy_o = ~unit_idle;
+
+  logic [NumTx-1:0][7:0] tx_message;
+  for (genvar c = 0; c < NumTx; c++) begin : gen_tx_message
+    assign tx_message[c] = tx_header_o[c].message;
+  end
+
+  dcs_counters #(
+    .Protocol(Protocol),
+    .Units   (Units)
+  ) u_counters (
+    .clk_i,
+    .rst_ni,
+    .count_i          (counts),
+    .clear_i          (clears),
+    .rx_seen_i        (rx_seen),
+    .rx_message_i     (rx_message),
+    .rx_waits_unit_i  (rx_waits_unit),
+    .rx_waits_slot_i  (rx_waits_slot),
+    .tx_seen_i        (tx_seen),
+    .tx_message_i     (tx_message),
+    .tx_waits_i       (tx_waits),
+    .local_seen_i     (local_seen_q),
+    .local_operation_i(local_operation_q),
+    .unlock_seen_i    (unlock_seen_q),
+    .read_seen_i      (read_seen_q),
+    .write_seen_i     (write_seen_q),
+    .refused_i        (refused_q),
+    .ar_waits_i       (ar_waits_q),
+    .aw_waits_i       (aw_waits_q),
+    .w_waits_i        (w_waits_q),
+    .local_waits_i    (local_waits_q),
+    .unlock_waits_i   (unlock_waits_q),
+    .answer_waits_i   (answer_waits_q),
+    .stall_i          (stall),
+    .evicted_i        (evicted),
+    .change_seen_i    (change_seen_q),
+    .change_lost_i    (change_lost),
+    .busy_i           (busy_o),
+    .ask_i            (ask_counter),
+    .ask_place_i      (ask_place),
+    .told_valid_o     (told_valid),
+    .told_o           (told)
+  );
+
+  dcs_registers #(
+    .Protocol(Protocol),
+    .Slice   (Slice),
+    .Units   (Units),
+    .SetWidth(SetWidth),
+    .TagWidth(TagWidth),
+    .Ways    (Ways),
+    .Reads   (Reads),
+    .Waiting (Waiting)
+  ) u_registers (
+    .clk_i,
+    .rst_ni,
+    .aw_valid_i   (cfg_aw_valid_i),
+    .aw_ready_o   (cfg_aw_ready_o),
+    .aw_addr_i    (cfg_aw_addr_i),
+    .w_valid_i    (cfg_w_valid_i),
+    .w_ready_o    (cfg_w_ready_o),
+    .w_data_i     (cfg_w_data_i),
+    .w_strb_i     (cfg_w_strb_i),
+    .b_valid_o    (cfg_b_valid_o),
+    .b_ready_i    (cfg_b_ready_i),
+    .b_resp_o     (cfg_b_resp_o),
+    .ar_valid_i   (cfg_ar_valid_i),
+    .ar_ready_o   (cfg_ar_ready_o),
+    .ar_addr_i    (cfg_ar_addr_i),
+    .r_valid_o    (cfg_r_valid_o),
+    .r_ready_i    (cfg_r_ready_i),
+    .r_data_o     (cfg_r_data_o),
+    .r_resp_o     (cfg_r_resp_o),
+    .idle_i       (idle_o),
+    .swept_i      (!sweep_valid),
+    .count_o      (counts),
+    .clear_o      (clears),
+    .ask_o        (ask_counter),
+    .ask_place_o  (ask_place),
+    .told_valid_i (told_valid),
+    .told_i       (told)
+  );
 endmodule : dcs

@@ -36,7 +36,11 @@ module dcs_egress #(
   output logic                              tx_valid_o,
   input  logic                              tx_ready_i,
   output home_pkg::header_t                 tx_header_o,
-  output logic [PayloadWidth-1:0]           tx_data_o
+  output logic [PayloadWidth-1:0]           tx_data_o,
+
+  // For counters: the header that stands at the port came there in the cycle before; and waits.
+  output logic                              seen_o,
+  output logic                              waits_o
 );
   import home_pkg::*;
 
@@ -107,6 +111,11 @@ module dcs_egress #(
       end
       if (room) tx_valid_o <= load;
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    seen_o  <= rst_ni && first;
+    waits_o <= rst_ni && tx_valid_o && !tx_ready_i;
   end
 
   always_ff @(posedge clk_i) begin

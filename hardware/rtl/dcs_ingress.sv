@@ -49,6 +49,13 @@ module dcs_ingress #(
   input  logic [Units-1:0]                    drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0]     drop_slot_i,
 
+  // For counters: a message was handed on in the cycle before; a beat was not taken, because the unit has one of
+  // this circuit in hand, or because there was no room for the bytes.
+  output logic                                seen_o,
+  output logic [7:0]                          seen_message_o,
+  output logic                                waits_unit_o,
+  output logic                                waits_slot_o,
+
   output logic                                idle_o   // nothing is here
 );
   import home_pkg::*;
@@ -93,6 +100,16 @@ module dcs_ingress #(
       if (take) beat_q <= beat_next;
     end
   end
+
+  logic waits_q, full_q;
+  always_ff @(posedge clk_i) begin
+    seen_o  <= rst_ni && take && last;
+    waits_q <= rst_ni && rx_valid_i && !rx_ready_o;
+    full_q  <= carries && first && !slot_free;
+  end
+  always_ff @(posedge clk_i) seen_message_o <= header_q.message;
+  assign waits_unit_o = waits_q && !full_q;
+  assign waits_slot_o = waits_q && full_q;
 
   always_ff @(posedge clk_i) begin
     if (rx_ready_o && rx_valid_i && (valid_q ? last : first)) header_q <= rx_header_i;

@@ -41,7 +41,7 @@ module dcs_reader #(
   input  logic                                ar_ready_i,
   output logic [AxiIdWidth-1:0]               ar_id_o,
   output logic [AxiAddrWidth-1:0]             ar_addr_o,
-  output logic [7:0]                          ar_user_o,   // the right that is asked for, and the request
+  output logic [7:0]                          ar_user_o,   // the right that the remote gets with the line, and the request
   input  logic                                r_valid_i,
   output logic                                r_ready_o,
   input  logic [AxiIdWidth-1:0]               r_id_i,

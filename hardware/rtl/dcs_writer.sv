@@ -28,6 +28,7 @@ module dcs_writer #(
   input  logic   [Units-1:0][LineWidth-1:0]   unit_line_i,
   input  logic   [Units-1:0][WriteWidth-1:0]  unit_slot_i,
   input  event_e [Units-1:0]                  unit_event_i,
+  input  home_pkg::right_e [Units-1:0]        unit_right_i,
   input  logic   [Units-1:0][1:0]             unit_circuit_i,
   input  logic   [Units-1:0][SlotWidth-1:0]   unit_bytes_i,
   output logic   [Units-1:0][Writes-1:0]      unit_done_o,
@@ -48,7 +49,7 @@ module dcs_writer #(
   input  logic                                aw_ready_i,
   output logic [AxiIdWidth-1:0]               aw_id_o,
   output logic [AxiAddrWidth-1:0]             aw_addr_o,
-  output logic [7:0]                          aw_user_o,   // the message that brought the bytes
+  output logic [7:0]                          aw_user_o,   // the right that the remote keeps, and the message that brought the bytes
   output logic                                w_valid_o,
   input  logic                                w_ready_i,
   output logic [PayloadWidth-1:0]             w_data_o,
@@ -68,6 +69,7 @@ module dcs_writer #(
     logic [LineWidth-1:0]  line;
     logic [WriteWidth-1:0] slot;
     event_e                happened;
+    right_e                right;
     logic [1:0]            circuit;
     logic [SlotWidth-1:0]  bytes;
   } job_t;
@@ -82,7 +84,7 @@ module dcs_writer #(
   logic [NumRx-1:0]     chosen;
 
   for (genvar u = 0; u < Units; u++) begin : gen_asked
-    assign asked[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u], unit_circuit_i[u], unit_bytes_i[u]};
+    assign asked[u] = '{unit_line_i[u], unit_slot_i[u], unit_event_i[u], unit_right_i[u], unit_circuit_i[u], unit_bytes_i[u]};
   end
 
   stream_arbiter #(
@@ -167,7 +169,7 @@ module dcs_writer #(
     if (load_address) begin
       aw_id_o   <= AxiIdWidth'({unit, job.slot});
       aw_addr_o <= AxiAddrWidth'(line_number(home_pkg::LineWidth'(job.line), home_pkg::LineWidth'(unit), Units, Slice)) << LineBits;
-      aw_user_o <= 8'(job.happened);
+      aw_user_o <= {job.right, 6'(job.happened)};
     end
     if (load_bytes) begin
       w_data_o <= data;

@@ -89,6 +89,7 @@ module dcu #(
   output logic [LineWidth-1:0]             write_line_o,
   output logic [WriteWidth-1:0]            write_slot_o,
   output event_e                           write_event_o,
+  output home_pkg::right_e                 write_right_o,   // that the remote keeps
   output logic [1:0]                       write_circuit_o,
   output logic [SlotWidth-1:0]             write_bytes_o,
   input  logic [Writes-1:0]                write_done_i,
@@ -116,6 +117,18 @@ module dcu #(
   output home_pkg::effect_e                step_effect_o,
   output state_e                           step_next_o,
   output logic [LineWidth-1:0]             step_line_o,
+
+  // For counters: what was done in the cycle before.
+  output home_pkg::stall_e                 stall_o,
+  output logic                             evicted_o,
+
+  // The remote's right to a line has changed. If one is told while the one before waits, it is lost.
+  output logic                             change_valid_o,
+  input  logic                             change_ready_i,
+  output home_pkg::right_e                 change_from_o,
+  output home_pkg::right_e                 change_to_o,
+  output logic [LineWidth-1:0]             change_line_o,
+  output logic                             change_lost_o,   // in the cycle before
 
   // Nothing was in hand, in a queue or waiting in the cycle before.
   output logic                             idle_o
@@ -501,6 +514,7 @@ module dcu #(
     logic [LineWidth-1:0]  line;
     logic [WriteWidth-1:0] slot;
     event_e                happened;
+    right_e                right;
     logic [1:0]            circuit;
     logic [SlotWidth-1:0]  bytes;
   } write_t;
@@ -568,6 +582,7 @@ module dcu #(
   assign write_line_o       = write_rd_data.line;
   assign write_slot_o       = write_rd_data.slot;
   assign write_event_o      = write_rd_data.happened;
+  assign write_right_o      = write_rd_data.right;
   assign write_circuit_o    = write_rd_data.circuit;
   assign write_bytes_o      = write_rd_data.bytes;
 
@@ -610,7 +625,7 @@ module dcu #(
   assign read_wr       = takes && row_q.memory == MemoryRead;
   assign read_wr_data  = '{now_q.line, read_place, now_q.happened};
   assign write_wr      = takes && row_q.memory == MemoryWrite;
-  assign write_wr_data = '{now_q.line, write_place, now_q.happened, now_q.circuit, now_q.slot};
+  assign write_wr_data = '{now_q.line, write_place, now_q.happened, row_q.to, now_q.circuit, now_q.slot};
 
   always_ff @(posedge clk_i) begin
     drop_valid_o   <= rst_ni && takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
@@ -951,6 +966,35 @@ module dcu #(
   assign step_effect_o = row_q.effect;
   assign step_next_o   = row_q.next;
   assign step_line_o   = now_q.line;
+
+  logic changes, change_waits;
+  assign changes      = takes && row_q.from != row_q.to;
+  assign change_waits = change_valid_o && !change_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    change_valid_o <= rst_ni && (changes || change_waits);
+    change_lost_o  <= rst_ni && changes && change_waits;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!change_waits) begin
+      change_from_o <= row_q.from;
+      change_to_o   <= row_q.to;
+      change_line_o <= now_q.line;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    evicted_o <= rst_ni && takes && source_q[FromEvict];
+    if (!rst_ni || step_q != Exec || takes)           stall_o <= StallNone;
+    else if (row_q.effect == Refuse && of_device)     stall_o <= locals_full_q ? StallLocal : StallNone;
+    else if (row_q.effect == Refuse && !of_local)     stall_o <= StallNone;
+    else if (row_q.effect != Take)                    stall_o <= StallLine;
+    else if (needs_room)                              stall_o <= StallRoom;
+    else if (row_reads_q && reads_full_q)             stall_o <= StallRead;
+    else if (of_local && (locals_full_q || wants_lock && locks_full_q)) stall_o <= StallLocal;
+    else if (immediate && immediate_q)                stall_o <= StallSend;
+    else                                              stall_o <= StallWrite;
+  end
 
   always_ff @(posedge clk_i) begin
     idle_o <= step_q == Idle && read_used_q == '0 && write_used_q == '0 && local_used_q == '0 && waiting_used_q == '0

@@ -18,6 +18,7 @@ module home #(
   parameter int unsigned         Locals       = 2,    // local operations of each unit in hand
   parameter int unsigned         Waiting      = 2,    // requests that each unit sets aside; as many of its lines can be locked
   parameter int unsigned         StoreSlots   = 2,    // requests with bytes that each unit has room for
+  parameter int unsigned         ChangeDepth  = 16,   // changes of rights that each slice keeps for whoever listens
   parameter int unsigned         UnitsPerPort = 8,    // that share a port of the protocol ROM
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -48,6 +49,10 @@ module home #(
   input  logic                 [1:0]                          local_rsp_ready_i,
   output home_pkg::local_rsp_t [1:0]                          local_rsp_o,
 
+  output logic              [1:0]                             change_valid_o,
+  input  logic              [1:0]                             change_ready_i,
+  output home_pkg::change_t [1:0]                             change_o,
+
   output logic [1:0]                                          axi_aw_valid_o,
   input  logic [1:0]                                          axi_aw_ready_i,
   output logic [1:0][AxiIdWidth-1:0]                          axi_aw_id_o,
@@ -72,8 +77,27 @@ module home #(
   input  logic [1:0][PayloadWidth-1:0]                        axi_r_data_i,
   input  logic [1:0]                                          axi_r_last_i,
 
+  input  logic [1:0]                                          cfg_aw_valid_i,
+  output logic [1:0]                                          cfg_aw_ready_o,
+  input  logic [1:0][registers_pkg::AddrWidth-1:0]            cfg_aw_addr_i,
+  input  logic [1:0]                                          cfg_w_valid_i,
+  output logic [1:0]                                          cfg_w_ready_o,
+  input  logic [1:0][63:0]                                    cfg_w_data_i,
+  input  logic [1:0][7:0]                                     cfg_w_strb_i,
+  output logic [1:0]                                          cfg_b_valid_o,
+  input  logic [1:0]                                          cfg_b_ready_i,
+  output logic [1:0][1:0]                                     cfg_b_resp_o,
+  input  logic [1:0]                                          cfg_ar_valid_i,
+  output logic [1:0]                                          cfg_ar_ready_o,
+  input  logic [1:0][registers_pkg::AddrWidth-1:0]            cfg_ar_addr_i,
+  output logic [1:0]                                          cfg_r_valid_o,
+  input  logic [1:0]                                          cfg_r_ready_i,
+  output logic [1:0][63:0]                                    cfg_r_data_o,
+  output logic [1:0][1:0]                                     cfg_r_resp_o,
+
   output logic            [1:0][Units-1:0]                    step_valid_o,
   output home_pkg::step_t [1:0][Units-1:0]                    step_o,
+  output logic            [1:0][Units-1:0]                    busy_o,
   output logic            [1:0]                               idle_o
 );
   if (NumRemotes != 1) begin : gen_wrong_remotes
@@ -99,6 +123,7 @@ module home #(
       .Locals      (Locals),
       .Waiting     (Waiting),
       .StoreSlots  (StoreSlots),
+      .ChangeDepth (ChangeDepth),
       .UnitsPerPort(UnitsPerPort),
       .PayloadWidth(PayloadWidth),
       .AxiIdWidth  (AxiIdWidth),
@@ -123,6 +148,9 @@ module home #(
       .local_rsp_valid_o(local_rsp_valid_o[s]),
       .local_rsp_ready_i(local_rsp_ready_i[s]),
       .local_rsp_o      (local_rsp_o[s]),
+      .change_valid_o   (change_valid_o[s]),
+      .change_ready_i   (change_ready_i[s]),
+      .change_o         (change_o[s]),
       .axi_aw_valid_o   (axi_aw_valid_o[s]),
       .axi_aw_ready_i   (axi_aw_ready_i[s]),
       .axi_aw_id_o      (axi_aw_id_o[s]),
@@ -146,8 +174,26 @@ module home #(
       .axi_r_id_i       (axi_r_id_i[s]),
       .axi_r_data_i     (axi_r_data_i[s]),
       .axi_r_last_i     (axi_r_last_i[s]),
+      .cfg_aw_valid_i   (cfg_aw_valid_i[s]),
+      .cfg_aw_ready_o   (cfg_aw_ready_o[s]),
+      .cfg_aw_addr_i    (cfg_aw_addr_i[s]),
+      .cfg_w_valid_i    (cfg_w_valid_i[s]),
+      .cfg_w_ready_o    (cfg_w_ready_o[s]),
+      .cfg_w_data_i     (cfg_w_data_i[s]),
+      .cfg_w_strb_i     (cfg_w_strb_i[s]),
+      .cfg_b_valid_o    (cfg_b_valid_o[s]),
+      .cfg_b_ready_i    (cfg_b_ready_i[s]),
+      .cfg_b_resp_o     (cfg_b_resp_o[s]),
+      .cfg_ar_valid_i   (cfg_ar_valid_i[s]),
+      .cfg_ar_ready_o   (cfg_ar_ready_o[s]),
+      .cfg_ar_addr_i    (cfg_ar_addr_i[s]),
+      .cfg_r_valid_o    (cfg_r_valid_o[s]),
+      .cfg_r_ready_i    (cfg_r_ready_i[s]),
+      .cfg_r_data_o     (cfg_r_data_o[s]),
+      .cfg_r_resp_o     (cfg_r_resp_o[s]),
       .step_valid_o     (step_valid_o[s]),
       .step_o           (step_o[s]),
+      .busy_o           (busy_o[s]),
       .idle_o           (idle_o[s])
     );
   end

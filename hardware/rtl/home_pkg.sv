@@ -83,6 +83,31 @@ package home_pkg;
     logic [LineWidth-1:0] line;
   } step_t;
 
+  // What a remote may do with a line.
+  typedef enum logic [1:0] {
+    RightNone  = 2'd0,
+    RightRead  = 2'd1,
+    RightWrite = 2'd2   // and read, alone
+  } right_e;
+
+  // The most that the remote may do with a line, by all that the home knows, has changed.
+  typedef struct packed {
+    right_e               from;
+    right_e               to;
+    logic [LineWidth-1:0] line;
+  } change_t;
+
+  // Why a unit did nothing with an event that it looked up. The order is that of the counters.
+  typedef enum logic [2:0] {
+    StallNone  = 3'd0,  // it did something
+    StallLine  = 3'd1,  // the line has something in hand
+    StallRoom  = 3'd2,  // the set of the directory is full
+    StallRead  = 3'd3,  // all reads are in flight
+    StallWrite = 3'd4,  // all writes are, or a response goes first
+    StallLocal = 3'd5,  // as many local operations are in hand, or locks, as may be
+    StallSend  = 3'd6   // a message that left at once is still there
+  } stall_e;
+
   // Bits that tell this many values apart; at least one.
   function automatic int unsigned bits(input int unsigned values);
     return values > 1 ? unsigned'($clog2(values)) : 1;

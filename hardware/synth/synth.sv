@@ -52,11 +52,32 @@ module synth #(
   input  logic [7:0]                  axi_r_id_i,
   input  logic [511:0]                axi_r_data_i,
   input  logic                        axi_r_last_i,
+  input  logic                        cfg_aw_valid_i,
+  output logic                        cfg_aw_ready_o,
+  input  logic [registers_pkg::AddrWidth-1:0] cfg_aw_addr_i,
+  input  logic                        cfg_w_valid_i,
+  output logic                        cfg_w_ready_o,
+  input  logic [63:0]                 cfg_w_data_i,
+  input  logic [7:0]                  cfg_w_strb_i,
+  output logic                        cfg_b_valid_o,
+  input  logic                        cfg_b_ready_i,
+  output logic [1:0]                  cfg_b_resp_o,
+  input  logic                        cfg_ar_valid_i,
+  output logic                        cfg_ar_ready_o,
+  input  logic [registers_pkg::AddrWidth-1:0] cfg_ar_addr_i,
+  output logic                        cfg_r_valid_o,
+  input  logic                        cfg_r_ready_i,
+  output logic [63:0]                 cfg_r_data_o,
+  output logic [1:0]                  cfg_r_resp_o,
+  output logic                        change_valid_o,
+  input  logic                        change_ready_i,
+  output home_pkg::change_t           change_o,
   output logic                        idle_o
 );
   // What observers see is no part of the home.
   logic            [Units-1:0] unused_step_valid;
   home_pkg::step_t [Units-1:0] unused_step;
+  logic            [Units-1:0] unused_busy;
 
   dcs #(
     .Protocol    (`PROTOCOL_PKG::Protocol),
@@ -72,6 +93,7 @@ module synth #(
   ) u_dcs (
     .step_valid_o(unused_step_valid),
     .step_o      (unused_step),
+    .busy_o      (unused_busy),
     .*
   );
 endmodule : synth

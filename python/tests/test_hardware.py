@@ -21,9 +21,12 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     rtl = root / "hardware/rtl"
     files = [
         rtl / "home_pkg.sv",
+        rtl / "registers_pkg.sv",
         root / "crates/rtl/tests/golden/eci_pkg.sv",
-        *(file for file in sorted(rtl.glob("*.sv")) if file.name != "home_pkg.sv"),
-        root / "hardware/lockstep/lockstep.sv",
+        *(file for file in sorted(rtl.glob("*.sv")) if not file.name.endswith("_pkg.sv")),
+        *sorted((root / "hardware/endpoints").glob("*.sv")),
+        *sorted((root / "hardware/lockstep").glob("*.sv")),
+        root / "hardware/example/board.sv",
         root / "hardware/synth/synth.sv",
         *sorted((root / "hardware/formal").glob("*.sv")),
         *more,
@@ -39,7 +42,7 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     return said.out + said.err
 
 
-@pytest.mark.parametrize("top", ["lockstep", "synth"])
+@pytest.mark.parametrize("top", ["lockstep", "synth", "board"])
 def test_slang_has_nothing_to_say(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
     said = lint(root, top, [], capfd)
     assert "0 errors, 0 warnings" in said, said

@@ -38,7 +38,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
         let title = format!("the hardware cannot hold this home: {what}");
         Failure::new(Outcome::BadInput, source.error(&title, span, help, colour))
     };
-    let home = match &source.protocol.home {
+    let (home, rights) = match &source.protocol.home {
         Home::Policy(_) => {
             let charts = Text {
                 width: console.terminal.width,
@@ -53,7 +53,7 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
             if let Some(found) = construction.fault() {
                 return Err(fault(found));
             }
-            construction.flat(true)
+            (construction.flat(true), construction.flat_rights(true))
         }
         Home::Controller(home) => {
             let help = Some(
@@ -63,7 +63,8 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
         }
     };
     let rom = Rom::new(&source.protocol, &home)
-        .map_err(|refusal| wrong(&refusal.what, refusal.span, refusal.help.as_deref()))?;
+        .map_err(|refusal| wrong(&refusal.what, refusal.span, refusal.help.as_deref()))?
+        .with_rights(&home, &rights);
     Ok((home, rom))
 }
 

@@ -43,6 +43,7 @@ pub mod keywords;
 pub mod lockstep;
 pub mod print;
 pub mod proof;
+pub mod registers;
 pub mod rom;
 pub mod synth;
 pub mod verilated;

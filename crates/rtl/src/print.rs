@@ -79,6 +79,8 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
+    home_pkg::right_e  from;         // the most that the remote may do, by what the home knows
+    home_pkg::right_e  to;
     state_e            next;
   } row_t;
 

@@ -7,9 +7,11 @@
 //! from the initial state which memory operation and which local operation a line has in hand in each state;
 //! so the hardware relies on it without looking.
 
+use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{
     Controller, Effect as Rule, Event, Expression, Statement, Target,
 };
+use cohkit_protocol::execute::Machine;
 use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::text::Span;
 use std::collections::VecDeque;
@@ -75,8 +77,28 @@ pub struct Row {
     pub grant: Option<u16>,
     /// The forward that is sent: index into [`Rom::sends`].
     pub forward: Option<u16>,
+    /// What the home knows before and after it that the remote may do at most.
+    pub known: Known,
     /// The next state; the same one unless the event is taken.
     pub next: u16,
+}
+
+/// The most that the remote may do with a line, by all that the home knows, grants under way included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Before a row.
+    pub before: Right,
+    /// After it.
+    pub after: Right,
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known {
+            before: Right::None,
+            after: Right::None,
+        }
+    }
 }
 
 /// A circuit between the remote and the home: a channel, or those that share one order.
@@ -140,6 +162,8 @@ pub struct Rom {
     pub locking: Vec<bool>,
     /// The local operation by which the directory gets rid of a line.
     pub evict: u8,
+    /// What the home knows in each state of the remote's right.
+    pub rights: Vec<Right>,
     /// Rows by state, then by event.
     rows: Vec<Vec<Row>>,
     /// For each row the rule it is of, as an index into the controller's.
@@ -153,6 +177,26 @@ impl Rom {
     /// The first thing that the hardware has no unit for.
     pub fn new(protocol: &Protocol, home: &Controller) -> Result<Rom, Refusal> {
         Compiler { protocol, home }.rom()
+    }
+
+    /// The same with what the home knows of rights, so that it can tell those behind it. `rights` are the controller's,
+    /// as its construction gives them.
+    #[must_use]
+    pub fn with_rights(mut self, home: &Controller, rights: &KnownRights) -> Rom {
+        let mut configuration = Machine::new(home, 1).initial();
+        for state in 0..self.states.len() {
+            configuration.state = state as u16;
+            self.rights[state] = rights.most(home, 1, &configuration);
+        }
+        for (state, rows) in self.rows.iter_mut().enumerate() {
+            for row in rows.iter_mut().filter(|row| row.effect == Effect::Take) {
+                row.known = Known {
+                    before: self.rights[state],
+                    after: self.rights[usize::from(row.next)],
+                };
+            }
+        }
+        self
     }
 
     /// What becomes of an event in a state.
@@ -211,7 +255,7 @@ impl Rom {
 
     /// Bits of a row.
     pub fn row_bits(&self) -> u32 {
-        7 + 2 * self.send_bits() + self.state_bits()
+        11 + 2 * self.send_bits() + self.state_bits()
     }
 
     /// Where a row stands in the image.
@@ -237,6 +281,9 @@ impl Rom {
         for send in [row.grant, row.forward] {
             word = word << 1 | u64::from(send.is_some());
             word = word << self.send_bits() | u64::from(send.unwrap_or(0));
+        }
+        for right in [row.known.before, row.known.after] {
+            word = word << 2 | right as u64;
         }
         word << self.state_bits() | u64::from(row.next)
     }
@@ -338,6 +385,7 @@ impl Compiler<'_> {
         let mut rom = Rom {
             rows: vec![vec![Row::default(); events.len()]; states.len()],
             rules: vec![vec![None; events.len()]; states.len()],
+            rights: vec![Right::None; states.len()],
             locking: home.locals.iter().map(|local| local.locks).collect(),
             states,
             events,

@@ -92,6 +92,7 @@ impl Verilated {
             aw_ready: [1; SLICES],
             w_ready: [1; SLICES],
             ar_ready: [1; SLICES],
+            change_ready: [1; SLICES],
             ..Inputs::default()
         };
         Ok(home)

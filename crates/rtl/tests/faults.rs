@@ -89,6 +89,18 @@ faults! {
     answer_to_another_operation in "dcu.sv":
         "operation: of_device ? request_operation_q"
         becomes "operation: of_device || @ ? request_operation_q": Comparison;
+    message_counted_twice in "dcs_ingress.sv":
+        "seen_o  <= rst_ni && take && last;"
+        becomes "seen_o  <= rst_ni && take && (last || @);": Comparison;
+    stall_counted_for_another_reason in "dcu.sv":
+        "else if (row_q.effect != Take)                    stall_o <= StallLine;"
+        becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
+    change_of_rights_not_told in "dcu.sv":
+        "assign changes      = takes && row_q.from != row_q.to;"
+        becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == RightNone);": Comparison;
+    right_of_another_row in "dcs_writer.sv":
+        "aw_user_o <= {job.right, 6'(job.happened)};"
+        becomes "aw_user_o <= {@ ? next.right : job.right, 6'(job.happened)};": Comparison;
     eviction_told_to_the_device in "dcu.sv":
         "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
         becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;

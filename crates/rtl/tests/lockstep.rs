@@ -10,6 +10,7 @@ use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape, SOURCES};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
 use cohkit_rtl::lockstep::ways::Ways;
+use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
 use homes::{built, compiled, compiled_text, Built, Compiled};
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +25,8 @@ struct Runs {
     evictions: u64,
     /// Rows that the checker can reach, and no run has used.
     left: Vec<String>,
+    /// What the home has counted, by place.
+    counters: Vec<u64>,
 }
 
 fn runs(built: &Built, seeds: u64) -> Runs {
@@ -33,6 +36,7 @@ fn runs(built: &Built, seeds: u64) -> Runs {
         messages: 0,
         evictions: 0,
         left: Vec::new(),
+        counters: vec![0; PLACES],
     };
     let mut left: Vec<(usize, usize)> = ways.rows().to_vec();
     for seed in 0..seeds {
@@ -42,6 +46,9 @@ fn runs(built: &Built, seeds: u64) -> Runs {
             .unwrap_or_else(|failed| panic!("{run:?}: {failed:#?}"));
         runs.messages += report.messages;
         runs.evictions += report.evictions;
+        for (sum, counted) in runs.counters.iter_mut().zip(&report.counters) {
+            *sum += counted;
+        }
         left.retain(|&(state, event)| !report.covered[state][event]);
     }
     let name = |&(state, event): &(usize, usize)| {
@@ -69,6 +76,23 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
     assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
     assert_eq!(built.compiled.ways.rows().len(), 1556);
     assert_eq!(runs.left, [""; 0]);
+    // Each run compares what the home counts with what crossed its ports. There was something to count of every kind.
+    let mut never = Vec::new();
+    for register in REGISTERS.iter().filter(|about| about.address >= COUNTERS) {
+        let first = (register.address - COUNTERS) as usize / 8;
+        for number in 0..register.count {
+            if present(&built.compiled.rom, register, number) && runs.counters[first + number] == 0
+            {
+                never.push(format!("{}[{number}]", register.name));
+            }
+        }
+    }
+    // A message leaves at once if it answers a request without memory, which none of ECI's does.
+    let rom = &built.compiled.rom;
+    let at_once =
+        |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
+    assert!(!rom.used().any(at_once));
+    assert_eq!(never, ["StallsSend[0]"]);
 }
 
 #[test]
@@ -263,6 +287,10 @@ fn a_parameter_out_of_range_is_named() {
         (
             ["-GWaiting=3", "-GStoreSlots=2"],
             "StoreSlots must be at least Waiting",
+        ),
+        (
+            ["-GChangeDepth=3", "-GWays=4"],
+            "ChangeDepth must be a power of two",
         ),
         (
             ["-GTagWidth=40", "-GWays=4"],

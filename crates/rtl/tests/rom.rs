@@ -25,11 +25,16 @@ fn read(path: &str) -> String {
 /// The protocol of a text, its home for one remote, and that as a ROM.
 fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
     let protocol = text::parse(text).expect("the text is right");
-    let home = match &protocol.home {
-        Home::Controller(home) => home.clone(),
-        Home::Policy(_) => construct(&protocol).expect("there is a home").flat(true),
+    let (home, rom) = match &protocol.home {
+        Home::Controller(home) => (home.clone(), Rom::new(&protocol, home)),
+        Home::Policy(_) => {
+            let construction = construct(&protocol).expect("there is a home");
+            let home = construction.flat(true);
+            let rights = construction.flat_rights(true);
+            let rom = Rom::new(&protocol, &home).map(|rom| rom.with_rights(&home, &rights));
+            (home, rom)
+        }
     };
-    let rom = Rom::new(&protocol, &home);
     (protocol, home, rom)
 }
 
@@ -131,6 +136,13 @@ fn verify(text: &str) -> usize {
             let word = rest.next_if(|row| row.0 == address).map_or(0, |row| row.1);
             let mut fields = Fields(word);
             let next = fields.take(rom.state_bits());
+            let known = [fields.take(2), fields.take(2)];
+            // What the home does not take leaves what it knows as it is, and says nothing of it.
+            let of = |state: usize| match expected[0] {
+                3 => rom.rights[state] as u64,
+                _ => 0,
+            };
+            assert_eq!(known, [of(next as usize), of(state)], "{}", about.name);
             let forward = fields.take(rom.send_bits() + 1);
             let grant = fields.take(rom.send_bits() + 1);
             let acknowledge = fields.take(1);
@@ -217,30 +229,30 @@ fn the_package_of_eci() {
         .flat_map(|line| [line, "\n"])
         .collect();
     expect![[r#"
-        // The protocol ROM of the home of eci: 4096 rows of 20 bits, addressed by state (7 bits) and event (5 bits).
+        // The protocol ROM of the home of eci: 4096 rows of 24 bits, addressed by state (7 bits) and event (5 bits).
         //
         // Generated from eci.coh by `cohkit rtl emit eci.coh`, Cohkit 0.1.0; do not edit.
 
         // Rows that are not named are 0: the event cannot happen in the state.
 
         // I
-        @0000 d0001  // eci.coh:81: ReadShared: read memory -> I:ReadShared.rd
-        @0001 d0002  // eci.coh:82: ReadExclusive: read memory -> I:ReadExclusive.rd
-        @0003 d0003  // eci.coh:84: ReadOnce: read memory -> I:ReadOnce.rd
-        @0004 e0004  // eci.coh:85: WriteLine: store line -> I:WriteLine.st
-        @0005 e0004  // eci.coh:86: WritePartial: store part of line -> I:WriteLine.st
-        @0013 c8000  // eci.coh:88: clean: acknowledge clean -> I
-        @0014 c8005  // eci.coh:88: clean_lock: acknowledge clean_lock -> I.lock
-        @0015 c8000  // eci.coh:89: clean_invalidate: acknowledge clean_invalidate -> I
-        @0016 c8005  // eci.coh:89: clean_invalidate_lock: acknowledge clean_invalidate_lock -> I.lock
-        @0017 80000  // eci.coh:80: unlock: refuse
+        @0000 d00001  // eci.coh:81: ReadShared: read memory -> I:ReadShared.rd
+        @0001 d00002  // eci.coh:82: ReadExclusive: read memory -> I:ReadExclusive.rd
+        @0003 d00003  // eci.coh:84: ReadOnce: read memory -> I:ReadOnce.rd
+        @0004 e00004  // eci.coh:85: WriteLine: store line -> I:WriteLine.st
+        @0005 e00004  // eci.coh:86: WritePartial: store part of line -> I:WriteLine.st
+        @0013 c80000  // eci.coh:88: clean: acknowledge clean -> I
+        @0014 c80005  // eci.coh:88: clean_lock: acknowledge clean_lock -> I.lock
+        @0015 c80000  // eci.coh:89: clean_invalidate: acknowledge clean_invalidate -> I
+        @0016 c80005  // eci.coh:89: clean_invalidate_lock: acknowledge clean_invalidate_lock -> I.lock
+        @0017 800000  // eci.coh:80: unlock: refuse
 
         // I:ReadShared.rd
-        @0033 c0006  // eci.coh:88: clean -> I:ReadShared.rd.clean
-        @0034 c0007  // eci.coh:88: clean_lock -> I:ReadShared.rd.clean_lock
-        @0035 c0008  // eci.coh:89: clean_invalidate -> I:ReadShared.rd.clean_invalidate
-        @0036 c0009  // eci.coh:89: clean_invalidate_lock -> I:ReadShared.rd.clean_invalidate_lock
-        @0037 80001  // eci.coh:81: unlock: refuse
+        @0033 c00006  // eci.coh:88: clean -> I:ReadShared.rd.clean
+        @0034 c00007  // eci.coh:88: clean_lock -> I:ReadShared.rd.clean_lock
+        @0035 c00008  // eci.coh:89: clean_invalidate -> I:ReadShared.rd.clean_invalidate
+        @0036 c00009  // eci.coh:89: clean_invalidate_lock -> I:ReadShared.rd.clean_invalidate_lock
+        @0037 800001  // eci.coh:81: unlock: refuse
     "#]].assert_eq(&beginning);
 }
 

@@ -15,7 +15,7 @@ fn a_home_is_printed_as_a_package_and_an_image() {
         text(&output.stdout)
     };
     expect![[r#"
-        eci: 128 states, 26 events, 1556 rows of 20 bits: eci_pkg.sv, eci.mem
+        eci: 128 states, 26 events, 1556 rows of 24 bits: eci_pkg.sv, eci.mem
     "#]]
     .assert_eq(&emit(&[]));
     let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");

@@ -7,8 +7,10 @@
 
 mod agents;
 mod application;
+mod endpoints;
 mod guide;
 mod ports;
+mod registers;
 mod rest;
 mod steps;
 mod traffic;
@@ -17,7 +19,7 @@ pub use application::{Withheld, LINES};
 use guide::{Aims, Guide};
 pub use traffic::{Crossing, Ports, Rate, Traffic};
 
-use super::build::Shape;
+use super::build::{Endpoint, Shape};
 use super::campaign::Waveform;
 use super::chance::Chance;
 use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
@@ -130,6 +132,8 @@ pub struct Report {
     pub cycles: u64,
     /// For each state and event of the ROM whether the row was used.
     pub covered: Vec<Vec<bool>>,
+    /// What the home's counters said at the end, of both slices together, by place.
+    pub counters: Vec<u64>,
 }
 
 /// What notices that something is wrong.
@@ -181,6 +185,14 @@ struct Answer {
     operation: u8,
 }
 
+/// What the home learns of a line: the right that the remote had at most, and that it has now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Change {
+    line: u64,
+    before: Right,
+    after: Right,
+}
+
 /// A line's memory operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Memory {
@@ -211,6 +223,8 @@ struct Line {
     operation: Memory,
     /// Messages that were sent and not yet taken, in both directions.
     in_flight: Vec<MessageId>,
+    /// The right that the remote gets with what is read, or keeps after what is written.
+    right: Right,
     /// Messages that have entered the home and that it has not yet taken.
     arrived: Vec<Message>,
     /// Messages that have to leave it, by circuit.
@@ -311,6 +325,14 @@ pub struct Bench<'a> {
     /// What crossed the ports, while measurements keep it.
     crossings: Option<Vec<(u64, Crossing)>>,
     ports: Ports,
+    /// What each slice should have counted.
+    counts: [registers::Counts; SLICES],
+    /// Changes of rights that each unit has to tell, those that were lost included.
+    changes: Vec<VecDeque<Change>>,
+    /// What is foretold of what is behind it.
+    behind: endpoints::Behind,
+    /// Whoever listens to them does so without pause.
+    listens: bool,
     /// Rows to be led to, and the lines that are on their way to one.
     aims: Option<Aims<'a>>,
     guides: Vec<Guide>,
@@ -363,7 +385,11 @@ impl<'a> Bench<'a> {
                 continue;
             }
             by_number.insert(number, lines.len());
-            let bytes = chance.bytes();
+            // A memory that is behind it begins with zeros.
+            let bytes = match shape.endpoint {
+                Endpoint::None => chance.bytes(),
+                _ => [0; WORDS],
+            };
             lines.push(Line {
                 number,
                 remote: remote_machine.initial(),
@@ -375,6 +401,7 @@ impl<'a> Bench<'a> {
                 latest: bytes,
                 operation: Memory::Idle,
                 in_flight: Vec::new(),
+                right: Right::None,
                 arrived: Vec::new(),
                 expected: Default::default(),
                 asked: VecDeque::new(),
@@ -432,6 +459,10 @@ impl<'a> Bench<'a> {
             },
             crossings: None,
             ports: Ports::default(),
+            counts: Default::default(),
+            changes: vec![VecDeque::new(); all_units as usize],
+            listens: false,
+            behind: endpoints::Behind::new(shape.endpoint, run.lines),
             aims: ways.filter(|_| !run.exact).map(|ways| Aims {
                 ways,
                 next: run.aim,
@@ -492,7 +523,11 @@ impl<'a> Bench<'a> {
             self.step_model()?;
             self.observe()?;
             if !more && self.at_rest() {
-                return self.at_the_end();
+                self.at_the_end()?;
+                return match self.behind.remembers() {
+                    true => Ok(()),
+                    false => self.registers(),
+                };
             }
             if self.cycle - self.advance > patience {
                 return self.stuck();

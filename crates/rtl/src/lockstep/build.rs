@@ -16,6 +16,10 @@ pub const SOURCES: &[(&str, &str)] = &[
         "home_pkg.sv",
         include_str!("../../../../hardware/rtl/home_pkg.sv"),
     ),
+    (
+        "registers_pkg.sv",
+        include_str!("../../../../hardware/rtl/registers_pkg.sv"),
+    ),
     ("fifo.sv", include_str!("../../../../hardware/rtl/fifo.sv")),
     (
         "spill_register.sv",
@@ -70,8 +74,40 @@ pub const SOURCES: &[(&str, &str)] = &[
         "dcs_egress.sv",
         include_str!("../../../../hardware/rtl/dcs_egress.sv"),
     ),
+    (
+        "dcs_changes.sv",
+        include_str!("../../../../hardware/rtl/dcs_changes.sv"),
+    ),
+    (
+        "ones_count.sv",
+        include_str!("../../../../hardware/rtl/ones_count.sv"),
+    ),
+    (
+        "dcs_counters.sv",
+        include_str!("../../../../hardware/rtl/dcs_counters.sv"),
+    ),
+    (
+        "dcs_registers.sv",
+        include_str!("../../../../hardware/rtl/dcs_registers.sv"),
+    ),
     ("dcs.sv", include_str!("../../../../hardware/rtl/dcs.sv")),
     ("home.sv", include_str!("../../../../hardware/rtl/home.sv")),
+    (
+        "axi_memory.sv",
+        include_str!("../../../../hardware/endpoints/axi_memory.sv"),
+    ),
+    (
+        "invalidation_engine.sv",
+        include_str!("../../../../hardware/endpoints/invalidation_engine.sv"),
+    ),
+    (
+        "rpc_echo.sv",
+        include_str!("../../../../hardware/endpoints/rpc_echo.sv"),
+    ),
+    (
+        "behind.sv",
+        include_str!("../../../../hardware/lockstep/behind.sv"),
+    ),
     (
         "lockstep.sv",
         include_str!("../../../../hardware/lockstep/lockstep.sv"),
@@ -105,6 +141,34 @@ pub struct Shape {
     /// Requests that a unit sets aside.
     pub waiting: usize,
     pub store_slots: usize,
+    /// What is behind it.
+    pub endpoint: Endpoint,
+}
+
+/// What is behind a home that is built; without one it is driven from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Endpoint {
+    /// Nothing.
+    #[default]
+    None,
+    /// Coherent memory.
+    Memory,
+    /// The same, and the invalidation engine at the ports for local operations.
+    Invalidation,
+    /// Remote procedure calls over two lines of each slice.
+    Rpc,
+}
+
+impl Endpoint {
+    /// The kinds that there are.
+    pub const ALL: [Endpoint; 4] = [
+        Endpoint::None,
+        Endpoint::Memory,
+        Endpoint::Invalidation,
+        Endpoint::Rpc,
+    ];
+    /// Lines of each slice that a memory holds.
+    pub const MEMORY_LINES: usize = 64;
 }
 
 impl Default for Shape {
@@ -118,6 +182,7 @@ impl Default for Shape {
             locals: 2,
             waiting: 2,
             store_slots: 2,
+            endpoint: Endpoint::None,
         }
     }
 }
@@ -241,6 +306,7 @@ pub fn build_from(
         ("Locals", shape.locals),
         ("Waiting", shape.waiting),
         ("StoreSlots", shape.store_slots),
+        ("Endpoint", shape.endpoint as usize),
     ] {
         command.arg(format!("-G{parameter}={value}"));
     }

@@ -1,6 +1,6 @@
 //! Many runs with different seeds, and runs with a spoilt ROM, which have to be noticed.
 
-use super::bench::{Bench, Mismatch, Pattern, Report, Run, Withheld, LINES};
+use super::bench::{Bench, Mismatch, Pattern, Report, Run, Withheld, Wrong, LINES};
 use super::build::Shape;
 use super::chance::Chance;
 use super::measure;
@@ -8,7 +8,7 @@ use super::model::Model;
 use super::ways::Ways;
 use crate::rom::{Effect, Memory, Rom, Row};
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::protocol::{Protocol, Right};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +73,35 @@ impl Setup<'_> {
         let result = bench
             .begin(measure::settle(self))
             .and_then(|()| bench.control_lines(withheld));
+        result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+    }
+
+    /// Has the invalidation engine take all lines, half of them dirty, while the remote rests, or not.
+    /// Gives the cycles that it took.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, Failed> {
+        self.play(run, |bench| bench.sweep(rests))
+    }
+
+    /// Does remote procedure calls in both slices, and gives the cycles of all together.
+    ///
+    /// # Errors
+    /// [`Failed`], also if a result is wrong.
+    pub fn calls(&self, run: Run, calls: u64) -> Result<u64, Failed> {
+        self.play(run, |bench| bench.calls(calls))
+    }
+
+    fn play<T>(
+        &self,
+        run: Run,
+        plays: impl FnOnce(&mut Bench) -> Result<T, Wrong>,
+    ) -> Result<T, Failed> {
+        let mut bench = self.bench(run)?;
+        let result = bench
+            .begin(measure::settle(self))
+            .and_then(|()| plays(&mut bench));
         result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
     }
 
@@ -178,7 +207,12 @@ fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
         };
         return spoilt;
     }
-    match other(6, 5) {
+    let mut right = |not: Right| {
+        let rights = [Right::None, Right::Read, Right::Write];
+        rights[usize::from(other(3, not as u16))]
+    };
+    let known = [right(row.known.before), right(row.known.after)];
+    match other(8, 7) {
         0 => {
             spoilt.effect = [Effect::Never, Effect::Leave, Effect::Refuse][usize::from(other(4, 3))]
         }
@@ -195,6 +229,8 @@ fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
                 .grant
                 .map_or(Some(0), |grant| Some(other(rom.sends.len(), grant)))
         }
+        5 => spoilt.known.before = known[0],
+        6 => spoilt.known.after = known[1],
         4 => spoilt.forward = row.forward.map_or(Some(0), |_| None),
         _ => spoilt.next = other(rom.states.len(), row.next),
     }

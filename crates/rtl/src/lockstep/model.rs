@@ -41,6 +41,16 @@ pub struct Inputs {
     pub r_id: Pins,
     pub r_data: Pins<[u64; BEAT]>,
     pub r_last: Pins,
+    pub cfg_aw_valid: Pins,
+    pub cfg_aw_addr: Pins,
+    pub cfg_w_valid: Pins,
+    pub cfg_w_data: Pins,
+    pub cfg_w_strb: Pins,
+    pub cfg_b_ready: Pins,
+    pub cfg_ar_valid: Pins,
+    pub cfg_ar_addr: Pins,
+    pub cfg_r_ready: Pins,
+    pub change_ready: Pins,
 }
 
 /// What stands on the home's output pins in a cycle.
@@ -72,7 +82,18 @@ pub struct Outputs {
     pub r_ready: Pins,
     pub step_valid: Pins,
     pub step: Pins<[u64; UNITS]>,
+    pub busy: Pins,
     pub idle: Pins,
+    pub cfg_aw_ready: Pins,
+    pub cfg_w_ready: Pins,
+    pub cfg_b_valid: Pins,
+    pub cfg_b_resp: Pins,
+    pub cfg_ar_ready: Pins,
+    pub cfg_r_valid: Pins,
+    pub cfg_r_data: Pins,
+    pub cfg_r_resp: Pins,
+    pub change_valid: Pins,
+    pub change: Pins,
 }
 
 type New = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;

@@ -24,7 +24,20 @@ const APART: &[&str] = &[
     "dcs_egress",
     "dcs_reader",
     "dcs_writer",
+    "dcs_changes",
+    "dcs_counters",
+    "dcs_registers",
     "protocol_rom",
+];
+
+/// What is no part of a slice.
+const ELSEWHERE: &[&str] = &[
+    "home.sv",
+    "axi_memory.sv",
+    "invalidation_engine.sv",
+    "rpc_echo.sv",
+    "behind.sv",
+    "lockstep.sv",
 ];
 
 /// The size of a slice.
@@ -112,7 +125,7 @@ impl Yosys {
         let package_file = format!("{protocol}_pkg.sv");
         let files = SOURCES
             .iter()
-            .filter(|(name, _)| *name != "lockstep.sv" && *name != "home.sv")
+            .filter(|(name, _)| !ELSEWHERE.contains(name))
             .copied()
             .chain([
                 (package_file.as_str(), package),

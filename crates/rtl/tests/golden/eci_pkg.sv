@@ -184,6 +184,8 @@ package eci_pkg;
     send_e             grant;
     logic              forward_valid;
     send_e             forward;
+    home_pkg::right_e  from;         // the most that the remote may do, by what the home knows
+    home_pkg::right_e  to;
     state_e            next;
   } row_t;
 

@@ -36,8 +36,10 @@ pub fn compiled(file: &str) -> Compiled {
 
 pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let protocol = text::parse(text).expect("the text is right");
-    let home = construct(&protocol).expect("there is a home").flat(true);
+    let construction = construct(&protocol).expect("there is a home");
+    let home = construction.flat(true);
     let rom = Rom::new(&protocol, &home).expect("it fits");
+    let rom = rom.with_rights(&home, &construction.flat_rights(true));
     let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
     // As the command prints it, so that what one has built the other finds.
     let origin = Origin {

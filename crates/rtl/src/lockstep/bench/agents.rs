@@ -321,7 +321,7 @@ impl Bench<'_> {
                 );
             }
             // What the remote may not read, the device may write.
-            if kept == Right::None && self.chance.below(2) == 0 {
+            if kept == Right::None && !self.behind.remembers() && self.chance.below(2) == 0 {
                 line.memory = self.chance.bytes();
                 line.latest = line.memory;
             }

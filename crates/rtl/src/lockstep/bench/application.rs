@@ -89,7 +89,7 @@ impl Bench<'_> {
         self.at_the_end()
     }
 
-    fn until(&mut self, done: impl Fn(&Self) -> bool) -> Checked {
+    pub(super) fn until(&mut self, done: impl Fn(&Self) -> bool) -> Checked {
         self.progress = self.cycle;
         while !done(self) {
             self.one_cycle()?;

@@ -38,12 +38,19 @@ impl Bench<'_> {
             if let Some(&(at, operation)) = slice.asks.front() {
                 inputs.local_req[s] = u64::from(operation) << 36 | self.lines[at].number;
             }
+            if let Some(order) = self.behind.orders[s] {
+                inputs.local_req_valid[s] = 1;
+                inputs.local_req[s] = order;
+            }
             slice.unlock_valid = !slice.unlocks.is_empty() && (slice.unlock_valid || often() != 0);
             inputs.unlock_valid[s] = u64::from(slice.unlock_valid);
             if let Some(&at) = slice.unlocks.front() {
                 inputs.unlock_line[s] = self.lines[at].number;
             }
             inputs.local_rsp_ready[s] = often();
+            // Whoever listens may be slow, and miss some.
+            let listens = self.listens || cycle % 512 < 32 * ready;
+            inputs.change_ready[s] = often() & u64::from(listens);
             inputs.aw_ready[s] = often();
             inputs.w_ready[s] = often();
             inputs.ar_ready[s] = often();
@@ -87,6 +94,7 @@ impl Bench<'_> {
         let outputs = std::mem::take(&mut self.outputs);
         for s in 0..SLICES {
             self.ports.count(&self.inputs, &outputs, s);
+            self.tally(s, &outputs);
             self.enter(s, &outputs)?;
             let mut units = outputs.step_valid[s];
             while units != 0 {
@@ -97,6 +105,7 @@ impl Bench<'_> {
             self.leave(s, &outputs)?;
             self.answers(s, &outputs)?;
             self.memory(s, &outputs)?;
+            self.learns(s, &outputs)?;
         }
         self.outputs = outputs;
         Ok(())
@@ -144,6 +153,7 @@ impl Bench<'_> {
                 self.cross(Crossing::Asks(at));
             }
             self.slices[s].ask_valid = false;
+            self.behind.orders[s] = None;
             self.progress = self.cycle;
         }
         let slice = &mut self.slices[s];
@@ -241,6 +251,9 @@ impl Bench<'_> {
         if outputs.local_rsp_valid[s] & self.inputs.local_rsp_ready[s] == 0 {
             return Ok(());
         }
+        if self.behind.asks() {
+            return self.done_inside(s, outputs);
+        }
         self.progress = self.cycle;
         self.ends_something();
         let answer = outputs.local_rsp[s];
@@ -285,6 +298,59 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// The right that the remote gets with the line that the home begins to read; none if it does not cache it.
+    pub(super) fn gets(&self, at: usize) -> Right {
+        let mut home = self.lines[at].home.clone();
+        let has = self.rom.rights[usize::from(home.state)];
+        let occasion = Occasion {
+            event: Event::MemoryData(0),
+            sender: Some(0),
+            own: None,
+            fields: &[],
+        };
+        let stepped = self
+            .home_machine
+            .step(&mut home, occasion, &mut { self.home });
+        let granted = self.rom.rights[usize::from(home.state)];
+        match stepped {
+            Ok(Outcome::Taken { .. }) if granted > has => granted,
+            _ => Right::None,
+        }
+    }
+
+    /// What whoever listens is told of rights: what the controllers say, in the order of each unit, but what was lost.
+    fn learns(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        if outputs.change_valid[s] & self.inputs.change_ready[s] == 0 {
+            return Ok(());
+        }
+        self.progress = self.cycle;
+        let change = outputs.change[s];
+        let at = self.line_of(change & ((1 << 36) - 1), "a change of rights")?;
+        let line = self.lines[at].number;
+        let unit = line as usize % self.requests.len();
+        let told = |expected: &Change| {
+            let Change {
+                line: number,
+                before,
+                after,
+            } = *expected;
+            number == line && change >> 36 == (before as u64) << 2 | after as u64
+        };
+        let expected = &mut self.changes[unit];
+        let Some(lost) = expected.iter().position(told) else {
+            return wrong(
+                at,
+                format!(
+                    "a change of rights of line {line} is told, {:#x}, that the home did not learn of",
+                    change >> 36
+                ),
+            );
+        };
+        expected.drain(..=lost);
+        self.lost(s, lost as u64);
+        Ok(())
+    }
+
     /// What memory was asked and what it answered.
     pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let line_bytes = u64::from(self.protocol.line_bytes);
@@ -297,6 +363,14 @@ impl Bench<'_> {
                 return wrong(
                     line,
                     "memory is read although the controller did not ask".into(),
+                );
+            }
+            let request = outputs.ar_user[s];
+            let right = self.lines[line].right;
+            if request >> 6 != right as u64 {
+                return wrong(
+                    line,
+                    format!("a read of memory has the user bits {request:#x}; the remote gets {right:?}"),
                 );
             }
             self.lines[line].operation = Memory::Reading;
@@ -324,6 +398,16 @@ impl Bench<'_> {
         if outputs.aw_valid[s] & self.inputs.aw_ready[s] != 0 {
             self.progress = self.cycle;
             let line = self.line_of(outputs.aw_addr[s] / line_bytes, "a write of memory")?;
+            let right = self.lines[line].right;
+            if outputs.aw_user[s] >> 6 != right as u64 {
+                return wrong(
+                    line,
+                    format!(
+                        "a write of memory has the user bits {:#x}; the remote keeps {right:?}",
+                        outputs.aw_user[s]
+                    ),
+                );
+            }
             self.slices[s].addresses.push_back((line, outputs.aw_id[s]));
         }
         if outputs.w_valid[s] & self.inputs.w_ready[s] != 0 {

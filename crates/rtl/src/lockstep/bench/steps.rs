@@ -74,6 +74,15 @@ impl Bench<'_> {
         if held {
             return Ok(());
         }
+        let rights = [&line.home, &home].map(|home| self.rom.rights[usize::from(home.state)]);
+        if let (true, [before, after]) = (rights[0] != rights[1], rights) {
+            let line = line.number;
+            self.changes[line as usize % self.requests.len()].push_back(Change {
+                line,
+                before,
+                after,
+            });
+        }
         line.home = home;
         self.report.covered[state][number] = true;
         if expected >= 2 {
@@ -104,6 +113,9 @@ impl Bench<'_> {
         place: &str,
     ) -> Checked<Option<Message>> {
         let taken = effect >= 2;
+        if self.behind.remembers() {
+            self.foretell(at, event, evict);
+        }
         let line = &mut self.lines[at];
         let missing = || {
             wrong(
@@ -207,6 +219,14 @@ impl Bench<'_> {
         place: &str,
     ) -> Checked {
         let words = self.words;
+        match act {
+            Act::StartRead => self.lines[at].right = self.gets(at),
+            Act::StartWrite | Act::StartStore { .. } => {
+                let state = self.lines[at].home.state;
+                self.lines[at].right = self.rom.rights[usize::from(state)];
+            }
+            _ => {}
+        }
         let line = &mut self.lines[at];
         match act {
             Act::Send { message: kind, .. } => {
@@ -291,7 +311,9 @@ impl Bench<'_> {
                 if locks {
                     line.locked = Some(ensures);
                 }
-                if !of_directory {
+                if !of_directory && self.behind.asks() {
+                    self.taken_inside(at)?;
+                } else if !of_directory {
                     line.answers.push(Answer {
                         unlock: false,
                         refused: false,

@@ -1,0 +1,224 @@
+//! The registers of a slice: the one list that the RTL's package, the document for software and lockstep are made of.
+//!
+//! A register has 64 bits. Counters count from reset, or from when they were last cleared.
+
+use crate::rom::{Rom, MAX_CIRCUITS, MAX_EVENTS, MAX_SENDS};
+use std::fmt::Write;
+
+/// Bytes of a slice's registers: a page of AXI.
+pub const BYTES: u64 = 4096;
+/// Address of the first counter.
+pub const COUNTERS: u64 = 0x400;
+/// Places for counters.
+pub const PLACES: usize = 128;
+
+/// A register, or several of one kind in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// Its name in the package.
+    pub name: &'static str,
+    /// Address of the first, in bytes.
+    pub address: u64,
+    /// How many there are.
+    pub count: usize,
+    /// Whether software may write it.
+    pub writable: bool,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+const fn plain(
+    name: &'static str,
+    address: u64,
+    writable: bool,
+    meaning: &'static str,
+) -> Register {
+    Register {
+        name,
+        address,
+        count: 1,
+        writable,
+        meaning,
+    }
+}
+
+const fn counters(name: &'static str, place: u64, count: usize, meaning: &'static str) -> Register {
+    Register {
+        name,
+        address: COUNTERS + 8 * place,
+        count,
+        writable: false,
+        meaning,
+    }
+}
+
+/// What `Identity` reads: `COHK`, and the version of this list.
+pub const IDENTITY: u64 = 0x434f_484b << 32 | 1;
+
+/// All registers, by address.
+#[rustfmt::skip]
+pub const REGISTERS: &[Register] = &[
+    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 1, in the lower"),
+    plain("About", 0x08, false, "messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and to the remote [31:24], bytes of a line [47:32]"),
+    plain("Shape", 0x10, false, "units [15:0], ways [23:16], bits of a set's number [31:24] and of a tag [39:32], reads [47:40] and waiting requests [55:48] of a unit, the slice's number [63:56]"),
+    plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters become 0, read as 0"),
+    plain("Status", 0x20, false, "bit 0: nothing is in hand; bit 1: the directory was emptied after reset, and units work"),
+    counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
+    counters("Sent", 64, MAX_SENDS, "messages to the remote, by their number"),
+    counters("RxWaitsUnit", 80, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was offered and not taken, because its unit has one of this circuit in hand"),
+    counters("RxWaitsSlot", 84, MAX_CIRCUITS, "the same, because there was no room for the bytes"),
+    counters("TxWaits", 88, MAX_CIRCUITS, "by circuit to the remote: cycles in which a beat was offered and not taken"),
+    counters("ArWaits", 92, 1, "cycles in which the address of a read of memory was offered and not taken"),
+    counters("AwWaits", 93, 1, "the same of the address of a write"),
+    counters("WWaits", 94, 1, "the same of the bytes of a write"),
+    counters("LocalWaits", 95, 1, "cycles in which a local operation was offered and not taken"),
+    counters("UnlockWaits", 96, 1, "the same of an unlock"),
+    counters("AnswerWaits", 97, 1, "cycles in which an answer to the device was offered and not taken"),
+    counters("StallsLine", 98, 1, "events that a unit looked up and left, because their line has something in hand; each time one is tried counts"),
+    counters("StallsRoom", 99, 1, "the same, because the set of the directory is full"),
+    counters("StallsRead", 100, 1, "because all reads of the unit are in flight"),
+    counters("StallsWrite", 101, 1, "because all writes of the unit are in flight, or a response goes first"),
+    counters("StallsLocal", 102, 1, "because the unit has as many local operations in hand, or locks, as it may"),
+    counters("StallsSend", 103, 1, "because a message that left at once has not yet left the unit"),
+    counters("Evictions", 104, 1, "lines that the directory took from the remote to make room"),
+    counters("ChangesLost", 105, 1, "changes of the remote's rights that were not told, because nobody took those before them in time"),
+    counters("Busy", 106, 1, "occupancy: units that had something in hand, added up over all cycles"),
+    counters("Refused", 107, 1, "local operations and unlocks that were refused"),
+    counters("Changes", 108, 1, "changes of the remote's rights that were taken from their port"),
+    counters("Cycles", 109, 1, "cycles"),
+];
+
+/// The register with this name. In a constant, a wrong name is an error of the compiler.
+///
+/// # Panics
+/// If there is none.
+pub const fn register(name: &str) -> Register {
+    let mut index = 0;
+    while index < REGISTERS.len() {
+        if same(REGISTERS[index].name.as_bytes(), name.as_bytes()) {
+            return REGISTERS[index];
+        }
+        index += 1;
+    }
+    panic!("the name is not one of the list")
+}
+
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
+}
+
+/// The place of the first counter with this name.
+pub const fn place(name: &str) -> usize {
+    (register(name).address - COUNTERS) as usize / 8
+}
+
+/// Whether a home of this ROM has the register, or the counter of this number in a row of them.
+/// Those that it does not have answer with an error.
+pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
+    number
+        < match register.name {
+            "Events" => rom.events.len(),
+            "Sent" => rom.sends.len(),
+            "RxWaitsUnit" | "RxWaitsSlot" => rom.rx.len(),
+            "TxWaits" => rom.tx.len(),
+            _ => 1,
+        }
+}
+
+/// `hardware/rtl/registers_pkg.sv`.
+pub fn package() -> String {
+    let mut text = String::from(
+        "// The registers of a slice, and the places of its counters.
+//
+// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md says what each means. Do not edit.
+
+package registers_pkg;
+",
+    );
+    let _ = writeln!(
+        text,
+        "  localparam int unsigned AddrWidth = {};  // of AXI-Lite, in bytes; a register has 64 bits\n",
+        BYTES.ilog2()
+    );
+    text += "  // Registers other than counters.\n";
+    for register in REGISTERS
+        .iter()
+        .filter(|register| register.address < COUNTERS)
+    {
+        let name = register.name;
+        let _ = writeln!(
+            text,
+            "  localparam logic [AddrWidth-1:0] {name:8} = 12'h{:03x};",
+            register.address
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  localparam logic [63:0]          IdentityValue = 64'h{IDENTITY:016x};\n"
+    );
+    let _ = writeln!(
+        text,
+        "  // Counters: the address of the first, and the places of all.
+  localparam logic [AddrWidth-1:0] Counters = 12'h{COUNTERS:03x};
+  localparam int unsigned          Places   = {PLACES};
+"
+    );
+    for register in REGISTERS
+        .iter()
+        .filter(|register| register.address >= COUNTERS)
+    {
+        let place = (register.address - COUNTERS) / 8;
+        let of = match register.count {
+            1 => String::new(),
+            count => format!("  // and {} more", count - 1),
+        };
+        let _ = writeln!(
+            text,
+            "  localparam int unsigned {:11} = {place};{of}",
+            register.name
+        );
+    }
+    text += "endpackage : registers_pkg\n";
+    text
+}
+
+/// `hardware/registers.md`.
+pub fn document() -> String {
+    let mut text = String::from(
+        "# Registers of a slice
+
+Each slice has an AXI-Lite port with 64 bits of data and a page of 4 KiB; the slices' pages may stand anywhere in an address map.
+A register is read as a whole, so that no counter tears; the three lowest bits of an address do not matter.
+Every other address than those below, a counter that the protocol has no use for, and a write to what is only read are answered with `SLVERR`, and change nothing.
+A counter's value is that of a moment between the address and the answer, which comes within 140 cycles.
+To see all counters at one moment, stop counting and then read them.
+What happens within a few cycles of clearing or stopping may be counted or not.
+
+Printed from `crates/rtl/src/registers.rs` by its tests.
+
+| Address | Register | | Meaning |
+|---|---|---|---|
+",
+    );
+    for register in REGISTERS {
+        let name = match register.count {
+            1 => format!("`{}`", register.name),
+            count => format!("`{}[0]` to `[{}]`", register.name, count - 1),
+        };
+        let access = if register.writable {
+            "read, write"
+        } else {
+            "read"
+        };
+        let _ = writeln!(
+            text,
+            "| `0x{:03x}` | {name} | {access} | {} |",
+            register.address, register.meaning
+        );
+    }
+    text
+}

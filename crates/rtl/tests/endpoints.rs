@@ -1,0 +1,135 @@
+//! Do the endpoints in RTL behave behind the home as memory and device should? The CPU, its messages and its data are lockstep's.
+//!
+//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+
+mod homes;
+
+use cohkit_rtl::lockstep::bench::{Pattern, Run};
+use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape, SOURCES};
+use homes::{built, compiled, Built};
+use std::process::Command;
+
+fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
+    let shape = Shape {
+        endpoint,
+        ..Shape::default()
+    };
+    built(compiled(file), SOURCES, shape)
+}
+
+/// A run of few lines, one after the other, whose quantities follow from the seed.
+fn run(seed: u64, lines: usize) -> Run {
+    Run {
+        lines,
+        pattern: Pattern::Spread,
+        ..Run::new(seed, 1000)
+    }
+}
+
+/// Everything that CPUs and devices do by chance, on coherent memory: what is read is what was written last.
+#[test]
+fn coherent_memory_keeps_what_is_written() {
+    for file in ["eci.coh", "back-invalidate.coh"] {
+        let Some(built) = behind(Endpoint::Memory, file) else {
+            return;
+        };
+        let mut setup = built.setup();
+        // Memory answers when it does, so lines cannot be led anywhere.
+        setup.ways = None;
+        let (mut messages, mut evictions) = (0, 0);
+        for seed in 0..12 {
+            let run = run(
+                seed,
+                [3, 20, 64, 2 * Endpoint::MEMORY_LINES][seed as usize % 4],
+            );
+            let report = setup
+                .run(run, None)
+                .unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
+            messages += report.messages;
+            evictions += report.evictions;
+        }
+        assert!(messages >= 12_000, "{file}: {messages} messages");
+        assert!(evictions >= 50, "{file}: {evictions} evictions");
+    }
+}
+
+/// Afterwards the CPU has nothing of the range, memory has what was dirty, and each line was taken once.
+#[test]
+fn the_invalidation_engine_takes_a_range_from_the_cpu() {
+    for file in ["eci.coh", "back-invalidate.coh"] {
+        let Some(built) = behind(Endpoint::Invalidation, file) else {
+            return;
+        };
+        let mut setup = built.setup();
+        setup.ways = None;
+        for seed in 0..8 {
+            // As many lines as the directories hold, so that it takes none by itself.
+            let run = run(seed, 32);
+            for rests in [true, false] {
+                let cycles = setup.sweep(run, rests);
+                let cycles = cycles.unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
+                assert!(
+                    cycles > 16,
+                    "{file}: {cycles} cycles for 16 lines of a slice"
+                );
+            }
+        }
+    }
+}
+
+/// The wiring example of docs/integration.md.
+#[test]
+fn the_example_of_a_board_elaborates() {
+    if verilator().is_err() {
+        eprintln!("skipped: no Verilator");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let package = compiled("eci.coh").package;
+    let board = include_str!("../../../hardware/example/board.sv");
+    let own = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
+    for (name, text) in SOURCES.iter().chain(&own) {
+        std::fs::write(folder.path().join(name), text).expect("it can be written");
+    }
+    let rest = |name: &&str| !["home_pkg.sv", "behind.sv", "lockstep.sv"].contains(name);
+    let lint = |parameter: &str| {
+        let output = Command::new("verilator")
+            .args([
+                "--lint-only",
+                "-Wall",
+                "--assert",
+                "--top-module",
+                "board",
+                parameter,
+            ])
+            .args(["home_pkg.sv", "eci_pkg.sv"])
+            .args(SOURCES.iter().map(|(name, _)| *name).filter(rest))
+            .arg("board.sv")
+            .current_dir(folder.path())
+            .output()
+            .expect("verilator starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    assert_eq!(lint("-GUnits=32"), (true, String::new()));
+    let (fits, said) = lint("-GMemoryLines=100");
+    assert!(
+        !fits && said.contains("Lines must be a power of two"),
+        "{said}"
+    );
+}
+
+/// The result of each call is that of the procedure, and the arguments have left the CPU.
+#[test]
+fn calls_over_two_lines_give_their_results() {
+    let Some(built) = behind(Endpoint::Rpc, "eci.coh") else {
+        return;
+    };
+    let mut setup = built.setup();
+    setup.ways = None;
+    for seed in 0..50 {
+        let run = run(seed, 4);
+        let cycles = setup.calls(run, 10);
+        cycles.unwrap_or_else(|failed| panic!("{run:?}: {failed:#?}"));
+    }
+}

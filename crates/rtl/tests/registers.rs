@@ -1,0 +1,23 @@
+//! The registers have one source, and their addresses do not overlap.
+
+use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, PLACES, REGISTERS};
+use expect_test::expect_file;
+
+#[test]
+fn the_package_and_the_document_are_printed_from_one_list() {
+    expect_file!["../../../hardware/rtl/registers_pkg.sv"].assert_eq(&package());
+    expect_file!["../../../hardware/registers.md"].assert_eq(&document());
+}
+
+#[test]
+fn registers_do_not_overlap() {
+    let mut free = 0;
+    for register in REGISTERS {
+        assert!(register.address >= free, "{}", register.name);
+        assert!(register.address.is_multiple_of(8), "{}", register.name);
+        free = register.address + 8 * register.count as u64;
+        // Counters and others have a range each.
+        assert_eq!(register.address >= COUNTERS, free > COUNTERS);
+    }
+    assert!(free <= COUNTERS + 8 * PLACES as u64 && free <= BYTES);
+}

@@ -1,0 +1,153 @@
+// Coherent memory: a block RAM behind the home's AXI port of a slice. After reset it fills itself with zeros, and then
+// answers in order.
+//
+// A line's number without the bit of its slice is its place.
+
+`include "assertions.svh"
+
+module axi_memory #(
+  parameter int unsigned Lines        = 256,  // a power of two
+  parameter int unsigned Beats        = 2,    // of a line
+  parameter int unsigned PayloadWidth = 512,
+  parameter int unsigned AxiIdWidth   = 8,
+  parameter int unsigned AxiAddrWidth = 36
+) (
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
+
+  input  logic                      aw_valid_i,
+  output logic                      aw_ready_o,
+  input  logic [AxiIdWidth-1:0]     aw_id_i,
+  input  logic [AxiAddrWidth-1:0]   aw_addr_i,
+  input  logic                      w_valid_i,
+  output logic                      w_ready_o,
+  input  logic [PayloadWidth-1:0]   w_data_i,
+  input  logic [PayloadWidth/8-1:0] w_strb_i,
+  input  logic                      w_last_i,
+  output logic                      b_valid_o,
+  input  logic                      b_ready_i,
+  output logic [AxiIdWidth-1:0]     b_id_o,
+  input  logic                      ar_valid_i,
+  output logic                      ar_ready_o,
+  input  logic [AxiIdWidth-1:0]     ar_id_i,
+  input  logic [AxiAddrWidth-1:0]   ar_addr_i,
+  output logic                      r_valid_o,
+  input  logic                      r_ready_i,
+  output logic [AxiIdWidth-1:0]     r_id_o,
+  output logic [PayloadWidth-1:0]   r_data_o,
+  output logic                      r_last_o
+);
+  localparam int unsigned BeatWidth = home_pkg::bits(Beats);
+  localparam int unsigned BeatBits  = $clog2(Beats);
+  // The bit of the slice lies above those within a line.
+  localparam int unsigned Shift     = $clog2(Beats * PayloadWidth / 8) + 1;
+  localparam int unsigned AddrWidth = $clog2(Lines * Beats);
+
+  if (2 ** $clog2(Lines) != Lines || Lines < 2) begin : gen_wrong_lines
+    $error("axi_memory: Lines must be a power of two, at least 2");
+  end
+
+  function automatic logic [AddrWidth-1:0] place(input logic [AxiAddrWidth-1:0] addr, input logic [BeatWidth-1:0] beat);
+    return AddrWidth'(addr >> Shift << BeatBits) | AddrWidth'(beat);
+  endfunction
+
+  // One bit more than an address: it is set when all is zero.
+  logic [AddrWidth:0] zeros_q;
+  logic               filled;
+
+  assign filled = zeros_q[AddrWidth];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)      zeros_q <= '0;
+    else if (!filled) zeros_q <= zeros_q + 1'b1;
+  end
+
+  // ------------------------------------------------------------------ reads
+
+  logic                    reads_q, issues;
+  logic [AxiIdWidth-1:0]   ar_id_q;
+  logic [AxiAddrWidth-1:0] ar_addr_q;
+  logic [BeatWidth-1:0]    r_beat_q;
+  logic                    r_last;
+
+  assign issues     = reads_q && (!r_valid_o || r_ready_i);
+  assign r_last     = r_beat_q == BeatWidth'(Beats - 1);
+  assign ar_ready_o = filled && (!reads_q || issues && r_last);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      reads_q   <= 1'b0;
+      r_valid_o <= 1'b0;
+      r_beat_q  <= '0;
+    end else begin
+      if (ar_ready_o) reads_q <= ar_valid_i;
+      if (issues) r_beat_q <= r_last ? '0 : r_beat_q + 1'b1;
+      r_valid_o <= issues || r_valid_o && !r_ready_i;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (ar_ready_o) begin
+      ar_id_q   <= ar_id_i;
+      ar_addr_q <= ar_addr_i;
+    end
+    if (issues) begin
+      r_id_o   <= ar_id_q;
+      r_last_o <= r_last;
+    end
+  end
+
+  // ------------------------------------------------------------------ writes
+
+  logic                    writes_q, w_taken;
+  logic [AxiIdWidth-1:0]   aw_id_q;
+  logic [AxiAddrWidth-1:0] aw_addr_q;
+  logic [BeatWidth-1:0]    w_beat_q;
+
+  assign w_ready_o  = writes_q && (!b_valid_o || b_ready_i);
+  assign w_taken    = w_valid_i && w_ready_o;
+  assign aw_ready_o = filled && (!writes_q || w_taken && w_last_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      writes_q  <= 1'b0;
+      b_valid_o <= 1'b0;
+      w_beat_q  <= '0;
+    end else begin
+      if (aw_ready_o) writes_q <= aw_valid_i;
+      if (w_taken) w_beat_q <= w_last_i ? '0 : w_beat_q + 1'b1;
+      b_valid_o <= w_taken && w_last_i || b_valid_o && !b_ready_i;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (aw_ready_o) begin
+      aw_id_q   <= aw_id_i;
+      aw_addr_q <= aw_addr_i;
+    end
+    if (w_taken) b_id_o <= aw_id_q;
+  end
+
+  ram_block #(
+    .Depth(Lines * Beats),
+    .Width(PayloadWidth),
+    .Lanes(PayloadWidth / 8)
+  ) u_words (
+    .clk_i,
+    .wr_en_i  (!filled ? '1 : w_taken ? w_strb_i : '0),
+    .wr_addr_i(filled ? place(aw_addr_q, w_beat_q) : zeros_q[AddrWidth-1:0]),
+    .wr_data_i(filled ? w_data_i : '0),
+    .rd_en_i  (issues),
+    .rd_addr_i(place(ar_addr_q, r_beat_q)),
+    .rd_data_o(r_data_o)
+  );
+
+  `ASSERT_STABLE(stable_r, r_valid_o, r_ready_i, {r_id_o, r_data_o, r_last_o})
+  `ASSERT_STABLE(stable_b, b_valid_o, b_ready_i, b_id_o)
+  `ASSUME_OR(read_in_range, !reads_q || ar_addr_q >> (Shift + $clog2(Lines)) == '0,
+    ("axi_memory: address %0h lies behind the memory", ar_addr_q))
+  `ASSUME_OR(write_in_range, !writes_q || aw_addr_q >> (Shift + $clog2(Lines)) == '0,
+    ("axi_memory: address %0h lies behind the memory", aw_addr_q))
+  `ASSUME_OR(last_is_last, !w_taken || w_last_i == (w_beat_q == BeatWidth'(Beats - 1)),
+    ("axi_memory: a write has another number of beats than %0d", Beats))
+endmodule : axi_memory

@@ -1,0 +1,75 @@
+// The invalidation engine: has the home take a range of a slice's lines from the remote, one operation for each line,
+// as many at a time as the home accepts.
+//
+// It writes back what is dirty, so afterwards memory holds all of the range, and the remote nothing of it.
+
+`include "assertions.svh"
+
+module invalidation_engine #(
+  parameter home_pkg::protocol_t Protocol = '0,
+
+  localparam int unsigned LineWidth = home_pkg::LineWidth
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+
+  // A range: its first line, which is one of the slice, and how many of the slice's lines there are.
+  input  logic                 start_valid_i,
+  output logic                 start_ready_o,
+  input  logic [LineWidth-1:0] start_line_i,
+  input  logic [LineWidth-1:0] start_count_i,
+
+  // All are done; so many were refused.
+  output logic                 done_valid_o,
+  input  logic                 done_ready_i,
+  output logic [LineWidth-1:0] done_refused_o,
+
+  // To the home.
+  output logic                 local_req_valid_o,
+  input  logic                 local_req_ready_i,
+  output home_pkg::local_req_t local_req_o,
+  input  logic                 local_rsp_valid_i,
+  output logic                 local_rsp_ready_o,
+  input  home_pkg::local_rsp_t local_rsp_i
+);
+  logic                 busy_q, asks, answers;
+  logic [LineWidth-1:0] line_q, left_q, open_q, refused_q;   // the next line, those behind it, those without an answer
+
+  assign start_ready_o     = !busy_q;
+  assign local_req_valid_o = busy_q && left_q != '0;
+  assign local_req_o       = '{operation: 3'(Protocol.evict - Protocol.messages), line: line_q};
+  assign local_rsp_ready_o = 1'b1;
+  assign asks              = local_req_valid_o && local_req_ready_i;
+  assign answers           = local_rsp_valid_i && !local_rsp_i.unlock;
+  assign done_valid_o      = busy_q && left_q == '0 && open_q == '0;
+  assign done_refused_o    = refused_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)             busy_q <= 1'b0;
+    else if (start_ready_o)  busy_q <= start_valid_i;
+    else if (done_valid_o)   busy_q <= !done_ready_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (start_ready_o) begin
+      line_q    <= start_line_i;
+      left_q    <= start_count_i;
+      open_q    <= '0;
+      refused_q <= '0;
+    end else begin
+      if (asks) begin
+        line_q <= line_q + LineWidth'(2);
+        left_q <= left_q - 1'b1;
+      end
+      open_q    <= open_q + LineWidth'(asks) - LineWidth'(answers);
+      refused_q <= refused_q + LineWidth'(answers && local_rsp_i.refused);
+    end
+  end
+
+  logic unused;
+  assign unused = ^{local_rsp_i.operation, local_rsp_i.line};
+
+  `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
+  `ASSERT_STABLE(stable_done, done_valid_o, done_ready_i, done_refused_o)
+  `ASSUME_OR(answers_what_was_asked, !answers || busy_q && open_q != '0, ("invalidation_engine: an answer that nobody waits for"))
+endmodule : invalidation_engine

@@ -1,0 +1,232 @@
+// What is behind a slice in lockstep: nothing, so that its ports are the pins, or an endpoint.
+//
+// With an endpoint the pins of AXI rest. With the invalidation engine a local operation at the pins is an order to take a
+// range: the line is the first one, and how many there are stands above the header; its answer comes when all are done.
+
+module behind #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter int unsigned Endpoint     = 0,  // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC
+  parameter int unsigned Slice        = 0,
+  parameter int unsigned AxiAddrWidth = 36
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // The home's side.
+  input  logic                          home_aw_valid_i,
+  output logic                          home_aw_ready_o,
+  input  logic [7:0]                    home_aw_id_i,
+  input  logic [AxiAddrWidth-1:0]       home_aw_addr_i,
+  input  logic                          home_w_valid_i,
+  output logic                          home_w_ready_o,
+  input  logic [511:0]                  home_w_data_i,
+  input  logic [63:0]                   home_w_strb_i,
+  input  logic                          home_w_last_i,
+  output logic                          home_b_valid_o,
+  input  logic                          home_b_ready_i,
+  output logic [7:0]                    home_b_id_o,
+  input  logic                          home_ar_valid_i,
+  output logic                          home_ar_ready_o,
+  input  logic [7:0]                    home_ar_id_i,
+  input  logic [AxiAddrWidth-1:0]       home_ar_addr_i,
+  output logic                          home_r_valid_o,
+  input  logic                          home_r_ready_i,
+  output logic [7:0]                    home_r_id_o,
+  output logic [511:0]                  home_r_data_o,
+  output logic                          home_r_last_o,
+  output logic                          home_local_req_valid_o,
+  input  logic                          home_local_req_ready_i,
+  output home_pkg::local_req_t          home_local_req_o,
+  input  logic                          home_local_rsp_valid_i,
+  output logic                          home_local_rsp_ready_o,
+  input  home_pkg::local_rsp_t          home_local_rsp_i,
+
+  // The pins.
+  output logic                          pin_aw_valid_o,
+  input  logic                          pin_aw_ready_i,
+  output logic [7:0]                    pin_aw_id_o,
+  output logic [AxiAddrWidth-1:0]       pin_aw_addr_o,
+  output logic                          pin_w_valid_o,
+  input  logic                          pin_w_ready_i,
+  output logic [511:0]                  pin_w_data_o,
+  output logic [63:0]                   pin_w_strb_o,
+  output logic                          pin_w_last_o,
+  input  logic                          pin_b_valid_i,
+  output logic                          pin_b_ready_o,
+  input  logic [7:0]                    pin_b_id_i,
+  output logic                          pin_ar_valid_o,
+  input  logic                          pin_ar_ready_i,
+  output logic [7:0]                    pin_ar_id_o,
+  output logic [AxiAddrWidth-1:0]       pin_ar_addr_o,
+  input  logic                          pin_r_valid_i,
+  output logic                          pin_r_ready_o,
+  input  logic [7:0]                    pin_r_id_i,
+  input  logic [511:0]                  pin_r_data_i,
+  input  logic                          pin_r_last_i,
+  input  logic                          pin_local_req_valid_i,
+  output logic                          pin_local_req_ready_o,
+  input  logic [63:0]                   pin_local_req_i,
+  output logic                          pin_local_rsp_valid_o,
+  input  logic                          pin_local_rsp_ready_i,
+  output home_pkg::local_rsp_t          pin_local_rsp_o
+);
+  if (Endpoint == 0) begin : gen_pins
+    assign pin_aw_valid_o           = home_aw_valid_i;
+    assign home_aw_ready_o          = pin_aw_ready_i;
+    assign pin_aw_id_o              = home_aw_id_i;
+    assign pin_aw_addr_o            = home_aw_addr_i;
+    assign pin_w_valid_o            = home_w_valid_i;
+    assign home_w_ready_o           = pin_w_ready_i;
+    assign pin_w_data_o             = home_w_data_i;
+    assign pin_w_strb_o             = home_w_strb_i;
+    assign pin_w_last_o             = home_w_last_i;
+    assign home_b_valid_o           = pin_b_valid_i;
+    assign pin_b_ready_o            = home_b_ready_i;
+    assign home_b_id_o              = pin_b_id_i;
+    assign pin_ar_valid_o           = home_ar_valid_i;
+    assign home_ar_ready_o          = pin_ar_ready_i;
+    assign pin_ar_id_o              = home_ar_id_i;
+    assign pin_ar_addr_o            = home_ar_addr_i;
+    assign home_r_valid_o           = pin_r_valid_i;
+    assign pin_r_ready_o            = home_r_ready_i;
+    assign home_r_id_o              = pin_r_id_i;
+    assign home_r_data_o            = pin_r_data_i;
+    assign home_r_last_o            = pin_r_last_i;
+    assign home_local_req_valid_o   = pin_local_req_valid_i;
+    assign pin_local_req_ready_o    = home_local_req_ready_i;
+    assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
+    assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
+    assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
+    assign pin_local_rsp_o          = home_local_rsp_i;
+    logic unused;
+    assign unused = ^{clk_i, rst_ni, pin_local_req_i};
+  end else begin : gen_endpoint
+    assign pin_aw_valid_o           = '0;
+    assign pin_aw_id_o              = '0;
+    assign pin_aw_addr_o            = '0;
+    assign pin_w_valid_o            = '0;
+    assign pin_w_data_o             = '0;
+    assign pin_w_strb_o             = '0;
+    assign pin_w_last_o             = '0;
+    assign pin_b_ready_o            = '0;
+    assign pin_ar_valid_o           = '0;
+    assign pin_ar_id_o              = '0;
+    assign pin_ar_addr_o            = '0;
+    assign pin_r_ready_o            = '0;
+    logic unused;
+    assign unused = ^{pin_aw_ready_i, pin_w_ready_i, pin_b_valid_i, pin_b_id_i, pin_ar_ready_i, pin_r_valid_i, pin_r_id_i, pin_r_data_i, pin_r_last_i};
+
+    if (Endpoint <= 2) begin : gen_memory
+      axi_memory #(
+        .Lines       (64),
+        .Beats       (32'(Protocol.line_bytes) / 64),
+        .AxiAddrWidth(AxiAddrWidth)
+      ) u_memory (
+        .clk_i,
+        .rst_ni,
+        .aw_valid_i(home_aw_valid_i),
+        .aw_ready_o(home_aw_ready_o),
+        .aw_id_i   (home_aw_id_i),
+        .aw_addr_i (home_aw_addr_i),
+        .w_valid_i (home_w_valid_i),
+        .w_ready_o (home_w_ready_o),
+        .w_data_i  (home_w_data_i),
+        .w_strb_i  (home_w_strb_i),
+        .w_last_i  (home_w_last_i),
+        .b_valid_o (home_b_valid_o),
+        .b_ready_i (home_b_ready_i),
+        .b_id_o    (home_b_id_o),
+        .ar_valid_i(home_ar_valid_i),
+        .ar_ready_o(home_ar_ready_o),
+        .ar_id_i   (home_ar_id_i),
+        .ar_addr_i (home_ar_addr_i),
+        .r_valid_o (home_r_valid_o),
+        .r_ready_i (home_r_ready_i),
+        .r_id_o    (home_r_id_o),
+        .r_data_o  (home_r_data_o),
+        .r_last_o  (home_r_last_o)
+      );
+    end
+
+    if (Endpoint == 1) begin : gen_own_local
+      assign home_local_req_valid_o   = pin_local_req_valid_i;
+      assign pin_local_req_ready_o    = home_local_req_ready_i;
+      assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
+      assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
+      assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
+      assign pin_local_rsp_o          = home_local_rsp_i;
+      logic unused_local;
+      assign unused_local = ^pin_local_req_i;
+    end else if (Endpoint == 2) begin : gen_engine
+      logic [home_pkg::LineWidth-1:0] refused;
+      logic                           unused_local;
+
+      invalidation_engine #(
+        .Protocol(Protocol)
+      ) u_engine (
+        .clk_i,
+        .rst_ni,
+        .start_valid_i    (pin_local_req_valid_i),
+        .start_ready_o    (pin_local_req_ready_o),
+        .start_line_i     (pin_local_req_i[home_pkg::LineWidth-1:0]),
+        .start_count_i    (home_pkg::LineWidth'(pin_local_req_i[63:40])),
+        .done_valid_o     (pin_local_rsp_valid_o),
+        .done_ready_i     (pin_local_rsp_ready_i),
+        .done_refused_o   (refused),
+        .local_req_valid_o(home_local_req_valid_o),
+        .local_req_ready_i(home_local_req_ready_i),
+        .local_req_o      (home_local_req_o),
+        .local_rsp_valid_i(home_local_rsp_valid_i),
+        .local_rsp_ready_o(home_local_rsp_ready_o),
+        .local_rsp_i      (home_local_rsp_i)
+      );
+
+      // How many were refused stands where the line does.
+      assign pin_local_rsp_o = '{unlock: 1'b0, refused: refused != '0, operation: 3'd0, line: refused};
+      assign unused_local    = ^pin_local_req_i[39:home_pkg::LineWidth];
+    end else begin : gen_rpc
+      logic unused_local;
+      assign pin_local_req_ready_o = 1'b0;
+      assign pin_local_rsp_valid_o = 1'b0;
+      assign pin_local_rsp_o       = '0;
+      assign unused_local          = ^{pin_local_req_valid_i, pin_local_req_i, pin_local_rsp_ready_i};
+
+      rpc_echo #(
+        .Protocol    (Protocol),
+        .Slice       (Slice),
+        .Beats       (32'(Protocol.line_bytes) / 64),
+        .AxiAddrWidth(AxiAddrWidth)
+      ) u_rpc (
+        .clk_i,
+        .rst_ni,
+        .aw_valid_i       (home_aw_valid_i),
+        .aw_ready_o       (home_aw_ready_o),
+        .aw_id_i          (home_aw_id_i),
+        .aw_addr_i        (home_aw_addr_i),
+        .w_valid_i        (home_w_valid_i),
+        .w_ready_o        (home_w_ready_o),
+        .w_data_i         (home_w_data_i),
+        .w_strb_i         (home_w_strb_i),
+        .w_last_i         (home_w_last_i),
+        .b_valid_o        (home_b_valid_o),
+        .b_ready_i        (home_b_ready_i),
+        .b_id_o           (home_b_id_o),
+        .ar_valid_i       (home_ar_valid_i),
+        .ar_ready_o       (home_ar_ready_o),
+        .ar_id_i          (home_ar_id_i),
+        .ar_addr_i        (home_ar_addr_i),
+        .r_valid_o        (home_r_valid_o),
+        .r_ready_i        (home_r_ready_i),
+        .r_id_o           (home_r_id_o),
+        .r_data_o         (home_r_data_o),
+        .r_last_o         (home_r_last_o),
+        .local_req_valid_o(home_local_req_valid_o),
+        .local_req_ready_i(home_local_req_ready_i),
+        .local_req_o      (home_local_req_o),
+        .local_rsp_valid_i(home_local_rsp_valid_i),
+        .local_rsp_ready_o(home_local_rsp_ready_o),
+        .local_rsp_i      (home_local_rsp_i)
+      );
+    end
+  end
+endmodule : behind

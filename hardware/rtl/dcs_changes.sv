@@ -1,0 +1,88 @@
+// What the home learns of the remote's rights, from all units of a slice in turn, for whoever wants to know.
+//
+// A unit that has one to tell while the one before still waits loses it, and counts that; nothing here holds a unit up.
+
+`include "assertions.svh"
+
+module dcs_changes #(
+  parameter int unsigned Units     = 1,
+  parameter int unsigned Slice     = 0,
+  parameter int unsigned Depth     = 16,
+  parameter int unsigned LineWidth = 23,
+
+  localparam int unsigned UnitWidth = home_pkg::bits(Units)
+) (
+  input  logic                                clk_i,
+  input  logic                                rst_ni,
+
+  input  logic [Units-1:0]                    unit_valid_i,
+  output logic [Units-1:0]                    unit_ready_o,
+  input  home_pkg::right_e [Units-1:0]        unit_from_i,
+  input  home_pkg::right_e [Units-1:0]        unit_to_i,
+  input  logic [Units-1:0][LineWidth-1:0]     unit_line_i,
+
+  output logic                                change_valid_o,
+  input  logic                                change_ready_i,
+  output home_pkg::change_t                   change_o
+);
+  import home_pkg::*;
+
+  typedef struct packed {
+    right_e               from;
+    right_e               to;
+    logic [LineWidth-1:0] line;
+  } own_t;
+
+  typedef struct packed {
+    own_t                 own;
+    logic [UnitWidth-1:0] unit;
+  } told_t;
+
+  own_t [Units-1:0]     offered;
+  own_t                 own;
+  told_t                told;
+  logic                 valid, ready;
+  logic [UnitWidth-1:0] unit;
+
+  for (genvar u = 0; u < Units; u++) begin : gen_offered
+    assign offered[u] = '{unit_from_i[u], unit_to_i[u], unit_line_i[u]};
+  end
+
+  stream_arbiter #(
+    .Size  (Units),
+    .data_t(own_t)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(unit_valid_i),
+    .wr_ready_o(unit_ready_o),
+    .wr_data_i (offered),
+    .rd_valid_o(valid),
+    .rd_ready_i(ready),
+    .rd_data_o (own),
+    .rd_index_o(unit)
+  );
+
+  fifo #(
+    .Depth (Depth),
+    .data_t(told_t)
+  ) u_fifo (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(valid),
+    .wr_ready_o(ready),
+    .wr_data_i ('{own, unit}),
+    .rd_valid_o(change_valid_o),
+    .rd_ready_i(change_ready_i),
+    .rd_data_o (told)
+  );
+
+  assign change_o = '{
+    from: told.own.from,
+    to:   told.own.to,
+    line:   line_number(home_pkg::LineWidth'(told.own.line), home_pkg::LineWidth'(told.unit), Units, Slice)
+  };
+
+  `ASSERT_STABLE(stable_change, change_valid_o, change_ready_i, change_o)
+  `ASSERT(changes_something, !change_valid_o || change_o.from != change_o.to)
+endmodule : dcs_changes
