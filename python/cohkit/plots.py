@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import itertools
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import UnavailableError
@@ -134,7 +135,8 @@ def lines(title: str, along: str, axis: str, rows: Sequence[Result], logarithmic
                 axes.yaxis.set_major_formatter(_plain)
             else:
                 axes.set_ylim(bottom=0)
-        figure.suptitle(title, fontsize=12)
+        letters = int(figure.get_figwidth() / _LETTER_INCHES)
+        figure.suptitle("\n".join(textwrap.fill(line, letters) for line in title.splitlines()), fontsize=12)
         labels = [label for axes in panels for label in axes.get_legend_handles_labels()[1]]
         widest = _KEY_INCHES + _LETTER_INCHES * max(map(len, labels))
         columns = max(1, int(figure.get_figwidth() / widest))
