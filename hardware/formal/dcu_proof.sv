@@ -120,7 +120,8 @@ module dcu_proof #(
     .Writes     (1),
     .Locals     (1),
     .Waiting    (1),
-    .StoreSlots (1)
+    .StoreSlots (1),
+    .Patience   (0)
   ) u_dcu (
     .clk_i,
     .rst_ni,

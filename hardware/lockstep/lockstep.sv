@@ -12,6 +12,7 @@ module lockstep #(
   parameter int unsigned StoreSlots = 2,
   parameter int unsigned ChangeDepth = 2,
   parameter int unsigned Endpoint   = 0,   // what is behind the home; see behind.sv
+  parameter int unsigned Patience   = 8,
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
@@ -219,6 +220,7 @@ module lockstep #(
     .Waiting     (Waiting),
     .StoreSlots  (StoreSlots),
     .ChangeDepth (ChangeDepth),
+    .Patience    (Patience),
     .AxiAddrWidth(AxiAddrWidth)
   ) u_home (
     .clk_i,

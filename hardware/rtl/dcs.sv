@@ -17,11 +17,12 @@ module dcs #(
   parameter int unsigned         Ways         = 16,
   parameter int unsigned         WaysPerStep  = 4,
   parameter int unsigned         Reads        = 2,
-  parameter int unsigned         Writes       = 1,
+  parameter int unsigned         Writes       = 2,
   parameter int unsigned         Locals       = 2,
   parameter int unsigned         Waiting      = 2,
   parameter int unsigned         StoreSlots   = 2,
   parameter int unsigned         ChangeDepth  = 16,
+  parameter int unsigned         Patience     = 8,
   parameter int unsigned         UnitsPerPort = 8,
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -221,7 +222,8 @@ module dcs #(
       .Writes     (Writes),
       .Locals     (Locals),
       .Waiting    (Waiting),
-      .StoreSlots (StoreSlots)
+      .StoreSlots (StoreSlots),
+      .Patience   (Patience)
     ) u_dcu (
       .clk_i,
       .rst_ni,

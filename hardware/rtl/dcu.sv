@@ -22,10 +22,11 @@ module dcu #(
   parameter int unsigned         Ways        = 16,
   parameter int unsigned         WaysPerStep = 4,  // compared in one cycle of a look-up
   parameter int unsigned         Reads       = 2,  // reads of memory in flight
-  parameter int unsigned         Writes      = 1,  // writes of memory in flight
+  parameter int unsigned         Writes      = 2,  // writes of memory in flight
   parameter int unsigned         Locals      = 2,  // local operations in hand
   parameter int unsigned         Waiting     = 2,  // requests set aside, and the most lines locked at a time
   parameter int unsigned         StoreSlots  = 2,  // places for bytes in each circuit whose messages may wait
+  parameter int unsigned         Patience    = 8,  // 2**Patience cycles a full set may take to get room by itself
 
   localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
   localparam int unsigned NumTx      = int'(Protocol.tx_circuits),
@@ -248,6 +249,9 @@ module dcu #(
   logic [SetWidth-1:0]      evict_set_d, evict_set_q;
   logic [WayWidth-1:0]      evict_way_d, evict_way_q;
   logic [WayWidth-1:0]      evict_tries_d, evict_tries_q;
+  // A remote whose cache has the directory's sets gives a line up when it asks for another; that message may come later.
+  // So the directory waits for a while before it takes a line that the remote may still want.
+  logic [Patience:0]        patience_q;
 
   // ------------------------------------------------------------------ what is picked next
 
@@ -307,7 +311,7 @@ module dcu #(
     ask[FromLocal]      = request_used_q;
     early[FromLocal]    = 1'b0;
     offered[FromLocal]  = '{request_event_q, request_line_q, 2'd0, '0, state_e'(0), '0};
-    ask[FromEvict]      = evict_q;
+    ask[FromEvict]      = evict_q && patience_q[Patience];
     early[FromEvict]    = 1'b0;
     offered[FromEvict]  = '{event_e'(Protocol.evict), LineWidth'(evict_set_q), 2'd0, '0, state_e'(0), evict_way_q};
   end
@@ -450,6 +454,7 @@ module dcu #(
   logic [Writes-1:0]  same_write_q;
   logic [Locals-1:0]  same_local_q;
   logic [Waiting-1:0] same_waiting_q;
+  logic               same_evict_q;  // and whether its set is the one that needs room
   logic               locks_full_q;
   logic               yields_q;  // a response is here, and the event in hand is none
 
@@ -475,6 +480,7 @@ module dcu #(
       same_local_q[i] <= local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line;
     end
     for (int unsigned i = 0; i < Waiting; i++) same_waiting_q[i] <= waiting_q[i].line == now_q.line;
+    same_evict_q <= evict_set_q == now_q.line[SetWidth-1:0];
   end
 
   always_comb begin
@@ -795,7 +801,8 @@ module dcu #(
         request_used_d = 1'b0;
         if (wants_lock) locks_d = locks_q + 1'b1;
       end
-      if (source_q[FromEvict]) evict_d = 1'b0;
+      // A way is free now, or will be; or somebody else has left one.
+      if (source_q[FromEvict] || hit_q && !row_stays_q && same_evict_q) evict_d = 1'b0;
 
       // What is begun takes its place.
       if (row_q.memory == MemoryRead) begin
@@ -932,6 +939,7 @@ module dcu #(
     local_q     <= local_d;
     waiting_q   <= waiting_d;
     evict_set_q <= evict_set_d;
+    patience_q  <= !evict_q ? '0 : patience_q[Patience] ? patience_q : patience_q + 1'b1;
     judged_q    <= group_q;
     judges_q    <= judges_d;
     known_q     <= known_d;

@@ -14,11 +14,12 @@ module home #(
   parameter int unsigned         Ways         = 16,   // as many as the remote's cache has
   parameter int unsigned         WaysPerStep  = 4,    // compared in one cycle
   parameter int unsigned         Reads        = 2,    // of each unit in flight
-  parameter int unsigned         Writes       = 1,
+  parameter int unsigned         Writes       = 2,
   parameter int unsigned         Locals       = 2,    // local operations of each unit in hand
   parameter int unsigned         Waiting      = 2,    // requests that each unit sets aside; as many of its lines can be locked
   parameter int unsigned         StoreSlots   = 2,    // requests with bytes that each unit has room for
   parameter int unsigned         ChangeDepth  = 16,   // changes of rights that each slice keeps for whoever listens
+  parameter int unsigned         Patience     = 8,    // 2**Patience cycles a full set may take to get room by itself
   parameter int unsigned         UnitsPerPort = 8,    // that share a port of the protocol ROM
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -124,6 +125,7 @@ module home #(
       .Waiting     (Waiting),
       .StoreSlots  (StoreSlots),
       .ChangeDepth (ChangeDepth),
+      .Patience    (Patience),
       .UnitsPerPort(UnitsPerPort),
       .PayloadWidth(PayloadWidth),
       .AxiIdWidth  (AxiIdWidth),

@@ -51,7 +51,7 @@ def platforms() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.platforms()
-    ['enzian-dc-bram', 'enzian-dc-ddr', 'thunderx1-2s']
+    ['enzian-cohkit', 'enzian-dc-bram', 'enzian-dc-ddr', 'thunderx1-2s']
 
     """
     return _cohkit.platforms()

@@ -112,7 +112,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"platform": "enzian"}, "no platform is named `enzian`; the shipped platforms are enzian-dc-bram, "),
+        ({"platform": "enzian"}, "no platform is named `enzian`; the shipped platforms are enzian-cohkit, enzian-dc-bram, "),
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),
         ({"region": 4096}, "the region `4096` has no unit: write it like `128KiB`"),

@@ -237,7 +237,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -319,7 +319,7 @@ pub(crate) enum HomeKind {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -517,6 +517,11 @@ pub(crate) struct Measure {
     /// Most lines that the remote or the device has in hand, for each unit.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub outstanding: usize,
+
+    /// Print instead the table `[home]` of a platform whose simulated home takes the times of this one, measured the
+    /// same way: those of `platforms/enzian-cohkit.toml`.
+    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json"])]
+    pub platform: bool,
 
     /// Lines of each stream of traffic.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(64..=65536))]

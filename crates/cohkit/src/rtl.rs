@@ -3,6 +3,7 @@
 pub(crate) mod home;
 mod lockstep;
 mod measure;
+mod platform;
 mod synth;
 
 use crate::console::Console;

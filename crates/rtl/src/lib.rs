@@ -47,3 +47,6 @@ pub mod registers;
 pub mod rom;
 pub mod synth;
 pub mod verilated;
+
+/// The clock of the home, in MHz, wherever its cycles are told as time.
+pub const CLOCK: u64 = 322;

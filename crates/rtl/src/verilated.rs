@@ -5,8 +5,11 @@
 
 use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
 use crate::rom::Rom;
+use crate::CLOCK;
+use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 use cohkit_sim::agents::clocked::{Bytes, ClockedHome, Happened, Took, WORDS};
+use cohkit_sim::components::tags::folded;
 use cohkit_sim::kernel::Time;
 use cohkit_sim::message::Line;
 use rustc_hash::FxHashMap;
@@ -15,8 +18,8 @@ use std::path::Path;
 
 /// Bits of a line's number on the pins.
 const LINE: u64 = (1 << 36) - 1;
-/// Length of a cycle of 322 MHz in picoseconds.
-pub const PERIOD: Time = 3_106;
+/// Length of a cycle in picoseconds.
+pub const PERIOD: Time = (1_000_000 + CLOCK / 2) / CLOCK;
 /// Cycles in which nothing moves after which nothing will by itself, if the home says that it is idle.
 const REST: u32 = 8;
 
@@ -24,9 +27,12 @@ const REST: u32 = 8;
 pub struct Verilated {
     model: Model,
     rom: Rom,
+    /// The numbers of events by their messages.
+    events: Vec<Option<usize>>,
     /// Words in a line, and beats.
     words: usize,
     beats: usize,
+    fold: u32,
     inputs: Inputs,
     outputs: Box<Outputs>,
     slices: [Slice; SLICES],
@@ -61,7 +67,8 @@ struct Entrance {
 }
 
 impl Verilated {
-    /// A home that has just been reset. `image` is the ROM's.
+    /// A home that has just been reset. `image` is the ROM's. Lines get the numbers of [`folded`] at its ports, by so many
+    /// bits, so that the directory has the sets of a hashed cache; with 0 they keep their own.
     ///
     /// # Errors
     /// If the library or the image cannot be used, in words.
@@ -70,13 +77,23 @@ impl Verilated {
         image: &Path,
         rom: Rom,
         line_bytes: u32,
+        fold: u32,
     ) -> Result<Verilated, String> {
         let words = line_bytes as usize / 8;
+        let mut events = Vec::new();
+        for (number, about) in rom.events.iter().enumerate() {
+            if let Event::Message(kind) = about.event {
+                events.resize(events.len().max(kind.index() + 1), None);
+                events[kind.index()] = Some(number);
+            }
+        }
         let mut home = Verilated {
             model: Model::open(library, image, "")?,
             rom,
+            events,
             words,
             beats: words / BEAT,
+            fold,
             inputs: Inputs::default(),
             outputs: Box::default(),
             slices: Default::default(),
@@ -98,6 +115,15 @@ impl Verilated {
         Ok(home)
     }
 
+    /// A line's number at the ports, and back.
+    fn number(&self, line: Line) -> Line {
+        match self.fold {
+            0 => line,
+            bits => folded(line, bits),
+        }
+    }
+
+    /// What lies before the slice of a line of this number.
     fn slice(&mut self, line: Line) -> &mut Slice {
         self.rest = 0;
         &mut self.slices[line as usize % SLICES]
@@ -280,13 +306,12 @@ impl ClockedHome for Verilated {
     }
 
     fn message(&mut self, kind: MessageId, line: Line, bytes: Bytes, mask: u16) {
-        use cohkit_protocol::controller::Event;
-        let mut events = self.rom.events.iter().enumerate();
-        let found = events.find(|(_, event)| event.event == Event::Message(kind));
-        let Some((number, event)) = found else {
+        let Some(&Some(number)) = self.events.get(kind.index()) else {
             return;
         };
+        let event = &self.rom.events[number];
         let (circuit, carries) = (event.circuit, event.payload);
+        let line = self.number(line);
         // A header's mask has sixteen bits for a line of any size.
         let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
         let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
@@ -296,15 +321,18 @@ impl ClockedHome for Verilated {
     }
 
     fn local(&mut self, line: Line, operation: u8) {
+        let line = self.number(line);
         let request = u64::from(operation) << 36 | u64::from(line);
         self.slice(line).locals.push_back(request);
     }
 
     fn unlock(&mut self, line: Line) {
+        let line = self.number(line);
         self.slice(line).unlocks.push_back(line.into());
     }
 
     fn memory_read(&mut self, line: Line, bytes: Bytes) {
+        let line = self.number(line);
         let slice = self.slice(line);
         if let Some(id) = slice.reads.remove(&line) {
             slice.read.push_back((id, bytes));
@@ -312,6 +340,7 @@ impl ClockedHome for Verilated {
     }
 
     fn memory_written(&mut self, line: Line) {
+        let line = self.number(line);
         let slice = self.slice(line);
         if let Some(id) = slice.writes.remove(&line) {
             slice.written.push_back(id);
@@ -327,6 +356,10 @@ impl ClockedHome for Verilated {
             self.steps(s, happened)?;
             self.leave(s, happened)?;
             self.memory(s, happened)?;
+        }
+        for happened in &mut happened[before..] {
+            let line = happened.line_mut();
+            *line = self.number(*line);
         }
         let moves = happened.len() > before || self.inputs.rx_valid != [0; SLICES];
         self.rest = if moves { 0 } else { self.rest + 1 };

@@ -35,7 +35,7 @@ fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> MakeHome {
     std::fs::write(&file, image).expect("the folder can be written");
     let (library, line_bytes) = (built.library.clone(), protocol.line_bytes);
     Arc::new(move || {
-        let home = Verilated::open(&library, &file, rom.clone(), line_bytes)?;
+        let home = Verilated::open(&library, &file, rom.clone(), line_bytes, 0)?;
         Ok(Box::new(home))
     })
 }

@@ -366,6 +366,9 @@ pub(crate) struct Times {
     /// Of the home.
     pub occupancy: Time,
     pub latency: Time,
+    /// The same of what memory has done.
+    pub resume_occupancy: Time,
+    pub resume: Time,
     /// From a unit to memory, and back.
     pub path: (Time, Time),
     /// From what is behind the home to a unit, for local operations, and back.
@@ -389,6 +392,10 @@ impl Times {
             work: cores.work.value,
             occupancy: home.occupancy.value,
             latency: of_home(&home.latency),
+            resume_occupancy: (home.resume_occupancy.as_ref())
+                .unwrap_or(&home.occupancy)
+                .value,
+            resume: of_home(home.resume.as_ref().unwrap_or(&home.latency)),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
             timeout: cores.timeout.value,
@@ -487,7 +494,7 @@ impl Simulation {
                 protocol.line_bytes,
             ),
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
-            units: (0..units).map(|_| Unit::default()).collect(),
+            units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: match &setup.clocked {
                 Some(make) => Some(Box::new(Clocked::new(make()?))),
                 None => None,

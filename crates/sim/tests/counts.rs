@@ -5,7 +5,7 @@ mod common;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Platform, Quantity};
 use cohkit_sim::simulation::{run, Setup, Simulation};
 use cohkit_sim::statistics::Statistics;
 use common::{parse, protocol, source};
@@ -206,6 +206,34 @@ fn reads_of_a_unit_follow_each_other() {
         let waits = statistics.get("stalls_unit_slot").unwrap();
         assert_eq!(waits - stops, 39.0);
         assert_eq!(stops > 0.0, pending == 5);
+    }
+}
+
+/// Reads that one unit has in flight together, all of them begun before memory answers the first: from one to the next
+/// passes the longer of the events that begin and end them.
+#[test]
+fn reads_of_a_unit_overlap_where_it_may_have_several() {
+    let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+    platform.home.slices.value = 1;
+    platform.home.units.value = 1;
+    platform.home.memory_path.value = 2_000_000;
+    platform.home.reads = Some(Quantity::given(64, "a test"));
+    let occupancy = platform.home.occupancy.value;
+    let parts = common::read_latency(&platform, 128);
+    let one: u64 = parts.iter().map(|part| part.1).sum();
+    for (resume_occupancy, period) in [
+        (None, occupancy),
+        (Some(0), occupancy),
+        (Some(2 * occupancy), 2 * occupancy),
+    ] {
+        platform.home.resume_occupancy =
+            resume_occupancy.map(|time| Quantity::given(time, "a test"));
+        let workload = Workload::pass(Pattern::Chunked, Access::Load, 40, 40, 1);
+        let setup = Setup::new(protocol("eci"), platform.clone(), workload).unwrap();
+        let statistics = run(&setup).unwrap();
+        let time = (statistics.get("time_ns").unwrap() * 1000.0).round() as u64;
+        assert_eq!(time, one + 39 * period);
+        assert_eq!(statistics.get("stalls_unit_slot"), Some(0.0));
     }
 }
 

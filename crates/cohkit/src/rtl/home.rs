@@ -40,8 +40,13 @@ pub(crate) fn instead(
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;
     let line_bytes = protocol.line_bytes;
+    let cache = &platform.cache;
+    let fold = match cache.hashed.value {
+        0 => 0,
+        _ => cache.sets.value.trailing_zeros(),
+    };
     Ok(Some(Arc::new(move || {
-        let home = Verilated::open(&library, &rows, rom.clone(), line_bytes)?;
+        let home = Verilated::open(&library, &rows, rom.clone(), line_bytes, fold)?;
         Ok(Box::new(home))
     })))
 }
@@ -75,10 +80,6 @@ fn shape(platform: &Platform) -> Result<Shape, Failure> {
             "other numbers by `--set cache.sets=8192 --set cache.ways=16`",
         );
     }
-    Ok(Shape {
-        units: units as usize,
-        set_bits: (sets / (slices * units)).trailing_zeros(),
-        ways: ways as usize,
-        ..Shape::default()
-    })
+    let set_bits = (sets / (slices * units)).trailing_zeros();
+    Ok(Shape::whole(units as usize, set_bits, ways as usize))
 }

@@ -1,7 +1,7 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
 use super::lockstep::cache;
-use super::{compile, file_name, not_built, origin};
+use super::{compile, file_name, not_built, origin, platform};
 use crate::console::Console;
 use crate::files;
 use crate::options::Measure;
@@ -11,13 +11,12 @@ use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
 use cohkit_rtl::lockstep::build::{build, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
-use cohkit_rtl::lockstep::measure::{latencies, rate, Latency, Scenario};
+use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
 use cohkit_rtl::print::package;
+use cohkit_rtl::CLOCK;
 use serde_json::json;
 use std::fmt::Write;
 
-/// The clock that cycles are told in, in MHz.
-const CLOCK: f64 = 322.0;
 /// The latencies of memory that are tried, in nanoseconds.
 const MEMORIES: [f64; 3] = [300.0, 70.0, 3.0];
 /// How long the remote takes to answer a forward, in nanoseconds: there, in it, and back.
@@ -36,7 +35,7 @@ struct Stream {
 }
 
 fn cycles(nanoseconds: f64) -> u64 {
-    ((nanoseconds * CLOCK / 1000.0).round() as u64).max(1)
+    ((nanoseconds * CLOCK as f64 / 1000.0).round() as u64).max(1)
 }
 
 pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcome, Failure> {
@@ -48,12 +47,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     let package = package(protocol, &rom, &origin(&source, &file, &command));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
-    let shape = Shape {
-        units: options.units / 2,
-        set_bits: 7,
-        ways: 16,
-        ..Shape::default()
-    };
+    let shape = Shape::whole(options.units / 2, 7, 16);
     let library = build(&cache, &protocol.name, &rom, &package, shape, false).map_err(not_built)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
@@ -79,6 +73,11 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         ),
     }
     };
+    if options.platform {
+        let parts = parts(&setup).map_err(failed)?;
+        console.print(&platform::table(&setup, &file, &parts))?;
+        return Ok(Outcome::Yes);
+    }
     let latencies = latencies(&setup).map_err(failed)?;
     let all = options.units * options.outstanding;
     let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
@@ -166,7 +165,8 @@ fn per_cycle(rate: &Rate) -> f64 {
 }
 
 fn bandwidth(rate: &Rate, source: &Source) -> f64 {
-    per_cycle(rate) * CLOCK * 1e6 * f64::from(source.protocol.line_bytes) / f64::from(1 << 30)
+    per_cycle(rate) * CLOCK as f64 * 1e6 * f64::from(source.protocol.line_bytes)
+        / f64::from(1 << 30)
 }
 
 /// Lines per round trip of the remote, as a share of the units.

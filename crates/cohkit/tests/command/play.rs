@@ -79,7 +79,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: no platform is named `enzian`
-              help: the shipped platforms are enzian-dc-bram, enzian-dc-ddr, thunderx1-2s; the name of a file ends in `.toml`
+              help: the shipped platforms are enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s; the name of a file ends in `.toml`
         "#]],
         ),
         (

@@ -478,3 +478,80 @@ fn measurements_hold_their_bars() {
     assert_eq!(reads["memory_ns"], 300.0);
     assert!(reads["gib_per_s"].as_f64() >= Some(24.0 / 16.0), "{reads}");
 }
+
+/// Enzian with four units of 64, three cores of 48 and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
+const SIXTEENTH: [&str; 10] = [
+    "--set",
+    "home.units=2",
+    "--set",
+    "cache.sets=512",
+    "--set",
+    "cores.used=3",
+    "--set",
+    "link.bandwidth=0.6125GiB/s",
+    "--region",
+    "2MiB",
+];
+
+/// The simulated home of `enzian-cohkit` is as fast as the RTL whose times it has.
+#[test]
+fn the_simulated_home_goes_like_the_rtl() {
+    for workload in [
+        "sequential-read",
+        "random-read",
+        "sequential-write",
+        "random-write",
+    ] {
+        let of = |home: &str| {
+            let mut command = cohkit(["sim", "enzian-cohkit", workload, "--json", "--home", home]);
+            let output = command
+                .args(SIXTEENTH)
+                .arg("--build")
+                .arg(built())
+                .output()
+                .expect("starts");
+            if output.status.code() == Some(4) {
+                return None;
+            }
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let value: serde_json::Value =
+                serde_json::from_str(&text(&output.stdout)).expect("JSON");
+            let statistic = |name| value["statistics"][name].as_f64().expect("a number");
+            Some([
+                statistic("bandwidth_bytes_per_s"),
+                statistic("latency_mean_ns"),
+            ])
+        };
+        let (Some(model), Some(rtl)) = (of("model"), of("rtl")) else {
+            return;
+        };
+        for (model, rtl) in model.into_iter().zip(rtl) {
+            assert!(
+                (model / rtl - 1.0).abs() < 0.05,
+                "{workload}: {model}, the RTL {rtl}"
+            );
+        }
+    }
+}
+
+/// What the shipped platform says of the home is what is measured; what is measured does not depend on the number of units.
+#[test]
+fn the_platform_has_the_times_of_the_rtl() {
+    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--platform"]);
+    let output = command
+        .args(["--units", "4", "--build"])
+        .arg(built())
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let measured = text(&output.stdout).replace("units = { value = 2,", "units = { value = 32,");
+    assert!(measured.lines().count() > 10, "{measured}");
+    let platform = include_str!("../../../../platforms/enzian-cohkit.toml");
+    assert!(
+        platform.contains(&format!("\n{measured}\n")),
+        "`cohkit rtl measure protocols/eci.coh --platform` gives\n{measured}"
+    );
+}

@@ -141,6 +141,8 @@ pub struct Shape {
     /// Requests that a unit sets aside.
     pub waiting: usize,
     pub store_slots: usize,
+    /// Cycles that a full set may take to get room by itself, as a power of two.
+    pub patience: u32,
     /// What is behind it.
     pub endpoint: Endpoint,
 }
@@ -171,6 +173,20 @@ impl Endpoint {
     pub const MEMORY_LINES: usize = 64;
 }
 
+impl Shape {
+    /// A home that tracks a whole cache of so many sets and ways.
+    pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
+        Shape {
+            units,
+            set_bits,
+            ways,
+            writes: 2,
+            patience: 8,
+            ..Shape::default()
+        }
+    }
+}
+
 impl Default for Shape {
     fn default() -> Shape {
         Shape {
@@ -183,6 +199,7 @@ impl Default for Shape {
             waiting: 2,
             store_slots: 2,
             endpoint: Endpoint::None,
+            patience: 0,
         }
     }
 }
@@ -307,6 +324,7 @@ pub fn build_from(
         ("Waiting", shape.waiting),
         ("StoreSlots", shape.store_slots),
         ("Endpoint", shape.endpoint as usize),
+        ("Patience", shape.patience as usize),
     ] {
         command.arg(format!("-G{parameter}={value}"));
     }

@@ -4,7 +4,7 @@
 
 use super::bench::{Bench, Crossing, Pattern, Rate, Run, Traffic};
 use super::campaign::{Failed, Setup};
-use cohkit_protocol::controller::Access;
+use cohkit_protocol::controller::{Access, Event};
 
 /// How long one thing takes the home, in cycles.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,6 +112,81 @@ fn latency(crossings: &[(u64, Crossing)]) -> Option<u64> {
         _ => ends(|crossing| matches!(crossing, Crossing::Leaves(_)))
             .or_else(|| ends(|crossing| matches!(crossing, Crossing::Writes(_)))),
     }
+}
+
+/// How long parts of the home take, in cycles, as a model needs it to which messages and lines of memory come whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// From a request that lies before the home, for a line that nobody holds, to memory's being asked.
+    pub latency: u64,
+    /// From memory's answer, which lies before the home, to the last beat of the message that carries it.
+    pub resume: u64,
+    /// For which that request occupies its unit.
+    pub occupancy: u64,
+    /// For which that answer does.
+    pub resume_occupancy: u64,
+    /// Of a local operation that takes a line from the remote, beside what the remote and `latency` twice take.
+    pub local: u64,
+}
+
+/// Measures what a model of the home needs. A single line shows latencies; many that are asked for at once of one unit,
+/// how long each event occupies it: that is the least time from the end of another.
+///
+/// # Errors
+/// [`Failed`], also if the home does something else than the controllers.
+pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
+    let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
+    let result = (|| {
+        bench.begin(settle(setup))?;
+        let read = bench.single(0, Ok(Access::Load))?;
+        let taken = bench.single(0, Err(setup.rom.evict))?;
+        Ok((read, taken, bench.burst()?))
+    })();
+    let (read, taken, burst) = result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))?;
+    let parts = parts_of(&read, &taken, &burst);
+    parts.ok_or_else(|| Failed::Tool("a part of the home shows no time of its own".into()))
+}
+
+/// Lines whose reads follow each other closely at a unit.
+const BURST: usize = 16;
+
+fn parts_of(
+    read: &[(u64, Crossing)],
+    taken: &[(u64, Crossing)],
+    burst: &[(u64, Crossing)],
+) -> Option<Parts> {
+    let when = |crossings: &[(u64, Crossing)], wanted: fn(&Crossing) -> bool| {
+        let found = crossings.iter().find(|(_, crossing)| wanted(crossing));
+        found.map(|&(cycle, _)| cycle)
+    };
+    let enters = |crossing: &Crossing| matches!(crossing, Crossing::Enters(_));
+    let leaves = |crossing: &Crossing| matches!(crossing, Crossing::HasLeft(_));
+    let reads = |crossing: &Crossing| matches!(crossing, Crossing::Reads(_));
+    let is_read = |crossing: &Crossing| matches!(crossing, Crossing::IsRead(_));
+    let asks = |crossing: &Crossing| matches!(crossing, Crossing::Asks(_));
+    let answers = |crossing: &Crossing| matches!(crossing, Crossing::Answers(_));
+    let latency = when(read, reads)?.checked_sub(when(read, enters)?)?;
+    // The forward, and what follows from its answer.
+    let there = when(taken, leaves)?.checked_sub(when(taken, asks)?)?;
+    let back = when(taken, answers)?.checked_sub(when(taken, enters)?)?;
+    let occupancy = |of: fn(Event) -> bool| {
+        let handled = burst
+            .iter()
+            .filter_map(|&(cycle, crossing)| match crossing {
+                Crossing::Handles(_, event) => Some((cycle, event)),
+                _ => None,
+            });
+        let handled: Vec<(u64, Event)> = handled.collect();
+        let pairs = handled.windows(2).filter(|pair| of(pair[1].1));
+        pairs.map(|pair| pair[1].0 - pair[0].0).min()
+    };
+    Some(Parts {
+        latency,
+        resume: when(read, leaves)?.checked_sub(when(read, is_read)?)?,
+        occupancy: occupancy(|event| matches!(event, Event::Message(_)))?,
+        resume_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
+        local: (there + back).saturating_sub(2 * latency),
+    })
 }
 
 /// Measures how fast traffic goes.

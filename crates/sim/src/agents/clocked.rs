@@ -128,6 +128,20 @@ pub enum Happened {
     },
 }
 
+impl Happened {
+    /// The line that it is about.
+    pub fn line_mut(&mut self) -> &mut Line {
+        match self {
+            Happened::Entered { line, .. }
+            | Happened::Stepped { line, .. }
+            | Happened::Left { line, .. }
+            | Happened::Answered { line, .. }
+            | Happened::Reads { line }
+            | Happened::Writes { line, .. } => line,
+        }
+    }
+}
+
 /// A clocked home in a run, and what is expected of it.
 pub(crate) struct Clocked {
     home: Box<dyn ClockedHome>,

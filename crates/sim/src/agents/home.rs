@@ -1,8 +1,8 @@
 //! The home: serial units that execute the protocol's home controller.
 //!
 //! A line belongs to one unit. A unit handles one input at a time, responses before requests, and each
-//! occupies it for a while. Meanwhile up to one memory read, one memory write and one coherence
-//! transaction of the unit are in flight; an input that would start a second of a kind waits for that slot.
+//! occupies it for a while. Meanwhile up to one memory read and one memory write (or as many as the platform says) and
+//! one coherence transaction of the unit are in flight; an input that would start a further one waits for that slot.
 //! To wait so occupies nothing. Who came first gets the slot when it is free and the unit, too.
 //! A request that the controller leaves makes way for others, and is presented again when its line has moved on.
 //! Both kinds of waiting have a bound, beyond which channels of requests stop; all others go on.
@@ -18,6 +18,7 @@ use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Line, Message, HOME};
+use crate::platform::Home;
 use crate::simulation::{Event as KernelEvent, Simulation};
 use crate::statistics::Stall;
 
@@ -36,7 +37,7 @@ pub(crate) enum Work {
     Unlock(Line),
 }
 
-/// What a unit has one of.
+/// What a unit has one of, or few.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
     /// Its memory write. Responses wait for it, so it comes first.
@@ -72,19 +73,31 @@ pub struct Unit {
     /// What waits for each slot, in order of arrival.
     waiting: [VecDeque<(Work, Line)>; 3],
     stores: Vec<Store>,
-    reading: bool,
-    writing: bool,
+    /// Memory reads and writes in flight, and how many there may be.
+    reading: u32,
+    reads: u32,
+    writing: u32,
+    writes: u32,
     /// Forwards without an answer yet, and their line.
     forwards: u32,
     forwarding: Line,
 }
 
 impl Unit {
+    /// An idle unit.
+    pub fn new(home: &Home) -> Unit {
+        Unit {
+            reads: home.reads.as_ref().map_or(1, |reads| reads.value as u32),
+            writes: (home.writes.as_ref()).map_or(1, |writes| writes.value as u32),
+            ..Unit::default()
+        }
+    }
+
     fn is_free(&self, slot: Slot) -> bool {
         match slot {
-            Slot::Write => !self.writing,
+            Slot::Write => self.writing < self.writes,
             Slot::Forward => self.forwards == 0,
-            Slot::Read => !self.reading,
+            Slot::Read => self.reading < self.reads,
         }
     }
 
@@ -128,7 +141,7 @@ impl Simulation {
             return self.give_memory(line, Work::Read(line));
         }
         let number = self.unit_of(line);
-        self.units[number].reading = false;
+        self.units[number].reading -= 1;
         self.present(number, Work::Read(line), line, None, false);
         self.wake(number);
     }
@@ -140,7 +153,7 @@ impl Simulation {
             return self.give_memory(line, Work::Written(line));
         }
         let number = self.unit_of(line);
-        self.units[number].writing = false;
+        self.units[number].writing -= 1;
         self.present(number, Work::Written(line), line, None, false);
         self.wake(number);
     }
@@ -275,7 +288,10 @@ impl Simulation {
                 return self.wait_for(number, work, line, slot);
             }
         }
-        let occupancy = self.times.occupancy;
+        let occupancy = match work {
+            Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
+            _ => self.times.occupancy,
+        };
         self.units[number].free_at = self.now + occupancy;
         self.counters.occupied += occupancy;
         match transition.answer {
@@ -360,9 +376,9 @@ impl Simulation {
     #[inline]
     fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
         let unit = &self.units[number];
-        if transition.reads && unit.reading {
+        if transition.reads && !unit.is_free(Slot::Read) {
             Some(Slot::Read)
-        } else if transition.writes && unit.writing {
+        } else if transition.writes && !unit.is_free(Slot::Write) {
             Some(Slot::Write)
         } else if transition.forwards && unit.forwards > 0 && unit.forwarding != line {
             Some(Slot::Forward)
@@ -506,7 +522,11 @@ impl Simulation {
         act: Act,
         transition: &Transition,
     ) {
-        let ready = self.now + self.times.latency;
+        let latency = match work {
+            Work::Read(_) | Work::Written(_) => self.times.resume,
+            _ => self.times.latency,
+        };
+        let ready = self.now + latency;
         match act {
             Act::Send {
                 message: kind,
@@ -544,8 +564,8 @@ impl Simulation {
                 self.departs(message, ready);
             }
             Act::StartRead => {
-                self.units[number].reading = true;
                 if !self.reads_later(line, transition) {
+                    self.units[number].reading += 1;
                     self.read_memory(ready, line, transition);
                 }
             }
@@ -607,8 +627,8 @@ impl Simulation {
         transition: &Transition,
         word: Option<u16>,
     ) {
-        self.units[number].writing = true;
         if !self.writes_later(line, transition.next, word) {
+            self.units[number].writing += 1;
             self.write_memory(ready, line, transition.next);
         }
     }

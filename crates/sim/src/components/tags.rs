@@ -22,6 +22,14 @@ pub struct Tags {
     used: Vec<u8>,
 }
 
+/// A line's number with its upper bits folded into so many of the lowest: a hashed cache has them as its number of a set.
+/// Folded again it is the line's number.
+#[inline(always)]
+pub fn folded(line: Line, bits: u32) -> Line {
+    let upper = line.checked_shr(bits).unwrap_or(0) ^ line.checked_shr(2 * bits).unwrap_or(0);
+    line ^ upper & !u32::MAX.checked_shl(bits).unwrap_or(0)
+}
+
 impl Tags {
     /// Empty tags. `sets` is a power of two and `ways` at most [`WAYS`].
     pub fn new(sets: u32, ways: u32, hashed: bool) -> Tags {
@@ -42,11 +50,10 @@ impl Tags {
 
     #[inline(always)]
     fn set(&self, line: Line) -> usize {
-        let mut index = line;
-        if self.hashed {
-            let bits = self.sets.trailing_zeros().max(1);
-            index ^= (line >> bits) ^ line.checked_shr(2 * bits).unwrap_or(0);
-        }
+        let index = match self.hashed {
+            true => folded(line, self.sets.trailing_zeros().max(1)),
+            false => line,
+        };
         (index & (self.sets - 1)) as usize
     }
 

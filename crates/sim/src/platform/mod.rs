@@ -48,6 +48,7 @@ impl Limit {
             "home.slices" | "dram.channels" => (1, 64, true),
             "home.units" | "dram.banks" => (1, 1024, true),
             "home.waiting" | "home.pending" => (1, 1 << 16, false),
+            "home.reads" | "home.writes" => (1, 64, false),
             "dram.row_bytes" => (64, 1 << 24, true),
             // A machine that waits for nothing would be given up at once.
             "patience" => (NANOSECOND, SECOND, false),
@@ -232,6 +233,15 @@ pub struct Home {
     pub memory_path: Quantity,
     /// From what is behind the home to a unit and back, for local operations and what is told of lines, picoseconds.
     pub local_path: Quantity,
+    /// From the start of what memory has done at its unit to what the unit then sends, picoseconds.
+    /// A unit for which it is not given needs `latency` for this, as for all else.
+    pub resume: Option<Quantity>,
+    /// Time for which what memory has done occupies a unit, picoseconds; `occupancy` if not given.
+    pub resume_occupancy: Option<Quantity>,
+    /// Memory reads of one unit in flight; one if not given.
+    pub reads: Option<Quantity>,
+    /// Memory writes of one unit in flight; one if not given.
+    pub writes: Option<Quantity>,
 }
 
 /// DRAM behind a home.
@@ -318,7 +328,11 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 3] = [
+const SHIPPED: [(&str, &str); 4] = [
+    (
+        "enzian-cohkit",
+        include_str!("../../../../platforms/enzian-cohkit.toml"),
+    ),
     (
         "enzian-dc-bram",
         include_str!("../../../../platforms/enzian-dc-bram.toml"),
@@ -399,11 +413,28 @@ impl Platform {
         Ok(())
     }
 
+    /// Takes a quantity away, if the platform can be without it.
+    fn leave_out(&mut self, name: &str) -> bool {
+        let quantity = match name {
+            "home.resume" => &mut self.home.resume,
+            "home.resume_occupancy" => &mut self.home.resume_occupancy,
+            "home.reads" => &mut self.home.reads,
+            "home.writes" => &mut self.home.writes,
+            _ => return false,
+        };
+        *quantity = None;
+        true
+    }
+
     /// A platform of which every value is still to be filled in.
     fn blank(dram: bool, bus: bool) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
+        blank.home.resume = Some(unset());
+        blank.home.resume_occupancy = Some(unset());
+        blank.home.reads = Some(unset());
+        blank.home.writes = Some(unset());
         if dram {
             blank.memory = Memory::Dram(Box::new(Dram {
                 channels: unset(),
@@ -454,8 +485,20 @@ impl Platform {
             ("home.pending", Count, &mut self.home.pending),
             ("home.memory_path", Picoseconds, &mut self.home.memory_path),
             ("home.local_path", Picoseconds, &mut self.home.local_path),
-            ("patience", Picoseconds, &mut self.patience),
         ];
+        for (name, unit, quantity) in [
+            ("home.resume", Picoseconds, &mut self.home.resume),
+            (
+                "home.resume_occupancy",
+                Picoseconds,
+                &mut self.home.resume_occupancy,
+            ),
+            ("home.reads", Count, &mut self.home.reads),
+            ("home.writes", Count, &mut self.home.writes),
+        ] {
+            all.extend(quantity.as_mut().map(|quantity| (name, unit, quantity)));
+        }
+        all.push(("patience", Picoseconds, &mut self.patience));
         match &mut self.memory {
             Memory::Dram(dram) => all.extend([
                 ("dram.channels", Count, &mut dram.channels),
@@ -529,6 +572,10 @@ impl Platform {
                 pending: test(2),
                 memory_path: test(NANOSECOND),
                 local_path: test(NANOSECOND),
+                resume: None,
+                resume_occupancy: None,
+                reads: None,
+                writes: None,
             },
             memory: Memory::Bram(Bram {
                 ports: test(1),

@@ -2,7 +2,8 @@
 //!
 //! Every quantity stands under its name (`home.units` is the key `units` of the table `[home]`) as a table of
 //! `value`, `origin` and, where no source gives the value, `range = [lowest, highest]`.
-//! Nothing has a silent default: what is missing, unknown or without a unit is an error.
+//! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
+//! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
 use super::{units, Limit, Platform, Quantity, Unit};
 use std::ops::{Range, RangeInclusive};
@@ -75,15 +76,21 @@ impl Reader {
         };
         let mut platform = Platform::blank(dram, table.contains_key("bus"));
         let mut known = vec!["name", "remotes", "lines"];
+        let mut left_out = Vec::new();
         for (name, unit, quantity) in platform.quantities() {
             known.push(name);
             match find(table, name) {
-                None => self.missing(table, name),
+                None => left_out.push(name),
                 Some(value) => {
                     if let Some(read) = self.quantity(name, unit, value) {
                         *quantity = read;
                     }
                 }
+            }
+        }
+        for name in left_out {
+            if !platform.leave_out(name) {
+                self.missing(table, name);
             }
         }
         self.unknown(table, "", &known);

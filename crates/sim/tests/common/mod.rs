@@ -142,7 +142,10 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         ),
     }
     parts.extend([
-        ("home.latency", home.latency.value),
+        match &home.resume {
+            Some(resume) => ("home.resume", resume.value),
+            None => ("home.latency", home.latency.value),
+        },
         (
             "link.bandwidth",
             link.bandwidth.time_of(header + line_bytes),

@@ -201,6 +201,7 @@ impl Bench<'_> {
                 continue;
             }
             let at = leaving.line;
+            self.cross(Crossing::HasLeft(at));
             let Some(expected) = self.lines[at].expected[c].pop_front() else {
                 return wrong(
                     at,
@@ -386,6 +387,10 @@ impl Bench<'_> {
         if self.inputs.r_valid[s] & outputs.r_ready[s] != 0 {
             self.progress = self.cycle;
             if let Some(index) = self.slices[s].reading.take() {
+                let read = &self.slices[s].reads[index];
+                if read.beat == 0 {
+                    self.cross(Crossing::IsRead(read.line));
+                }
                 let read = &mut self.slices[s].reads[index];
                 read.beat += 1;
                 if read.beat == self.beats {

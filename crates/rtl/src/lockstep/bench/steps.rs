@@ -93,6 +93,7 @@ impl Bench<'_> {
             self.advance = self.cycle;
         }
         let after = states[usize::from(line.home.state)].clone();
+        self.cross(Crossing::Handles(at, event));
         let message = self.consume(at, event, expected, evict, &place)?;
         if expected == 3 {
             for act in acts {

@@ -12,12 +12,18 @@ pub enum Crossing {
     Enters(usize),
     /// A message to the remote, with its header.
     Leaves(usize),
+    /// The last beat of a message to the remote.
+    HasLeft(usize),
+    /// A unit has done what an event asks for.
+    Handles(usize, Event),
     /// A local operation.
     Asks(usize),
     /// The answer to one.
     Answers(usize),
     /// The address of a read of memory.
     Reads(usize),
+    /// The first beat of its answer.
+    IsRead(usize),
     /// All of a write of memory.
     Writes(usize),
 }
@@ -143,6 +149,16 @@ impl Bench<'_> {
         Ok(self.crossings.take().unwrap_or_default())
     }
 
+    /// Has the remote read all lines at once and gives what crossed the ports until everything rests.
+    pub(in crate::lockstep) fn burst(&mut self) -> Checked<Vec<(u64, Crossing)>> {
+        self.crossings = Some(Vec::new());
+        for at in 0..self.lines.len() {
+            self.access(at, Access::Load)?;
+        }
+        self.settle()?;
+        Ok(self.crossings.take().unwrap_or_default())
+    }
+
     pub(super) fn ask(&mut self, at: usize, operation: u8) {
         let slice = self.lines[at].number as usize % SLICES;
         self.lines[at].asked.push_back(operation);
@@ -243,7 +259,10 @@ fn in_hand(crossings: &[(u64, Crossing)], from: u64, to: u64) -> f64 {
                     total += cycle.min(to).saturating_sub(entered.max(from));
                 }
             }
-            Crossing::Reads(_) => {}
+            Crossing::HasLeft(_)
+            | Crossing::Handles(..)
+            | Crossing::Reads(_)
+            | Crossing::IsRead(_) => {}
         }
     }
     total as f64 / (to - from).max(1) as f64

@@ -1,0 +1,71 @@
+//! The table `[home]` of a platform, as measured.
+
+use cohkit_protocol::words::counted;
+use cohkit_rtl::lockstep::campaign::Setup;
+use cohkit_rtl::lockstep::measure::Parts;
+use cohkit_rtl::verilated::PERIOD;
+use cohkit_rtl::CLOCK;
+use cohkit_sim::platform::{units, Unit};
+use std::fmt::Write;
+
+/// The quantities of a simulated home that takes the times of this one.
+pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
+    let shape = &setup.shape;
+    let mut text =
+        format!("# Measured by `cohkit rtl measure protocols/{file} --platform`.\n[home]\n");
+    let mut quantity = |name: &str, value: String, origin: &str| {
+        let _ = writeln!(
+            text,
+            "{name} = {{ value = {value}, origin = \"{origin}\" }}"
+        );
+    };
+    let count = |value: usize| value.to_string();
+    let rtl = "as the RTL is built";
+    quantity("slices", count(2), rtl);
+    quantity("units", count(shape.units), rtl);
+    quantity("reads", count(shape.reads), rtl);
+    quantity("writes", count(shape.writes), rtl);
+    quantity("waiting", count(shape.waiting), rtl);
+    quantity(
+        "pending",
+        count(1),
+        "the RTL: a request that lacks a place stays where it has arrived, and stops its circuit",
+    );
+    quantity(
+        "memory_path",
+        "\"0ns\"".into(),
+        "the RTL: memory is at its ports",
+    );
+    for (name, cycles, what) in [
+        (
+            "latency",
+            parts.latency,
+            "from the request for a line that nobody holds to the read of memory",
+        ),
+        (
+            "occupancy",
+            parts.occupancy,
+            "of its unit by a request for a line that nobody holds",
+        ),
+        (
+            "resume",
+            parts.resume,
+            "from what memory has read to the last beat of the message with it",
+        ),
+        (
+            "resume_occupancy",
+            parts.resume_occupancy,
+            "of its unit by what memory has read",
+        ),
+        (
+            "local_path",
+            parts.local,
+            "what a clean-invalidate of a clean line takes beside the remote and `latency`, once to it and once from it",
+        ),
+    ] {
+        let value = format!("\"{}\"", units::show(cycles * PERIOD, Unit::Picoseconds));
+        let cycles = counted(cycles, "cycle");
+        quantity(name, value, &format!("measured: {cycles} of {CLOCK} MHz, {what}"));
+    }
+    text
+}
