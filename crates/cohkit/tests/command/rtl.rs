@@ -179,15 +179,13 @@ fn machines_run_with_the_home_in_hardware() {
     assert_eq!(value["home"], "rtl");
     assert_eq!(value["failure"], serde_json::Value::Null);
     assert_eq!(value["statistics"]["accesses"], 2000);
-    // The cache is smaller than the region, and so is the directory, which makes room by itself.
+    // The cache is smaller than the region, and so is the directory. As it has the cache's sets, the cache makes room in it
+    // by giving lines up; the directory waits for that, and takes none.
     assert!(
         value["messages"]["VictimDirty"].as_u64() > Some(20),
         "{value}"
     );
-    assert!(
-        value["messages"]["ForwardInvalid"].as_u64() > Some(0),
-        "{value}"
-    );
+    assert_eq!(value["messages"]["ForwardInvalid"], 0, "{value}");
 }
 
 /// That no increment is lost the scenario itself verifies at its end.
