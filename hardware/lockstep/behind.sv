@@ -92,14 +92,8 @@ module behind #(
     assign home_r_id_o              = pin_r_id_i;
     assign home_r_data_o            = pin_r_data_i;
     assign home_r_last_o            = pin_r_last_i;
-    assign home_local_req_valid_o   = pin_local_req_valid_i;
-    assign pin_local_req_ready_o    = home_local_req_ready_i;
-    assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
-    assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
-    assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
-    assign pin_local_rsp_o          = home_local_rsp_i;
     logic unused;
-    assign unused = ^{clk_i, rst_ni, pin_local_req_i};
+    assign unused = ^{clk_i, rst_ni};
   end else begin : gen_endpoint
     assign pin_aw_valid_o           = '0;
     assign pin_aw_id_o              = '0;
@@ -148,16 +142,7 @@ module behind #(
       );
     end
 
-    if (Endpoint == 1) begin : gen_own_local
-      assign home_local_req_valid_o   = pin_local_req_valid_i;
-      assign pin_local_req_ready_o    = home_local_req_ready_i;
-      assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
-      assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
-      assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
-      assign pin_local_rsp_o          = home_local_rsp_i;
-      logic unused_local;
-      assign unused_local = ^pin_local_req_i;
-    end else if (Endpoint == 2) begin : gen_engine
+    if (Endpoint == 2) begin : gen_engine
       logic [home_pkg::LineWidth-1:0] refused;
       logic                           unused_local;
 
@@ -184,7 +169,7 @@ module behind #(
       // How many were refused stands where the line does.
       assign pin_local_rsp_o = '{unlock: 1'b0, refused: refused != '0, operation: 3'd0, line: refused};
       assign unused_local    = ^pin_local_req_i[39:home_pkg::LineWidth];
-    end else begin : gen_rpc
+    end else if (Endpoint == 3) begin : gen_rpc
       logic unused_local;
       assign pin_local_req_ready_o = 1'b0;
       assign pin_local_rsp_valid_o = 1'b0;
@@ -228,5 +213,17 @@ module behind #(
         .local_rsp_i      (home_local_rsp_i)
       );
     end
+  end
+
+  // The device's ports are the pins wherever no endpoint uses them.
+  if (Endpoint <= 1) begin : gen_device
+    assign home_local_req_valid_o   = pin_local_req_valid_i;
+    assign pin_local_req_ready_o    = home_local_req_ready_i;
+    assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
+    assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
+    assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
+    assign pin_local_rsp_o          = home_local_rsp_i;
+    logic unused_local;
+    assign unused_local = ^pin_local_req_i;
   end
 endmodule : behind

@@ -1,5 +1,8 @@
 //! One run: all components of a machine around one event queue.
 
+mod kinds;
+mod setup;
+
 use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::controller::{Access, Controller, Effect, Event as Cause, Statement};
 use cohkit_protocol::protocol::{Carries, Class, Home, MessageId, Protocol};
@@ -25,141 +28,10 @@ use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
-/// Makes a clocked home that has just been reset, or says why it cannot.
-pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
-
-/// Everything that decides a run.
-#[derive(Clone)]
-pub struct Setup {
-    /// The protocol; its remote controller is executed by the caches.
-    pub protocol: Protocol,
-    /// The home's controller.
-    pub home: Controller,
-    /// The machine.
-    pub platform: Platform,
-    /// What its cores do.
-    pub workload: Workload,
-    /// What the device behind the home does.
-    pub device: DeviceWorkload,
-    /// Makes a clocked home, which takes the place of the platform's units.
-    pub clocked: Option<MakeHome>,
-    /// An application and threads, which take the place of `workload`'s accesses and of `device`.
-    pub play: Option<Play>,
-    /// Decides everything random.
-    pub seed: u64,
-    /// How much is watched.
-    pub oracle: Level,
-}
-
-impl Setup {
-    /// A setup with the protocol's own home, or the one constructed from its policy; seed 0,
-    /// versions watched, the device idle.
-    ///
-    /// # Errors
-    /// A sentence, if no home can be constructed.
-    pub fn new(
-        protocol: Protocol,
-        platform: Platform,
-        workload: Workload,
-    ) -> Result<Setup, String> {
-        let home = home(&protocol, platform.remotes).map_err(sentence)?;
-        Ok(Setup {
-            protocol,
-            home,
-            platform,
-            workload,
-            device: DeviceWorkload::default(),
-            clocked: None,
-            play: None,
-            seed: 0,
-            oracle: Level::Versions,
-        })
-    }
-}
-
-impl Setup {
-    /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
-    ///
-    /// # Errors
-    /// A sentence, if the protocol's home does not say what it knows of rights: one that is not constructed.
-    pub fn with_scenario(
-        protocol: Protocol,
-        platform: Platform,
-        scenario: Arc<dyn Playable>,
-    ) -> Result<Setup, String> {
-        if let Home::Controller(_) = &protocol.home {
-            return Err(format!(
-                "the home of `{}` is written by hand; behind an application stands one that is constructed from a policy",
-                protocol.name
-            ));
-        }
-        let construction = construct(&protocol).map_err(sentence)?;
-        let (home, rights) = match platform.remotes {
-            1 => (construction.flat(true), construction.flat_rights(true)),
-            _ => (
-                construction.factored(true),
-                construction.factored_rights(true),
-            ),
-        };
-        // Cores have what loads and stores need.
-        let threads = scenario.begin().threads() as u32;
-        let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
-        workload.mix.push((Access::Store, 1));
-        Ok(Setup {
-            home,
-            platform,
-            workload,
-            device: DeviceWorkload::default(),
-            clocked: None,
-            play: Some(Play {
-                scenario,
-                rights,
-                until: None,
-                warm_up: 0,
-                tables: false,
-            }),
-            seed: 0,
-            oracle: Level::Versions,
-            protocol,
-        })
-    }
-
-    /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
-    pub fn lacks(&self) -> Option<Access> {
-        let remote = &self.protocol.remote;
-        let has = |access| {
-            let mut rules = remote.rules.iter();
-            rules.any(|rule| rule.event == Cause::Access(access))
-        };
-        let mut all = Access::ALL.iter().map(|&(access, _)| access);
-        all.find(|&access| self.workload.has(access) && !has(access))
-    }
-}
-
-fn sentence(error: ConstructionError) -> String {
-    match error {
-        ConstructionError::Refused(refusal) => refusal.what,
-        ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
-    }
-}
-
-/// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
-///
-/// # Errors
-/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
-pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
-    if let Home::Controller(home) = &protocol.home {
-        return Ok(home.clone());
-    }
-    let construction = construct(protocol)?;
-    if let Some(fault) = construction.fault() {
-        return Err(ConstructionError::Fault(Box::new(fault.clone())));
-    }
-    Ok(match remotes {
-        1 => construction.flat(true),
-        _ => construction.factored(true),
-    })
-}
+use kinds::kinds;
+pub(crate) use kinds::Kind;
+use setup::check;
+pub use setup::{home, MakeHome, Setup};
 
 /// Why a run does not begin or does not end.
 #[derive(Debug)]
@@ -310,36 +182,6 @@ pub(crate) enum Purpose {
     Hint,
     /// A write buffer: it stands for all stores to the line that the core's buffer has sent.
     Drain,
-}
-
-/// What the simulator needs to know of a message kind.
-#[derive(Clone, Copy)]
-pub(crate) struct Kind {
-    /// How many were sent.
-    sent: u64,
-    /// What it takes on a link.
-    pub size: Size,
-    pub line: bool,
-    pub store: bool,
-    /// Whether it carries a whole line's bytes, as a copy or for a store.
-    pub whole: bool,
-    pub class: Option<Class>,
-    /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
-    pub request: bool,
-    pub group: Option<u8>,
-    /// Number of its virtual circuit.
-    pub circuit: u8,
-    /// Whether a remote performs an access with its bytes without keeping the line.
-    pub used_once: bool,
-}
-
-impl Kind {
-    /// What a message of this kind may not overtake.
-    #[inline]
-    fn order(&self, message: &Message) -> Option<(u8, u8, u8, Line)> {
-        let key = |group| (message.from, message.to, group, message.line);
-        self.group.map(key)
-    }
 }
 
 /// The links that a message takes.
@@ -891,99 +733,4 @@ impl Simulation {
     pub(crate) fn message_words(&self, message: &Message) -> String {
         self.names[message.kind.index()].clone()
     }
-}
-
-/// What the simulator needs to know of each message.
-fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
-    let remote = &protocol.remote;
-    let used_once = |id: MessageId| {
-        remote.rules.iter().any(|rule| {
-            let Effect::Take { body, next } = &rule.effect else {
-                return false;
-            };
-            let next = next.unwrap_or(rule.state);
-            rule.event == Cause::Message(id)
-                && body.contains(&Statement::Done)
-                && !remote.states[next.index()].holds_line
-        })
-    };
-    let group = |id| protocol.order_of(protocol.message(id).channel);
-    let request = |id| protocol.class(id) == Some(Class::Request);
-    let with_requests = |id| {
-        let mut others = protocol.message_ids().filter(|&other| request(other));
-        group(id).is_some() && others.any(|other| group(other) == group(id))
-    };
-    protocol
-        .message_ids()
-        .map(|id| {
-            let message = protocol.message(id);
-            let group = group(id);
-            let payload_bytes = match message.carries {
-                Carries::Nothing => 0,
-                Carries::PartialStore => 8,
-                Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
-            };
-            Kind {
-                sent: 0,
-                size: Size::new(link, payload_bytes),
-                line: message.carries.line(),
-                store: message.carries.store(),
-                whole: payload_bytes == protocol.line_bytes,
-                class: protocol.class(id),
-                request: request(id) || with_requests(id),
-                group: group.map(|group| group as u8),
-                circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
-                used_once: message.carries.line() && used_once(id),
-            }
-        })
-        .collect()
-}
-
-/// Refuses setups that make no sense.
-fn check(setup: &Setup) -> Result<(), String> {
-    let platform = &setup.platform;
-    let workload = &setup.workload;
-    let within = |name: &str, value: u64, low: u64, high: u64| {
-        if (low..=high).contains(&value) {
-            Ok(())
-        } else {
-            Err(format!("{name} must be {low} to {high}, not {value}"))
-        }
-    };
-    within("remotes", platform.remotes.into(), 1, 8)?;
-    if setup.clocked.is_some() && platform.remotes != 1 {
-        let remotes = platform.remotes;
-        return Err(format!(
-            "a home in hardware serves one remote, not {remotes}"
-        ));
-    }
-    platform.check()?;
-    within(
-        "lines of memory",
-        platform.lines.into(),
-        1,
-        Platform::MOST_LINES,
-    )?;
-    within(
-        "lines of the region",
-        workload.lines.into(),
-        1,
-        platform.lines.into(),
-    )?;
-    within("cores", workload.cores.into(), 1, 4096)?;
-    let line_bytes = setup.protocol.line_bytes;
-    platform.cores.check(line_bytes)?;
-    if let Memory::Dram(dram) = &platform.memory {
-        let row = dram.row_bytes.value;
-        if row < line_bytes.into() {
-            return Err(format!(
-                "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
-            ));
-        }
-    }
-    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
-    if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
-        return Err("a workload needs at least one access with a weight".into());
-    }
-    Ok(())
 }

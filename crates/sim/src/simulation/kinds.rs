@@ -1,0 +1,79 @@
+//! What the simulator needs to know of messages, by their kind.
+
+use super::*;
+
+/// What the simulator needs to know of a message kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    /// How many were sent.
+    pub(super) sent: u64,
+    /// What it takes on a link.
+    pub size: Size,
+    pub line: bool,
+    pub store: bool,
+    /// Whether it carries a whole line's bytes, as a copy or for a store.
+    pub whole: bool,
+    pub class: Option<Class>,
+    /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
+    pub request: bool,
+    pub group: Option<u8>,
+    /// Number of its virtual circuit.
+    pub circuit: u8,
+    /// Whether a remote performs an access with its bytes without keeping the line.
+    pub used_once: bool,
+}
+
+impl Kind {
+    /// What a message of this kind may not overtake.
+    #[inline]
+    pub(super) fn order(&self, message: &Message) -> Option<(u8, u8, u8, Line)> {
+        let key = |group| (message.from, message.to, group, message.line);
+        self.group.map(key)
+    }
+}
+
+/// What the simulator needs to know of each message.
+pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
+    let remote = &protocol.remote;
+    let used_once = |id: MessageId| {
+        remote.rules.iter().any(|rule| {
+            let Effect::Take { body, next } = &rule.effect else {
+                return false;
+            };
+            let next = next.unwrap_or(rule.state);
+            rule.event == Cause::Message(id)
+                && body.contains(&Statement::Done)
+                && !remote.states[next.index()].holds_line
+        })
+    };
+    let group = |id| protocol.order_of(protocol.message(id).channel);
+    let request = |id| protocol.class(id) == Some(Class::Request);
+    let with_requests = |id| {
+        let mut others = protocol.message_ids().filter(|&other| request(other));
+        group(id).is_some() && others.any(|other| group(other) == group(id))
+    };
+    protocol
+        .message_ids()
+        .map(|id| {
+            let message = protocol.message(id);
+            let group = group(id);
+            let payload_bytes = match message.carries {
+                Carries::Nothing => 0,
+                Carries::PartialStore => 8,
+                Carries::Line | Carries::DirtyLine | Carries::Store => protocol.line_bytes,
+            };
+            Kind {
+                sent: 0,
+                size: Size::new(link, payload_bytes),
+                line: message.carries.line(),
+                store: message.carries.store(),
+                whole: payload_bytes == protocol.line_bytes,
+                class: protocol.class(id),
+                request: request(id) || with_requests(id),
+                group: group.map(|group| group as u8),
+                circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
+                used_once: message.carries.line() && used_once(id),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! What decides a run, and whether it makes sense.
+
+use super::*;
+
+/// Makes a clocked home that has just been reset, or says why it cannot.
+pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
+
+/// Everything that decides a run.
+#[derive(Clone)]
+pub struct Setup {
+    /// The protocol; its remote controller is executed by the caches.
+    pub protocol: Protocol,
+    /// The home's controller.
+    pub home: Controller,
+    /// The machine.
+    pub platform: Platform,
+    /// What its cores do.
+    pub workload: Workload,
+    /// What the device behind the home does.
+    pub device: DeviceWorkload,
+    /// Makes a clocked home, which takes the place of the platform's units.
+    pub clocked: Option<MakeHome>,
+    /// An application and threads, which take the place of `workload`'s accesses and of `device`.
+    pub play: Option<Play>,
+    /// Decides everything random.
+    pub seed: u64,
+    /// How much is watched.
+    pub oracle: Level,
+}
+
+impl Setup {
+    /// A setup with the protocol's own home, or the one constructed from its policy; seed 0,
+    /// versions watched, the device idle.
+    ///
+    /// # Errors
+    /// A sentence, if no home can be constructed.
+    pub fn new(
+        protocol: Protocol,
+        platform: Platform,
+        workload: Workload,
+    ) -> Result<Setup, String> {
+        let home = home(&protocol, platform.remotes).map_err(sentence)?;
+        Ok(Setup {
+            protocol,
+            home,
+            platform,
+            workload,
+            device: DeviceWorkload::default(),
+            clocked: None,
+            play: None,
+            seed: 0,
+            oracle: Level::Versions,
+        })
+    }
+}
+
+impl Setup {
+    /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
+    ///
+    /// # Errors
+    /// A sentence, if the protocol's home does not say what it knows of rights: one that is not constructed.
+    pub fn with_scenario(
+        protocol: Protocol,
+        platform: Platform,
+        scenario: Arc<dyn Playable>,
+    ) -> Result<Setup, String> {
+        if let Home::Controller(_) = &protocol.home {
+            return Err(format!(
+                "the home of `{}` is written by hand; behind an application stands one that is constructed from a policy",
+                protocol.name
+            ));
+        }
+        let construction = construct(&protocol).map_err(sentence)?;
+        let (home, rights) = match platform.remotes {
+            1 => (construction.flat(true), construction.flat_rights(true)),
+            _ => (
+                construction.factored(true),
+                construction.factored_rights(true),
+            ),
+        };
+        // Cores have what loads and stores need.
+        let threads = scenario.begin().threads() as u32;
+        let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
+        workload.mix.push((Access::Store, 1));
+        Ok(Setup {
+            home,
+            platform,
+            workload,
+            device: DeviceWorkload::default(),
+            clocked: None,
+            play: Some(Play {
+                scenario,
+                rights,
+                until: None,
+                warm_up: 0,
+                tables: false,
+            }),
+            seed: 0,
+            oracle: Level::Versions,
+            protocol,
+        })
+    }
+
+    /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
+    pub fn lacks(&self) -> Option<Access> {
+        let remote = &self.protocol.remote;
+        let has = |access| {
+            let mut rules = remote.rules.iter();
+            rules.any(|rule| rule.event == Cause::Access(access))
+        };
+        let mut all = Access::ALL.iter().map(|&(access, _)| access);
+        all.find(|&access| self.workload.has(access) && !has(access))
+    }
+}
+
+fn sentence(error: ConstructionError) -> String {
+    match error {
+        ConstructionError::Refused(refusal) => refusal.what,
+        ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
+    }
+}
+
+/// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
+///
+/// # Errors
+/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
+pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
+    if let Home::Controller(home) = &protocol.home {
+        return Ok(home.clone());
+    }
+    let construction = construct(protocol)?;
+    if let Some(fault) = construction.fault() {
+        return Err(ConstructionError::Fault(Box::new(fault.clone())));
+    }
+    Ok(match remotes {
+        1 => construction.flat(true),
+        _ => construction.factored(true),
+    })
+}
+
+/// Refuses setups that make no sense.
+pub(super) fn check(setup: &Setup) -> Result<(), String> {
+    let platform = &setup.platform;
+    let workload = &setup.workload;
+    let within = |name: &str, value: u64, low: u64, high: u64| {
+        if (low..=high).contains(&value) {
+            Ok(())
+        } else {
+            Err(format!("{name} must be {low} to {high}, not {value}"))
+        }
+    };
+    within("remotes", platform.remotes.into(), 1, 8)?;
+    if setup.clocked.is_some() && platform.remotes != 1 {
+        let remotes = platform.remotes;
+        return Err(format!(
+            "a home in hardware serves one remote, not {remotes}"
+        ));
+    }
+    platform.check()?;
+    within(
+        "lines of memory",
+        platform.lines.into(),
+        1,
+        Platform::MOST_LINES,
+    )?;
+    within(
+        "lines of the region",
+        workload.lines.into(),
+        1,
+        platform.lines.into(),
+    )?;
+    within("cores", workload.cores.into(), 1, 4096)?;
+    let line_bytes = setup.protocol.line_bytes;
+    platform.cores.check(line_bytes)?;
+    if let Memory::Dram(dram) = &platform.memory {
+        let row = dram.row_bytes.value;
+        if row < line_bytes.into() {
+            return Err(format!(
+                "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
+            ));
+        }
+    }
+    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
+    if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
+        return Err("a workload needs at least one access with a weight".into());
+    }
+    Ok(())
+}
