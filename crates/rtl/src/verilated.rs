@@ -2,8 +2,10 @@
 //!
 //! Between the pins and the simulator lie beats: messages and lines of memory are cut into them, and put together from them.
 //! The other side of every port is always ready; what holds traffic up is the home, or what the simulator makes of it.
+//! What the home tells of rights is compared here with the steps of its units, which the simulator compares with the controller.
 
-use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
+use crate::lockstep::changes::{Change, Changes};
+use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES, UNITS};
 use crate::rom::Rom;
 use crate::CLOCK;
 use cohkit_protocol::controller::Event;
@@ -36,12 +38,12 @@ pub struct Verilated {
     inputs: Inputs,
     outputs: Box<Outputs>,
     slices: [Slice; SLICES],
+    cycle: u64,
     /// Cycles since anything moved.
     rest: u32,
 }
 
 /// What lies before a slice's ports, and what has come out of them in part.
-#[derive(Default)]
 struct Slice {
     entrances: [Entrance; CIRCUITS],
     leaving: [(usize, Bytes); CIRCUITS],
@@ -57,6 +59,28 @@ struct Slice {
     data: VecDeque<(Bytes, u16)>,
     /// The write whose beats are coming.
     coming: (usize, Bytes, u16),
+    /// Rights that have changed, to be told.
+    changes: Changes,
+}
+
+impl Default for Slice {
+    fn default() -> Slice {
+        Slice {
+            entrances: Default::default(),
+            leaving: Default::default(),
+            locals: VecDeque::new(),
+            unlocks: VecDeque::new(),
+            reads: FxHashMap::default(),
+            writes: FxHashMap::default(),
+            read: VecDeque::new(),
+            read_beat: 0,
+            written: VecDeque::new(),
+            addresses: VecDeque::new(),
+            data: VecDeque::new(),
+            coming: (0, [0; WORDS], 0),
+            changes: Changes::new(UNITS, Some(Changes::soon(UNITS))),
+        }
+    }
 }
 
 /// Messages before a circuit, each with its header.
@@ -97,6 +121,7 @@ impl Verilated {
             inputs: Inputs::default(),
             outputs: Box::default(),
             slices: Default::default(),
+            cycle: 0,
             rest: 0,
         };
         home.inputs.reset = 1;
@@ -197,10 +222,11 @@ impl Verilated {
     }
 
     /// What the units of a slice have done.
-    fn steps(&self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+    fn steps(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
         let mut units = self.outputs.step_valid[s];
         while units != 0 {
-            let step = self.outputs.step[s][units.trailing_zeros() as usize];
+            let unit = units.trailing_zeros() as usize;
+            let step = self.outputs.step[s][unit];
             units &= units - 1;
             let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
             // Something was lacking: the event will be tried again.
@@ -211,14 +237,46 @@ impl Verilated {
             let Some(about) = self.rom.events.get(number) else {
                 return Err(format!("an event has the number {number}"));
             };
+            let took = [Took::Impossible, Took::Left, Took::Refused, Took::Taken][field(44, 2)];
+            let (state, next) = (field(46, 8), field(36, 8));
             happened.push(Happened::Stepped {
                 line: (step & LINE) as Line,
                 event: about.event,
-                state: field(46, 8),
-                next: field(36, 8),
-                took: [Took::Impossible, Took::Left, Took::Refused, Took::Taken][field(44, 2)],
+                state,
+                next,
+                took,
                 own: field(60, 1) != 0,
             });
+            let rights = [state, next].map(|state| self.rom.rights.get(state).copied());
+            if let (Took::Taken, [Some(before), Some(after)]) = (took, rights) {
+                let line = step & LINE;
+                let change = Change {
+                    line,
+                    before,
+                    after,
+                };
+                if before != after {
+                    self.slices[s].changes.learnt(unit, change, self.cycle);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What whoever listens is told of rights.
+    fn told(&mut self, s: usize) -> Result<(), String> {
+        if self.outputs.change_valid[s] != 0 {
+            self.slices[s].changes.told(self.outputs.change[s])?;
+        }
+        Ok(())
+    }
+
+    /// The home has come to rest, and tells nothing more.
+    fn rests(&mut self) -> Result<(), String> {
+        for slice in &mut self.slices {
+            for unit in 0..UNITS {
+                slice.changes.rest(unit)?;
+            }
         }
         Ok(())
     }
@@ -349,21 +407,29 @@ impl ClockedHome for Verilated {
 
     fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String> {
         self.drive();
-        self.model.step(&self.inputs, &mut self.outputs)?;
+        let stepped = self.model.step(&self.inputs, &mut self.outputs);
+        stepped.map_err(|said| format!("an assertion failed: {said}"))?;
         let before = happened.len();
         for s in 0..SLICES {
             self.enter(s, happened);
             self.steps(s, happened)?;
             self.leave(s, happened)?;
             self.memory(s, happened)?;
+            self.told(s)?;
         }
         for happened in &mut happened[before..] {
             let line = happened.line_mut();
             *line = self.number(*line);
         }
-        let moves = happened.len() > before || self.inputs.rx_valid != [0; SLICES];
+        let moves = happened.len() > before
+            || self.inputs.rx_valid != [0; SLICES]
+            || self.outputs.change_valid != [0; SLICES];
         self.rest = if moves { 0 } else { self.rest + 1 };
-        Ok(())
+        self.cycle += 1;
+        match self.rest {
+            REST if self.outputs.idle == [1; SLICES] => self.rests(),
+            _ => Ok(()),
+        }
     }
 
     fn idle(&self) -> bool {

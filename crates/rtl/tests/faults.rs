@@ -73,7 +73,7 @@ faults! {
         becomes "assign ask_early = @ && waiting_used_q == '1 ? '0 : ask & early & ~blocked_q;": Progress;
     leaked_credit_of_a_lock in "dcu.sv":
         "locks_d       = locks_q - 1'b1;"
-        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Progress;
+        becomes "locks_d       = @ ? locks_q : locks_q - 1'b1;": Comparison;
     wrong_way_evicted in "dcu.sv":
         "now_d.way = way_of(judged_q, free_place);"
         becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
@@ -95,6 +95,9 @@ faults! {
     stall_counted_for_another_reason in "dcu.sv":
         "else if (row_q.effect != Take)                    stall_o <= StallLine;"
         becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
+    lack_of_room_counted_for_one_of_reads in "dcu.sv":
+        "else if (needs_room)                              stall_o <= StallRoom;"
+        becomes "else if (needs_room)                              stall_o <= @ ? StallRead : StallRoom;": Comparison;
     change_of_rights_not_told in "dcu.sv":
         "assign changes      = takes && row_q.from != row_q.to;"
         becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == RightNone);": Comparison;

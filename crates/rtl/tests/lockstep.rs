@@ -27,6 +27,8 @@ struct Runs {
     left: Vec<String>,
     /// What the home has counted, by place.
     counters: Vec<u64>,
+    /// How often a unit did nothing with an event, and it was seen why; and how often not.
+    stalls: [u64; 2],
 }
 
 fn runs(built: &Built, seeds: u64) -> Runs {
@@ -37,6 +39,7 @@ fn runs(built: &Built, seeds: u64) -> Runs {
         evictions: 0,
         left: Vec::new(),
         counters: vec![0; PLACES],
+        stalls: [0; 2],
     };
     let mut left: Vec<(usize, usize)> = ways.rows().to_vec();
     for seed in 0..seeds {
@@ -46,6 +49,9 @@ fn runs(built: &Built, seeds: u64) -> Runs {
             .unwrap_or_else(|failed| panic!("{run:?}: {failed:#?}"));
         runs.messages += report.messages;
         runs.evictions += report.evictions;
+        for (sum, stalls) in runs.stalls.iter_mut().zip(report.stalls) {
+            *sum += stalls;
+        }
         for (sum, counted) in runs.counters.iter_mut().zip(&report.counters) {
             *sum += counted;
         }
@@ -76,7 +82,11 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
     assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
     assert_eq!(built.compiled.ways.rows().len(), 1556);
     assert_eq!(runs.left, [""; 0]);
-    // Each run compares what the home counts with what crossed its ports. There was something to count of every kind.
+    // Each run compares what the home counts with what crossed its ports, and why units say that they wait with what they
+    // have in hand by all that is seen from outside. That was enough each time.
+    assert!(runs.stalls[0] >= 100_000, "{:?}", runs.stalls);
+    assert_eq!(runs.stalls[1], 0);
+    // There was something to count of every kind.
     let mut never = Vec::new();
     for register in REGISTERS.iter().filter(|about| about.address >= COUNTERS) {
         let first = (register.address - COUNTERS) as usize / 8;
@@ -114,6 +124,8 @@ fn a_second_home_passes_through_the_same_rtl() {
     assert!(runs.messages >= 60_000, "{} messages", runs.messages);
     assert!(runs.evictions >= 300, "{} evictions", runs.evictions);
     assert_eq!(runs.left, [""; 0]);
+    assert!(runs.stalls[0] >= 10_000, "{:?}", runs.stalls);
+    assert_eq!(runs.stalls[1], 0);
     assert_eq!(not_noticed(&built, 10), []);
 }
 

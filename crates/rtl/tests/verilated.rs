@@ -6,8 +6,9 @@
 mod common;
 mod homes;
 
+use cohkit_protocol::protocol::Right;
 use cohkit_rtl::lockstep::build::{Shape, SOURCES};
-use cohkit_rtl::rom::{Effect, Memory, Rom, Row};
+use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::simulation::{run, MakeHome, RunError, Setup, Simulation};
@@ -95,6 +96,18 @@ fn a_wrong_row_is_found_out() {
     let read = rom.event("ReadShared").expect("a message of ECI");
     let row = rom.row(0, read);
     assert_eq!((row.effect, row.memory), (Effect::Take, Memory::Read));
+    // The state to which memory's answer leads is told to whoever listens to changes of rights.
+    let data = rom.memory_data();
+    let granted = rom.row(row.next.into(), data);
+    assert_ne!(granted.known.before, granted.known.after);
+    let [silent, other] = [granted.known.before, Right::Write].map(|after| Row {
+        known: Known {
+            after,
+            ..granted.known
+        },
+        ..granted
+    });
+    let told = [silent, other].map(|spoilt| (usize::from(row.next), data, spoilt));
     #[rustfmt::skip]
     let spoilt = [
         Row { next: row.next + 1, ..row },
@@ -103,8 +116,9 @@ fn a_wrong_row_is_found_out() {
         Row { grant: Some(0), ..row },
         Row { acknowledge: true, ..row },
     ];
-    for spoilt in spoilt {
-        let word = (rom.address(0, read), rom.word(spoilt));
+    let spoilt = spoilt.map(|spoilt| (0, read, spoilt));
+    for (state, event, spoilt) in spoilt.into_iter().chain(told) {
+        let word = (rom.address(state, event), rom.word(spoilt));
         let failed = run(&torture(&built, &maker(&built, Some(word)), 1));
         let Err(RunError::Failure(failure)) = failed else {
             panic!("{spoilt:?} was not noticed: {failed:?}");

@@ -9,6 +9,7 @@ mod agents;
 mod application;
 mod endpoints;
 mod guide;
+mod places;
 mod ports;
 mod registers;
 mod rest;
@@ -22,6 +23,7 @@ pub use traffic::{Crossing, Ports, Rate, Traffic};
 use super::build::{Endpoint, Shape};
 use super::campaign::Waveform;
 use super::chance::Chance;
+use super::changes::{Change, Changes};
 use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
 use super::ways::Ways;
 use crate::rom::Rom;
@@ -132,6 +134,8 @@ pub struct Report {
     pub cycles: u64,
     /// For each state and event of the ROM whether the row was used.
     pub covered: Vec<Vec<bool>>,
+    /// How often a unit did nothing with an event, and it was seen why; and how often not.
+    pub stalls: [u64; 2],
     /// What the home's counters said at the end, of both slices together, by place.
     pub counters: Vec<u64>,
 }
@@ -183,14 +187,6 @@ struct Answer {
     unlock: bool,
     refused: bool,
     operation: u8,
-}
-
-/// What the home learns of a line: the right that the remote had at most, and that it has now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Change {
-    line: u64,
-    before: Right,
-    after: Right,
 }
 
 /// A line's memory operation.
@@ -256,6 +252,8 @@ struct Entrance {
     queue: VecDeque<(usize, Message)>,
     valid: bool,
     beat: usize,
+    /// Whether the last beat that entered was the first one of a message with bytes, and whether it was the last one.
+    before: Option<(bool, bool)>,
 }
 
 /// A message that is leaving the home.
@@ -328,7 +326,11 @@ pub struct Bench<'a> {
     /// What each slice should have counted.
     counts: [registers::Counts; SLICES],
     /// Changes of rights that each unit has to tell, those that were lost included.
-    changes: Vec<VecDeque<Change>>,
+    changes: Changes,
+    /// What each unit has in hand, and how many messages that are no requests it has not yet taken.
+    places: Vec<places::Places>,
+    responses: Vec<usize>,
+    shape: Shape,
     /// What is foretold of what is behind it.
     behind: endpoints::Behind,
     /// Whoever listens to them does so without pause.
@@ -460,7 +462,14 @@ impl<'a> Bench<'a> {
             crossings: None,
             ports: Ports::default(),
             counts: Default::default(),
-            changes: vec![VecDeque::new(); all_units as usize],
+            changes: Changes::new(
+                all_units as usize,
+                // Whoever is always ready listens to all.
+                (run.ready == 16).then(|| Changes::soon(shape.units)),
+            ),
+            places: (0..all_units).map(|_| places::Places::default()).collect(),
+            responses: vec![0; all_units as usize],
+            shape,
             listens: false,
             behind: endpoints::Behind::new(shape.endpoint, run.lines),
             aims: ways.filter(|_| !run.exact).map(|ways| Aims {
@@ -524,10 +533,7 @@ impl<'a> Bench<'a> {
             self.observe()?;
             if !more && self.at_rest() {
                 self.at_the_end()?;
-                return match self.behind.remembers() {
-                    true => Ok(()),
-                    false => self.registers(),
-                };
+                return self.registers();
             }
             if self.cycle - self.advance > patience {
                 return self.stuck();

@@ -10,6 +10,7 @@ pub mod bench;
 pub mod build;
 pub mod campaign;
 mod chance;
+pub mod changes;
 pub mod measure;
 pub mod model;
 pub mod ways;

@@ -49,7 +49,7 @@ pub trait ClockedHome {
     /// One cycle. Appends what happened in it: causes before what follows from them.
     ///
     /// # Errors
-    /// What assertions in the home have to say.
+    /// What assertions in the home have to say, or what is wrong at a port that the simulator does not use.
     fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String>;
 
     /// Whether nothing would happen in further cycles, as nothing is in it or lies before it.
@@ -264,11 +264,7 @@ impl Simulation {
         };
         let mut happened = std::mem::take(&mut clocked.happened);
         if let Err(said) = clocked.home.cycle(&mut happened) {
-            return self.fail(
-                FailureKind::Hardware,
-                0,
-                format!("an assertion failed: {said}"),
-            );
+            return self.fail(FailureKind::Hardware, 0, said);
         }
         for happened in happened.drain(..) {
             if let Err((line, text)) = self.has_happened(happened) {

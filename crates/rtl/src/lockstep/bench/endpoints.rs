@@ -135,6 +135,7 @@ impl Bench<'_> {
         }
         self.settle()?;
         self.at_the_end()?;
+        self.registers()?;
         Ok(cycles)
     }
 
@@ -166,6 +167,7 @@ impl Bench<'_> {
         }
         self.settle()?;
         self.at_the_end()?;
+        self.registers()?;
         Ok(cycles)
     }
 }

@@ -136,13 +136,22 @@ impl Bench<'_> {
             entrance.valid = false;
             entrance.beat += 1;
             let whole = match entrance.queue.front() {
-                Some((_, message)) => message.bytes.is_none() || entrance.beat == self.beats,
+                Some((_, message)) => {
+                    let carries = message.bytes.is_some();
+                    let last = !carries || entrance.beat == self.beats;
+                    entrance.before = Some((carries && entrance.beat == 1, last));
+                    last
+                }
                 None => false,
             };
             if whole {
                 entrance.beat = 0;
                 if let Some((at, message)) = entrance.queue.pop_front() {
                     self.lines[at].entering -= 1;
+                    if self.protocol.class(message.kind) != Some(Class::Request) {
+                        let unit = self.unit(at);
+                        self.responses[unit] += 1;
+                    }
                     self.lines[at].arrived.push(message);
                     self.report.messages += 1;
                 }
@@ -231,6 +240,7 @@ impl Bench<'_> {
                 );
             }
             self.report.messages += 1;
+            self.frees(at, expected.flight);
             self.send(at, false, expected);
         }
         Ok(())
@@ -276,6 +286,9 @@ impl Bench<'_> {
             );
         };
         line.answers.remove(place);
+        if !answer.unlock {
+            self.frees_local(at);
+        }
         self.cross(Crossing::Answers(at));
         let line = &mut self.lines[at];
         self.report.answers += 1;
@@ -327,28 +340,9 @@ impl Bench<'_> {
         self.progress = self.cycle;
         let change = outputs.change[s];
         let at = self.line_of(change & ((1 << 36) - 1), "a change of rights")?;
-        let line = self.lines[at].number;
-        let unit = line as usize % self.requests.len();
-        let told = |expected: &Change| {
-            let Change {
-                line: number,
-                before,
-                after,
-            } = *expected;
-            number == line && change >> 36 == (before as u64) << 2 | after as u64
-        };
-        let expected = &mut self.changes[unit];
-        let Some(lost) = expected.iter().position(told) else {
-            return wrong(
-                at,
-                format!(
-                    "a change of rights of line {line} is told, {:#x}, that the home did not learn of",
-                    change >> 36
-                ),
-            );
-        };
-        expected.drain(..=lost);
-        self.lost(s, lost as u64);
+        let lost = self.changes.told(change);
+        let lost = lost.or_else(|what| wrong(at, what))?;
+        self.lost(s, lost);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The steps of the home's units: each is taken with the controller too, and announces what has to leave the RTL.
 
+use super::places::Use;
 use super::*;
 
 impl Bench<'_> {
@@ -70,18 +71,35 @@ impl Bench<'_> {
                 ),
             );
         }
-        // Something is lacking, and the event will be tried again; a refusal of the directory's own is no step either.
+        let used = Use {
+            event: about.event,
+            row: self.rom.row(state, number),
+            state: line.home.state,
+            evict,
+            ends_own: evict || line.pending.is_some_and(|(_, own)| own),
+        };
+        let slice = line.number as usize % SLICES;
+        // A refusal of the directory's own is no step either.
+        if expected == 1 || expected == 2 && evict {
+            self.stalls(slice, &[]);
+        } else {
+            self.has_places(at, slice, &used, held, &place)?;
+        }
+        // Something is lacking, and the event will be tried again.
         if held {
             return Ok(());
         }
+        self.counts_event(slice, number, &used, expected);
+        let line = &mut self.lines[at];
         let rights = [&line.home, &home].map(|home| self.rom.rights[usize::from(home.state)]);
         if let (true, [before, after]) = (rights[0] != rights[1], rights) {
-            let line = line.number;
-            self.changes[line as usize % self.requests.len()].push_back(Change {
-                line,
+            let change = Change {
+                line: line.number,
                 before,
                 after,
-            });
+            };
+            let unit = line.number as usize % self.requests.len();
+            self.changes.learnt(unit, change, self.cycle);
         }
         line.home = home;
         self.report.covered[state][number] = true;
@@ -100,6 +118,42 @@ impl Bench<'_> {
                 self.home_acts(at, event, act, message.as_ref(), &place)?;
             }
             self.note(at, HOME, Action::Becomes { state: after });
+        }
+        if expected >= 2 {
+            let granted = used.row.grant.and_then(|grant| {
+                let sent = &self.rom.sends[usize::from(grant)];
+                let expected = self.lines[at].expected[sent.circuit].iter();
+                let last = expected.rev().find(|message| message.kind == sent.message);
+                last.map(|message| message.flight)
+            });
+            self.takes_places(at, &used, granted);
+        }
+        Ok(())
+    }
+
+    /// Whether the unit has held an event up for a reason, and not taken one for which there surely was no place.
+    fn has_places(
+        &mut self,
+        at: usize,
+        slice: usize,
+        used: &Use,
+        held: bool,
+        place: &str,
+    ) -> Checked {
+        let (lacks, sure) = self.lacks(at, used);
+        match (held, lacks.is_empty(), sure) {
+            (true, false, _) => self.stalls(slice, &lacks),
+            (true, true, _) => {
+                return wrong(
+                    at,
+                    format!("{place}, the home lacks nothing, and yet waits"),
+                )
+            }
+            (false, _, true) => {
+                let last = lacks.last();
+                return wrong(at, format!("{place}, the home goes on without a {last:?}"));
+            }
+            (false, ..) => {}
         }
         Ok(())
     }
@@ -135,9 +189,10 @@ impl Bench<'_> {
                 }
                 let message = line.arrived.remove(index);
                 self.lands(at, kind);
-                if self.protocol.class(kind) == Some(Class::Request) {
-                    let unit = self.unit(at);
-                    self.requests[unit] -= 1;
+                let unit = self.unit(at);
+                match self.protocol.class(kind) {
+                    Some(Class::Request) => self.requests[unit] -= 1,
+                    _ => self.responses[unit] -= 1,
                 }
                 let name = self.protocol.message(kind).name.clone();
                 self.note(
