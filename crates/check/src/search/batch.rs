@@ -24,11 +24,13 @@ pub(super) enum Stop {
     Interrupted(usize),
 }
 
-/// Where the successors of states go.
+/// Which states are expanded, and where their successors go.
 pub(super) trait Successors {
     /// How the store keeps states.
     type Kept: Keeping;
     fn store(&self) -> &Store;
+    /// States in a row that are to be expanded next, when those before this one have been; `None` if there are no more.
+    fn ahead(&mut self, from: usize) -> Option<Range<usize>>;
     /// Asks for the state that an entry of the table stands for.
     fn prefetch(&self, entry: u32);
     /// Takes a successor of a state; false if the interpreter has to take the state over.
@@ -50,14 +52,22 @@ pub(super) struct Near {
 struct Batch<const W: usize> {
     states: Vec<[u64; W]>,
     hashes: Vec<u64>,
-    /// For each parent: where its successors end, and how many rules fired.
-    parents: Vec<(usize, u64)>,
+    parents: Vec<Parent>,
 }
 
-/// Expands states in a row.
+/// A state that was expanded.
+struct Parent {
+    state: usize,
+    /// Where its successors end.
+    end: usize,
+    /// How many rules fired.
+    transitions: u64,
+}
+
+/// Expands states from this one on.
 pub(super) fn swift<S: Successors>(
     kernel: &Kernel,
-    states: Range<usize>,
+    from: usize,
     view: &View,
     near: &mut Near,
     successors: &mut S,
@@ -66,7 +76,7 @@ pub(super) fn swift<S: Successors>(
         false => with_words!(
             view.packing.words,
             W,
-            batches::<W, S>(kernel, states, view, near, successors)
+            batches::<W, S>(kernel, from, view, near, successors)
         ),
         // Not worth code of its own for one thread and for several.
         true => {
@@ -74,7 +84,7 @@ pub(super) fn swift<S: Successors>(
             with_words!(
                 view.packing.words,
                 W,
-                batches::<W, _>(kernel, states, view, near, successors)
+                batches::<W, _>(kernel, from, view, near, successors)
             )
         }
     };
@@ -83,26 +93,29 @@ pub(super) fn swift<S: Successors>(
 
 fn batches<const W: usize, S: Successors + ?Sized>(
     kernel: &Kernel,
-    states: Range<usize>,
+    from: usize,
     view: &View,
     near: &mut Near,
     successors: &mut S,
 ) -> Result<(), Stop> {
     let words = exact::<W>(view.packing.words);
-    if near.recent.is_empty() && !states.is_empty() {
+    let Some(states) = successors.ahead(from) else {
+        return Ok(());
+    };
+    if near.recent.is_empty() {
         let mut known = [0; W];
         successors.store().read(states.start, &mut known[..words]);
         near.recent.start(&known[..words]);
     }
     let (mut front, mut back) = (Batch::<W>::new(), Batch::new());
-    // The next state whose successors are to be entered, and the next one to be expanded.
-    let (mut next, mut begun) = (states.start, states.start);
-    let mut plain = false;
+    // The next state to be expanded, and whether it has something for the interpreter.
+    let (mut next, mut plain) = (states.start, false);
     loop {
         if successors.cancelled() {
-            // What is remembered of the states between was not entered.
+            // What is remembered of the states that were expanded last was not entered.
             near.recent.forget();
-            return Err(Stop::Interrupted(next));
+            let state = (front.parents.first()).map_or(next, |parent| parent.state);
+            return Err(Stop::Interrupted(state));
         }
         // Lines of the table were asked for while the batch before was entered, and those of states that may be the
         // same are asked for while the batch behind is expanded: neither is waited for.
@@ -113,23 +126,30 @@ fn batches<const W: usize, S: Successors + ?Sized>(
             }
         }
         back.clear();
-        if !plain {
-            plain = back.fill::<S::Kept>(kernel, begun..states.end, view, near, store);
-            begun += back.parents.len();
+        while !plain && !back.is_full() {
+            let Some(states) = successors.ahead(next) else {
+                break;
+            };
+            let store = successors.store();
+            (next, plain) = back.fill::<S::Kept>(kernel, states, view, near, store);
+        }
+        back.sift(view, near);
+        let store = successors.store();
+        for &hash in &back.hashes {
+            store.table.prefetch(hash);
         }
         let mut child = 0;
-        for &(end, transitions) in &front.parents {
-            let own = child..end;
+        for parent in &front.parents {
+            let own = child..parent.end;
             for (state, &hash) in front.states[own.clone()].iter().zip(&front.hashes[own]) {
-                if !successors.enter(hash, &state[..words], next) {
+                if !successors.enter(hash, &state[..words], parent.state) {
                     // What comes behind is not entered.
                     near.recent.forget();
-                    return Err(Stop::Plain(next));
+                    return Err(Stop::Plain(parent.state));
                 }
             }
-            child = end;
-            successors.done(next, transitions);
-            next += 1;
+            child = parent.end;
+            successors.done(parent.state, parent.transitions);
         }
         std::mem::swap(&mut front, &mut back);
         if front.parents.is_empty() {
@@ -156,7 +176,12 @@ impl<const W: usize> Batch<W> {
         self.parents.clear();
     }
 
-    /// Expands states in a row until there are enough successors. True if it stops before a state that has something
+    /// Whether there are enough successors, or parents.
+    fn is_full(&self) -> bool {
+        self.states.len() >= BATCH || self.parents.len() >= 4 * BATCH
+    }
+
+    /// Expands states in a row until there are enough successors. Gives the next state, and whether that has something
     /// for the interpreter.
     #[inline(always)]
     fn fill<K: Keeping>(
@@ -164,13 +189,13 @@ impl<const W: usize> Batch<W> {
         kernel: &Kernel,
         states: Range<usize>,
         view: &View,
-        near: &mut Near,
+        near: &Near,
         store: &Store,
-    ) -> bool {
+    ) -> (usize, bool) {
         let words = exact::<W>(view.packing.words);
         // Words behind the state stay zero.
         let mut parent = [0; W];
-        let mut plain = false;
+        let end = states.end;
         for state in states {
             store.states.read::<K>(state, &mut parent[..words]);
             let before = self.states.len();
@@ -182,24 +207,23 @@ impl<const W: usize> Batch<W> {
             };
             match kernel.expand(&parent, true, reach) {
                 Ok(fired) if fired.moves || view.deadlock == Deadlock::Off => {
-                    self.parents.push((self.states.len(), fired.transitions));
+                    self.parents.push(Parent {
+                        state,
+                        end: self.states.len(),
+                        transitions: fired.transitions,
+                    });
                 }
                 Ok(_) | Err(Plain) => {
                     self.states.truncate(before);
                     self.hashes.truncate(before);
-                    plain = true;
-                    break;
+                    return (state, true);
                 }
             }
-            if self.states.len() >= BATCH || self.parents.len() == 4 * BATCH {
-                break;
+            if self.is_full() {
+                return (state + 1, false);
             }
         }
-        self.sift(view, near);
-        for &hash in &self.hashes {
-            store.table.prefetch(hash);
-        }
-        plain
+        (end, false)
     }
 
     /// Leaves out what is known to have been entered lately, and makes canonical forms of the others.
@@ -207,9 +231,9 @@ impl<const W: usize> Batch<W> {
     fn sift(&mut self, view: &View, near: &mut Near) {
         let words = exact::<W>(view.packing.words);
         let (mut child, mut kept) = (0, 0);
-        for (end, _) in &mut self.parents {
-            let own = child..*end;
-            child = *end;
+        for parent in &mut self.parents {
+            let own = child..parent.end;
+            child = parent.end;
             for i in own {
                 let (mut state, mut place) = (self.states[i], self.hashes[i]);
                 let known = near.recent.knows(place, &state, words);
@@ -221,7 +245,7 @@ impl<const W: usize> Batch<W> {
                 (self.states[kept], self.hashes[kept]) = (state, place);
                 kept += !known as usize;
             }
-            *end = kept;
+            parent.end = kept;
         }
         self.states.truncate(kept);
         self.hashes.truncate(kept);

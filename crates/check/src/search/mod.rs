@@ -33,6 +33,7 @@ use batch::{Near, Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -630,6 +631,7 @@ impl Search<'_> {
         let mut alone = Alone {
             kept: PhantomData::<K>,
             store: &mut self.store,
+            end,
             most,
             kernel: &native.kernel,
             transitions: 0,
@@ -637,7 +639,7 @@ impl Search<'_> {
         };
         let result = batch::swift(
             &native.kernel,
-            self.next..end,
+            self.next,
             self.view,
             &mut self.near,
             &mut alone,
@@ -730,6 +732,8 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
 struct Alone<'a, K> {
     kept: PhantomData<K>,
     store: &'a mut Store,
+    /// Where the states end that are to be expanded.
+    end: usize,
     /// Most states to store.
     most: u64,
     kernel: &'a Kernel,
@@ -743,6 +747,11 @@ impl<K: Keeping> Successors for Alone<'_, K> {
     #[inline(always)]
     fn store(&self) -> &Store {
         self.store
+    }
+
+    #[inline(always)]
+    fn ahead(&mut self, from: usize) -> Option<Range<usize>> {
+        (from < self.end).then_some(from..self.end)
     }
 
     #[inline(always)]

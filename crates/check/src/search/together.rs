@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
 /// Parents that a thread takes at a time.
-const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 256 };
+const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };
 
 /// How many candidates ahead their places are asked for.
 const AHEAD: usize = 16;
@@ -143,9 +143,12 @@ impl Search<'_> {
             let lost = &lost[(chunk.parents.start - first) / CHUNK];
             chunk.candidates.len() - lost.load(Ordering::Relaxed)
         };
-        let new: usize = chunks.iter().map(|(_, chunk)| count(chunk)).sum();
-        let fits = self.store.len() as u64 + new as u64 <= self.most_states();
-        if failed || !fits {
+        // Where something has failed, there are chunks that are not done.
+        let new: usize = match failed {
+            true => 0,
+            false => chunks.iter().map(|(_, chunk)| count(chunk)).sum(),
+        };
+        if failed || (self.store.len() + new) as u64 > self.most_states() {
             for own in own {
                 for found in &own.found {
                     self.store.table.clear(found.place);
@@ -172,7 +175,7 @@ impl Search<'_> {
             genealogy,
             table,
         } = &mut self.store;
-        let rooms = states.append(chunks.iter().map(|(_, chunk)| count(chunk)));
+        let rooms = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
         let mut work: Vec<(&[Found], Vec<_>)> =
             own.iter().map(|own| (&*own.found, vec![])).collect();
         for (&(thread, chunk), room) in chunks.iter().zip(rooms) {
@@ -260,36 +263,27 @@ impl All<'_> {
             share,
             numbers,
             found,
+            done: 0,
             finds: Finds {
                 transitions: 0,
                 chunks: Vec::new(),
                 entered: 0,
             },
         };
-        while !self.closing.load(Ordering::Relaxed) {
-            if thread.cancelled() {
-                self.failed.store(true, Ordering::Relaxed);
-                break;
-            }
-            let number = self.chunk.fetch_add(1, Ordering::Relaxed);
-            let first = self.first + number * CHUNK;
-            if first >= self.end {
-                break;
-            }
-            let parents = first..self.end.min(first + CHUNK);
-            let before = thread.found.len();
-            let mut stuck = Vec::new();
-            if !thread.expand(parents.clone(), near, &mut worker, &mut stuck) {
-                self.failed.store(true, Ordering::Relaxed);
-                break;
-            }
-            thread.finds.chunks.push(Chunk {
-                parents,
-                candidates: before..thread.found.len(),
-                stuck,
-            });
+        if !thread.expand(near, &mut worker) {
+            self.failed.store(true, Ordering::Relaxed);
         }
         thread.finds
+    }
+
+    /// Takes the next chunk of parents.
+    fn take(&self) -> Option<Range<usize>> {
+        if self.closing.load(Ordering::Relaxed) {
+            return None;
+        }
+        let number = self.chunk.fetch_add(1, Ordering::Relaxed);
+        let first = self.first + number * CHUNK;
+        (first < self.end).then(|| first..self.end.min(first + CHUNK))
     }
 }
 
@@ -303,40 +297,38 @@ struct Thread<'a, K> {
     share: usize,
     numbers: &'a mut Numbers,
     found: &'a mut Vec<Found>,
+    /// How many of its chunks are done; the others are begun.
+    done: usize,
     finds: Finds,
 }
 
 impl<K: Keeping> Thread<'_, K> {
-    /// Expands states in a row; false if something has to be reported.
-    fn expand(
-        &mut self,
-        states: Range<usize>,
-        near: &mut Near,
-        worker: &mut Worker,
-        stuck: &mut Vec<(usize, bool)>,
-    ) -> bool {
-        let mut next = states.start;
-        while next < states.end {
+    /// Expands chunks until there are no more; false if something has to be reported.
+    fn expand(&mut self, near: &mut Near, worker: &mut Worker) -> bool {
+        let mut from = self.all.first;
+        loop {
             let plain = match (self.all.kernel)
-                .map(|kernel| swift(kernel, next..states.end, worker.view, near, self))
+                .map(|kernel| swift(kernel, from, worker.view, near, self))
             {
                 Some(Ok(())) => return true,
                 Some(Err(Stop::Interrupted(_))) => return false,
                 Some(Err(Stop::Plain(state))) => state..state + 1,
-                Some(Err(Stop::NoMachineCode)) | None => next..states.end,
+                Some(Err(Stop::NoMachineCode)) | None => match self.ahead(from) {
+                    Some(states) => states,
+                    None => return true,
+                },
             };
-            next = plain.end;
+            from = plain.end;
             for state in plain {
-                if self.cancelled() || !self.plain(state, worker, stuck) {
+                if self.cancelled() || !self.plain(state, worker) {
                     return false;
                 }
             }
         }
-        true
     }
 
     /// Expands one state with the interpreter.
-    fn plain(&mut self, state: usize, worker: &mut Worker, stuck: &mut Vec<(usize, bool)>) -> bool {
+    fn plain(&mut self, state: usize, worker: &mut Worker) -> bool {
         worker.load(self.all.store, state);
         let result = worker.expand(true, |worker, _| {
             match self.enter(hash(&worker.child), &worker.child, state) {
@@ -346,18 +338,17 @@ impl<K: Keeping> Thread<'_, K> {
             }
         });
         let Ok(expansion) = result else { return false };
-        self.done(state, expansion.transitions);
-        if expansion.moves {
-            return true;
-        }
-        match worker.deadlock() {
-            Ok(None) => true,
-            Ok(Some(quiescent)) if !worker.view.stop_at_deadlock => {
-                stuck.push((state, quiescent));
-                true
+        if !expansion.moves {
+            match worker.deadlock() {
+                Ok(None) => {}
+                Ok(Some(quiescent)) if !worker.view.stop_at_deadlock => {
+                    self.finds.chunks[self.done].stuck.push((state, quiescent));
+                }
+                _ => return false,
             }
-            _ => false,
         }
+        self.done(state, expansion.transitions);
+        true
     }
 
     /// Whether all invariants hold in a state.
@@ -380,6 +371,22 @@ impl<K: Keeping> Successors for Thread<'_, K> {
     #[inline(always)]
     fn store(&self) -> &Store {
         self.all.store
+    }
+
+    #[inline(always)]
+    fn ahead(&mut self, from: usize) -> Option<Range<usize>> {
+        let chunks = &mut self.finds.chunks;
+        let mut begun = chunks[self.done..].iter().map(|chunk| &chunk.parents);
+        if let Some(parents) = begun.find(|parents| from < parents.end) {
+            return Some(from.max(parents.start)..parents.end);
+        }
+        let parents = self.all.take()?;
+        chunks.push(Chunk {
+            parents: parents.clone(),
+            candidates: 0..0,
+            stuck: Vec::new(),
+        });
+        Some(parents)
     }
 
     #[inline(always)]
@@ -450,8 +457,17 @@ impl<K: Keeping> Successors for Thread<'_, K> {
     }
 
     #[inline(always)]
-    fn done(&mut self, _: usize, transitions: u64) {
+    fn done(&mut self, parent: usize, transitions: u64) {
         self.finds.transitions += transitions;
+        let (before, begun) = self.finds.chunks.split_at_mut(self.done);
+        let Some(chunk) = begun.first_mut() else {
+            return;
+        };
+        if parent + 1 == chunk.parents.end {
+            let first = before.last().map_or(0, |chunk| chunk.candidates.end);
+            chunk.candidates = first..self.found.len();
+            self.done += 1;
+        }
     }
 
     #[inline(always)]

@@ -56,21 +56,37 @@ impl Genealogy {
         clean && child == children
     }
 
-    fn push(&mut self, bit: bool) {
-        if self.len.is_multiple_of(64) {
-            self.bits.push(0);
+    /// Adds bits, fewer than 64 but at least one: the lowest ones of a word that has no others.
+    #[inline(always)]
+    fn push(&mut self, bits: u64, count: usize) {
+        let shift = self.len % 64;
+        match self.bits.last_mut() {
+            Some(last) if shift > 0 => {
+                *last |= bits << shift;
+                if shift + count > 64 {
+                    self.bits.push(bits >> (64 - shift));
+                }
+            }
+            _ => self.bits.push(bits),
         }
-        self.bits[self.len / 64] |= (bit as u64) << (self.len % 64);
-        self.len += 1;
+        self.len += count;
+    }
+
+    /// Parents up to this one have no more children.
+    #[inline(always)]
+    fn go_on(&mut self, parent: u64) {
+        while self.parent < parent {
+            let ones = (parent - self.parent).min(63);
+            self.push((1 << ones) - 1, ones as usize);
+            self.parent += ones;
+        }
     }
 
     /// The next child has this parent: 0 for start states, else the parent's number plus one.
+    #[inline(always)]
     pub fn birth(&mut self, parent: u64) {
-        while self.parent < parent {
-            self.push(true);
-            self.parent += 1;
-        }
-        self.push(false);
+        self.go_on(parent);
+        self.push(0, 1);
     }
 
     /// One to be put behind this one, that begins with children of this parent or of a later one.
@@ -88,10 +104,7 @@ impl Genealogy {
             return;
         }
         let ones: u64 = other.bits.iter().map(|word| word.count_ones() as u64).sum();
-        while self.parent < other.parent - ones {
-            self.push(true);
-            self.parent += 1;
-        }
+        self.go_on(other.parent - ones);
         let shift = self.len % 64;
         for &word in &other.bits {
             if shift == 0 {

@@ -181,7 +181,7 @@ impl States {
     fn push_words(&mut self, words: &[u64]) -> u32 {
         let at = self.count * self.stride;
         if at + 8 * words.len() + 8 > self.bytes.len() {
-            self.grow(at + 8 * words.len() + STEP);
+            self.grow(at + 8 * words.len() + STEP, &ALONE);
         }
         for (i, word) in words.iter().enumerate() {
             if let Some(bytes) = self.bytes[at + 8 * i..].first_chunk_mut() {
@@ -198,13 +198,13 @@ impl States {
     }
 
     /// Adds as many states as the counts say together, and gives the room for each count of them.
-    pub fn append(&mut self, counts: impl Iterator<Item = usize>) -> Vec<Room<'_>> {
+    pub fn append(&mut self, counts: impl Iterator<Item = usize>, team: &Team) -> Vec<Room<'_>> {
         let counts: Vec<usize> = counts.collect();
         let first = self.count * self.stride;
         self.count += counts.iter().sum::<usize>();
         let end = self.count * self.stride + 8;
         if end > self.bytes.len() {
-            self.grow(end + STEP);
+            self.grow(end + STEP, team);
         }
         let mut rest = &mut self.bytes[first..];
         let mut rooms = Vec::new();
@@ -218,7 +218,7 @@ impl States {
             });
         }
         if let Some(waiting) = &mut self.waiting {
-            let whole = waiting.states.append(counts.into_iter());
+            let whole = waiting.states.append(counts.into_iter(), team);
             for (room, whole) in rooms.iter_mut().zip(whole) {
                 room.whole = Some(Box::new(whole));
             }
@@ -227,10 +227,9 @@ impl States {
     }
 
     #[cold]
-    fn grow(&mut self, bytes: usize) {
+    fn grow(&mut self, bytes: usize, team: &Team) {
         let more = bytes - self.bytes.len();
-        pages::reserve(&mut self.bytes, more);
-        self.bytes.resize(bytes, 0);
+        pages::lengthen(&mut self.bytes, more, || 0, team);
     }
 }
 

@@ -417,8 +417,7 @@ impl Table {
         while self.count + more > room(buckets) {
             buckets = larger(buckets);
         }
-        pages::reserve(&mut self.buckets, buckets - before);
-        self.buckets.resize_with(buckets, Bucket::default);
+        pages::lengthen(&mut self.buckets, buckets - before, Bucket::default, team);
         let old = Old {
             buckets: before,
             bits: self.bits,
