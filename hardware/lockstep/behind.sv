@@ -7,6 +7,7 @@ module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Endpoint     = 0,  // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC
   parameter int unsigned Slice        = 0,
+  parameter int unsigned MemoryLines  = 64,
   parameter int unsigned AxiAddrWidth = 36
 ) (
   input  logic clk_i,
@@ -112,7 +113,7 @@ module behind #(
 
     if (Endpoint <= 2) begin : gen_memory
       axi_memory #(
-        .Lines       (64),
+        .Lines       (MemoryLines),
         .Beats       (32'(Protocol.line_bytes) / 64),
         .AxiAddrWidth(AxiAddrWidth)
       ) u_memory (

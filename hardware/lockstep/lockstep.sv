@@ -12,6 +12,7 @@ module lockstep #(
   parameter int unsigned StoreSlots = 2,
   parameter int unsigned ChangeDepth = 2,
   parameter int unsigned Endpoint   = 0,   // what is behind the home; see behind.sv
+  parameter int unsigned MemoryLines = 64,
   parameter int unsigned Patience   = 8,
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
@@ -126,6 +127,7 @@ module lockstep #(
       .Protocol    (`PROTOCOL_PKG::Protocol),
       .Endpoint    (Endpoint),
       .Slice       (s),
+      .MemoryLines (MemoryLines),
       .AxiAddrWidth(AxiAddrWidth)
     ) u_behind (
       .clk_i,

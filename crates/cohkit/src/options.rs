@@ -287,6 +287,16 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub no_oracle: bool,
 
+    #[command(flatten)]
+    pub executed: Executed,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What executes the home's controller in a machine, and where it is kept if it has to be built.
+#[derive(Args, Debug)]
+pub(crate) struct Executed {
     /// What the home is: the simulator's, by the platform's quantities, or the RTL, Verilated and clocked at 322 MHz,
     /// whose every step and message must be the controller's. It serves one remote, with two slices.
     #[arg(long, value_enum, default_value_t)]
@@ -295,9 +305,6 @@ pub(crate) struct Sim {
     /// The folder in which the built RTL is kept for next time; one of this user's if not given.
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub output: Output,
 }
 
 /// What executes the home's controller.
@@ -358,14 +365,8 @@ pub(crate) struct Play {
     #[arg(long)]
     pub no_oracle: bool,
 
-    /// What the home is: the simulator's, by the platform's quantities, or the RTL, Verilated and clocked at 322 MHz,
-    /// whose every step and message must be the controller's. It serves one remote, with two slices.
-    #[arg(long, value_enum, default_value_t)]
-    pub home: HomeKind,
-
-    /// The folder in which the built RTL is kept for next time; one of this user's if not given.
-    #[arg(long, value_name = "DIR")]
-    pub build: Option<PathBuf>,
+    #[command(flatten)]
+    pub executed: Executed,
 
     #[command(flatten)]
     pub output: Output,
@@ -522,6 +523,11 @@ pub(crate) struct Measure {
     /// same way: those of `platforms/enzian-cohkit.toml`.
     #[arg(long, conflicts_with_all = ["outstanding", "lines", "json"])]
     pub platform: bool,
+
+    /// Measure instead how fast the invalidation engine of `hardware/endpoints` takes lines from the remote, behind the
+    /// home in the place of the device and with RAM as memory.
+    #[arg(long, conflicts_with = "platform")]
+    pub engine: bool,
 
     /// Lines of each stream of traffic.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(64..=65536))]

@@ -45,8 +45,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         oracle: !options.no_oracle,
         tables: options.tables,
     };
-    let build = options.build.as_deref();
-    let clocked = rtl::home::instead(options.home, &source, &platform, build, console)?;
+    let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
     let mut play = Play::new(source, platform, request).map_err(wrong)?;
     play.setup.clocked = clocked;
     let begun = Instant::now();

@@ -54,8 +54,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             Failure::new(Outcome::No, source.fault(&fault, &charts, colour))
         }
     })?;
-    let build = options.build.as_deref();
-    let clocked = rtl::home::instead(options.home, &source, &platform, build, console)?;
+    let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
     let mut simulation =
         Simulation::new(source, home, platform, request).map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;

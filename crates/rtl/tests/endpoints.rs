@@ -4,8 +4,10 @@
 
 mod homes;
 
-use cohkit_rtl::lockstep::bench::{Pattern, Run};
+use cohkit_rtl::lockstep::bench::{Pattern, Run, Traffic};
 use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape, SOURCES};
+use cohkit_rtl::lockstep::campaign::Setup;
+use cohkit_rtl::lockstep::measure::{rate, Scenario};
 use homes::{built, compiled, Built};
 use std::process::Command;
 
@@ -13,6 +15,15 @@ fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
         ..Shape::default()
+    };
+    built(compiled(file), SOURCES, shape)
+}
+
+/// The same in the size of `cohkit rtl measure --units 4`.
+fn behind_whole(endpoint: Endpoint, file: &str) -> Option<Built> {
+    let shape = Shape {
+        endpoint,
+        ..Shape::whole(2, 7, 16)
     };
     built(compiled(file), SOURCES, shape)
 }
@@ -40,7 +51,7 @@ fn coherent_memory_keeps_what_is_written() {
         for seed in 0..12 {
             let run = run(
                 seed,
-                [3, 20, 64, 2 * Endpoint::MEMORY_LINES][seed as usize % 4],
+                [3, 20, 64, 2 * built.shape.memory_lines][seed as usize % 4],
             );
             let report = setup
                 .run(run, None)
@@ -57,13 +68,13 @@ fn coherent_memory_keeps_what_is_written() {
 #[test]
 fn the_invalidation_engine_takes_a_range_from_the_cpu() {
     for file in ["eci.coh", "back-invalidate.coh"] {
-        let Some(built) = behind(Endpoint::Invalidation, file) else {
+        let Some(built) = behind_whole(Endpoint::Invalidation, file) else {
             return;
         };
         let mut setup = built.setup();
         setup.ways = None;
         for seed in 0..8 {
-            // As many lines as the directories hold, so that it takes none by itself.
+            // The directories hold all lines, so that the home takes none by itself.
             let run = run(seed, 32);
             for rests in [true, false] {
                 let cycles = setup.sweep(run, rests);
@@ -75,6 +86,36 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
             }
         }
     }
+}
+
+/// The engine asks as often as the home lets it: lines go as fast as with a device that has many operations in hand.
+#[test]
+fn the_invalidation_engine_keeps_the_home_busy() {
+    let rate = |endpoint, traffic: fn(u8) -> Traffic| {
+        let built = behind_whole(endpoint, "eci.coh")?;
+        let setup = Setup {
+            ways: None,
+            ..built.setup()
+        };
+        let scenario = Scenario {
+            traffic: traffic(built.compiled.rom.evict),
+            before: None,
+            pattern: Pattern::Spread,
+            lines: 2 * built.shape.memory_lines,
+            memory: 1,
+            delay: 0,
+            most: 16,
+        };
+        let rate = rate(&setup, &scenario).expect("no mismatch");
+        Some(rate.lines as f64 / rate.cycles as f64)
+    };
+    let (Some(engine), Some(device)) = (
+        rate(Endpoint::Invalidation, |_| Traffic::Engine),
+        rate(Endpoint::None, Traffic::Local),
+    ) else {
+        return;
+    };
+    assert!(engine >= 0.95 * device, "{engine} {device} lines a cycle");
 }
 
 /// The wiring example of docs/integration.md.

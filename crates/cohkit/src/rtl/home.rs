@@ -4,7 +4,7 @@ use super::lockstep::cache;
 use super::{compile, not_built, origin};
 use crate::console::Console;
 use crate::files;
-use crate::options::HomeKind;
+use crate::options::{Executed, HomeKind};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_rtl::lockstep::build::{build, Shape};
@@ -12,19 +12,17 @@ use cohkit_rtl::print::{image, package};
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::MakeHome;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The home that takes the place of the simulator's, if one is asked for: the RTL in the platform's size, which is
 /// built unless it is there.
 pub(crate) fn instead(
-    kind: HomeKind,
+    options: &Executed,
     source: &Source,
     platform: &Platform,
-    folder: Option<&Path>,
     console: &mut Console,
 ) -> Result<Option<MakeHome>, Failure> {
-    if kind == HomeKind::Model {
+    if options.home == HomeKind::Model {
         return Ok(None);
     }
     let shape = shape(platform)?;
@@ -34,7 +32,7 @@ pub(crate) fn instead(
     let command = format!("cohkit rtl emit {file}");
     let origin = origin(source, &file, &command);
     let text = package(protocol, &rom, &origin);
-    let cache = folder.map_or_else(cache, Path::to_path_buf);
+    let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
     let library = build(&cache, &protocol.name, &rom, &text, shape, false).map_err(not_built)?;
     let rows = library.with_file_name(format!("{}.mem", protocol.name));

@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
-use cohkit_rtl::lockstep::build::{build, Shape};
+use cohkit_rtl::lockstep::build::{build, Endpoint, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
 use cohkit_rtl::print::package;
@@ -27,11 +27,19 @@ const FULL: f64 = 0.95;
 /// One measured stream.
 struct Stream {
     name: &'static str,
-    /// Latency of memory in nanoseconds.
-    memory: f64,
+    /// Latency of memory in nanoseconds; none if it is RAM behind the home.
+    memory: Option<f64>,
     rate: Rate,
     /// What limits it, and in which share of its cycles that is in use.
     limit: (String, f64),
+}
+
+impl Stream {
+    /// The name, with what is behind the home.
+    fn memory(&self) -> String {
+        self.memory
+            .map_or("RAM".into(), |memory| format!("{memory} ns"))
+    }
 }
 
 fn cycles(nanoseconds: f64) -> u64 {
@@ -47,7 +55,11 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     let package = package(protocol, &rom, &origin(&source, &file, &command));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
-    let shape = Shape::whole(options.units / 2, 7, 16);
+    let mut shape = Shape::whole(options.units / 2, 7, 16);
+    if options.engine {
+        shape.endpoint = Endpoint::Invalidation;
+        shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
+    }
     let library = build(&cache, &protocol.name, &rom, &package, shape, false).map_err(not_built)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
@@ -78,7 +90,10 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         console.print(&platform::table(&setup, &file, &parts))?;
         return Ok(Outcome::Yes);
     }
-    let latencies = latencies(&setup).map_err(failed)?;
+    let latencies = match options.engine {
+        false => latencies(&setup).map_err(failed)?,
+        true => Vec::new(),
+    };
     let all = options.units * options.outstanding;
     let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
         traffic,
@@ -91,26 +106,31 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     };
     // A request and its answer cross the link in so much time; so much the forward and its answer take.
     let half = REMOTE / 2.0;
-    let take = Traffic::Local(rom.evict);
     let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
-    let mut asked: Vec<(&'static str, f64, Scenario)> = Vec::new();
-    for memory in MEMORIES {
+    let mut asked: Vec<(&'static str, Option<f64>, Scenario)> = Vec::new();
+    let memories: &[f64] = if options.engine { &[] } else { &MEMORIES };
+    for &memory in memories {
         for (name, traffic, pattern) in [
             ("sequential reads", Traffic::Reads, spread),
             ("random reads", Traffic::Reads, anywhere),
             ("sequential writes", Traffic::Writes, spread),
             ("random writes", Traffic::Writes, anywhere),
         ] {
-            asked.push((name, memory, scenario(traffic, None, pattern, memory, 0.0)));
+            let scenario = scenario(traffic, None, pattern, memory, 0.0);
+            asked.push((name, Some(memory), scenario));
         }
     }
-    let memory = MEMORIES[1];
+    let (take, memory) = match options.engine {
+        true => (Traffic::Engine, None),
+        false => (Traffic::Local(rom.evict), Some(MEMORIES[1])),
+    };
     for (name, before) in [
         ("invalidation, not held", None),
         ("invalidation, held clean", Some(Traffic::Reads)),
         ("invalidation, held dirty", Some(Traffic::Dirties)),
     ] {
-        asked.push((name, memory, scenario(take, before, spread, memory, half)));
+        let scenario = scenario(take, before, spread, memory.unwrap_or_default(), half);
+        asked.push((name, memory, scenario));
     }
     let mut streams = Vec::new();
     for (name, memory, scenario) in asked {
@@ -139,13 +159,17 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
 /// The port that is in use most, and in which share of its cycles; all ports are there twice.
 fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
     let ports = &rate.ports;
-    let mut all = vec![
-        ("AXI read addresses".to_string(), ports.axi_ar),
-        ("AXI read data".to_string(), ports.axi_r),
-        ("AXI write data".to_string(), ports.axi_w),
-        ("local operations".to_string(), ports.local_req),
-        ("local answers".to_string(), ports.local_rsp),
-    ];
+    let mut all = Vec::new();
+    // Ports between the home and an endpoint are not seen.
+    if setup.shape.endpoint == Endpoint::None {
+        all = vec![
+            ("AXI read addresses".to_string(), ports.axi_ar),
+            ("AXI read data".to_string(), ports.axi_r),
+            ("AXI write data".to_string(), ports.axi_w),
+            ("local operations".to_string(), ports.local_req),
+            ("local answers".to_string(), ports.local_rsp),
+        ];
+    }
     for (circuit, &count) in setup.rom.rx.iter().zip(&ports.rx) {
         all.push((format!("circuit {} to the home", circuit.name), count));
     }
@@ -155,8 +179,9 @@ fn limit(setup: &Setup, rate: &Rate) -> (String, f64) {
     let share = |count: u64| count as f64 / (2 * rate.cycles).max(1) as f64;
     let (name, count) = all
         .into_iter()
+        .filter(|(_, count)| *count > 0)
         .max_by_key(|(_, count)| *count)
-        .unwrap_or_default();
+        .unwrap_or(("none that is seen".into(), 0));
     (name, share(count))
 }
 
@@ -176,7 +201,7 @@ fn per_round_trip(rate: &Rate, units: usize) -> f64 {
 
 fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[Stream]) -> String {
     let mut text = format!(
-        "{}: {} of 128 sets of 16 ways, at {CLOCK} MHz\n\n  latency of the home alone, in cycles\n",
+        "{}: {} of 128 sets of 16 ways, at {CLOCK} MHz\n",
         source.protocol.name,
         counted(options.units as u64, "unit")
     );
@@ -186,21 +211,27 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
         .chain(streams.iter().map(|stream| stream.name.len()))
         .max()
         .unwrap_or(0);
+    if !latencies.is_empty() {
+        text += "\n  latency of the home alone, in cycles\n";
+    }
     for Latency { what, cycles } in latencies {
         let _ = writeln!(text, "  {what:width$}  {cycles:4}");
     }
+    let traffic = match options.engine {
+        true => "the engine's",
+        false => "traffic",
+    };
     let _ = writeln!(
         text,
-        "\n  {:width$}  memory   lines/cycle   GiB/s  in hand/unit  most used port",
-        "traffic"
+        "\n  {traffic:width$}  memory   lines/cycle   GiB/s  in hand/unit  most used port"
     );
     for stream in streams {
         let full = if stream.limit.1 > FULL { " (full)" } else { "" };
         let _ = writeln!(
             text,
-            "  {:width$}  {:3} ns  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full}",
+            "  {:width$}  {:>6}  {:12.3}  {:6.1}  {:12.2}  {} {:.0}%{full}",
             stream.name,
-            stream.memory,
+            stream.memory(),
             per_cycle(&stream.rate),
             bandwidth(&stream.rate, source),
             stream.rate.in_hand / options.units as f64,

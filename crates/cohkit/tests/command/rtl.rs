@@ -477,6 +477,34 @@ fn measurements_hold_their_bars() {
     assert!(reads["gib_per_s"].as_f64() >= Some(24.0 / 16.0), "{reads}");
 }
 
+/// The engine's operations overlap as those of a device with many in hand.
+#[test]
+fn the_engine_is_measured_behind_the_home() {
+    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh", "--engine"]);
+    let output = command
+        .args(["--units", "4", "--lines", "128", "--json", "--build"])
+        .arg(built())
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        return;
+    }
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+    assert_eq!(value["latencies"], serde_json::json!([]));
+    let streams = value["traffic"].as_array().expect("a list");
+    assert_eq!(streams.len(), 3);
+    for stream in streams {
+        assert_eq!(stream["memory_ns"], serde_json::Value::Null);
+    }
+    let held = &streams[1];
+    assert_eq!(held["name"], "invalidation, held clean");
+    assert!(
+        held["units_per_round_trip"].as_f64() >= Some(0.95),
+        "{held}"
+    );
+}
+
 /// Enzian with four units of 64, three cores of 48 and links of a sixteenth; `rtl measure --units 4` builds the same RTL.
 const SIXTEENTH: [&str; 10] = [
     "--set",

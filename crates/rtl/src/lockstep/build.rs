@@ -145,6 +145,8 @@ pub struct Shape {
     pub patience: u32,
     /// What is behind it.
     pub endpoint: Endpoint,
+    /// Lines of each slice that a memory behind it holds, a power of two.
+    pub memory_lines: usize,
 }
 
 /// What is behind a home that is built; without one it is driven from outside.
@@ -169,8 +171,6 @@ impl Endpoint {
         Endpoint::Invalidation,
         Endpoint::Rpc,
     ];
-    /// Lines of each slice that a memory holds.
-    pub const MEMORY_LINES: usize = 64;
 }
 
 impl Shape {
@@ -199,6 +199,7 @@ impl Default for Shape {
             waiting: 2,
             store_slots: 2,
             endpoint: Endpoint::None,
+            memory_lines: 64,
             patience: 0,
         }
     }
@@ -324,6 +325,7 @@ pub fn build_from(
         ("Waiting", shape.waiting),
         ("StoreSlots", shape.store_slots),
         ("Endpoint", shape.endpoint as usize),
+        ("MemoryLines", shape.memory_lines),
         ("Patience", shape.patience as usize),
     ] {
         command.arg(format!("-G{parameter}={value}"));

@@ -13,8 +13,9 @@ pub(super) struct Behind {
     /// Orders to the invalidation engine that are not yet taken, and whether they are done.
     pub orders: [Option<u64>; SLICES],
     pub swept: [bool; SLICES],
-    /// By line, local operations that the endpoint has had done.
+    /// By line, local operations that the endpoint has had done; and all of them.
     taken: Vec<u64>,
+    pub took: u64,
     /// By slice, which of the two lines of a call the remote has.
     remote: [usize; SLICES],
 }
@@ -64,6 +65,7 @@ impl Bench<'_> {
                 if self.behind.asks() && !evict && line.asked.is_empty() =>
             {
                 line.asked.push_back(operation);
+                self.cross(Crossing::Asks(at));
             }
             _ => {}
         }
@@ -72,6 +74,8 @@ impl Bench<'_> {
     /// The endpoint hears that its operation is done.
     pub(super) fn taken_inside(&mut self, at: usize) -> Checked {
         self.behind.taken[at] += 1;
+        self.behind.took += 1;
+        self.cross(Crossing::Answers(at));
         if self.behind.endpoint != Endpoint::Rpc {
             return Ok(());
         }
@@ -101,6 +105,13 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Orders the engines of both slices to take all lines.
+    pub(super) fn order_all(&mut self) {
+        for s in 0..SLICES {
+            self.behind.orders[s] = Some(((self.lines.len() / SLICES) as u64) << 40 | s as u64);
+        }
+    }
+
     /// The remote holds every line, half of them dirty; then the engine takes all of them, while the remote rests, or not.
     /// Gives the cycles that it took.
     pub(in crate::lockstep) fn sweep(&mut self, rests: bool) -> Checked<u64> {
@@ -113,9 +124,7 @@ impl Bench<'_> {
         }
         self.settle()?;
         let begin = self.cycle;
-        for s in 0..SLICES {
-            self.behind.orders[s] = Some(((lines / SLICES) as u64) << 40 | s as u64);
-        }
+        self.order_all();
         self.progress = self.cycle;
         while self.behind.swept != [true; SLICES] {
             if !rests {

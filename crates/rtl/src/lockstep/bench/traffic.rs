@@ -81,6 +81,8 @@ pub enum Traffic {
     Dirties,
     /// The device begins this local operation.
     Local(u8),
+    /// The invalidation engine behind the home takes all lines from the remote, as fast as it can.
+    Engine,
 }
 
 /// How fast traffic went, in the middle half of its lines.
@@ -191,7 +193,7 @@ impl Bench<'_> {
                             true
                         }
                     }
-                    Traffic::Local(_) => false,
+                    Traffic::Local(_) | Traffic::Engine => false,
                 };
                 if finished && traffic == Traffic::Writes {
                     self.access(at, Access::Evict)?;
@@ -202,8 +204,10 @@ impl Bench<'_> {
                 }
             }
             active = still;
-            if let Traffic::Local(_) = traffic {
-                done = self.report.answers as usize - answers;
+            match traffic {
+                Traffic::Local(_) => done = self.report.answers as usize - answers,
+                Traffic::Engine => done = self.behind.took as usize,
+                _ => {}
             }
             if begun.is_none() && done >= first {
                 begun = Some((self.cycle, done, self.ports));
@@ -216,6 +220,12 @@ impl Bench<'_> {
                     while next < lines && next - done < most {
                         self.ask(next, operation);
                         next += 1;
+                    }
+                }
+                Traffic::Engine => {
+                    if next == 0 {
+                        self.order_all();
+                        next = lines;
                     }
                 }
                 _ => {

@@ -1,0 +1,493 @@
+//! How a clocked home stands in the simulator: what is given to it, and what may come of that.
+//!
+//! The controller takes each step that the RTL takes; what it sends, reads and writes is kept until it crosses the RTL's ports.
+
+use super::{Bytes, ClockedHome, Happened, Took, WORDS};
+use crate::agents::home::Work;
+use crate::agents::program::{Answer, ConfigurationId, Transition};
+use crate::data::Copy;
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::message::{Line, Message, HOME};
+use crate::simulation::{Event as KernelEvent, Simulation};
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::protocol::MessageId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+/// A clocked home in a run, and what is expected of it.
+pub(crate) struct Clocked {
+    home: Box<dyn ClockedHome>,
+    running: bool,
+    happened: Vec<Happened>,
+    /// Messages that were given to it and have not entered, in order.
+    entering: VecDeque<u32>,
+    /// What was given to it and no unit has taken, by line.
+    given: FxHashMap<Line, Vec<Work>>,
+    /// What the controller has sent and has not left the home, by line.
+    sent: FxHashMap<Line, VecDeque<Message>>,
+    /// Reads and writes that the controller has begun and memory has not heard of; of a write its words.
+    reads: FxHashMap<Line, Transition>,
+    writes: FxHashMap<Line, (ConfigurationId, u16)>,
+    /// Acknowledgements that the device has not heard of.
+    acknowledged: FxHashMap<Line, u8>,
+    /// Lines that the directory is taking from the remote to make room.
+    own: FxHashSet<Line>,
+}
+
+impl Clocked {
+    pub fn new(home: Box<dyn ClockedHome>) -> Clocked {
+        Clocked {
+            home,
+            running: false,
+            happened: Vec::new(),
+            entering: VecDeque::new(),
+            given: FxHashMap::default(),
+            sent: FxHashMap::default(),
+            reads: FxHashMap::default(),
+            writes: FxHashMap::default(),
+            acknowledged: FxHashMap::default(),
+            own: FxHashSet::default(),
+        }
+    }
+
+    /// Something that is owed although the home is idle, with the line that it is about.
+    fn owes(&self) -> Option<(Line, &'static str)> {
+        let first =
+            |lines: &mut dyn Iterator<Item = Line>, what| lines.min().map(|line| (line, what));
+        first(
+            &mut self.given.keys().copied(),
+            "an event that was never handled",
+        )
+        .or(first(
+            &mut self.sent.keys().copied(),
+            "a message that never left",
+        ))
+        .or(first(&mut self.reads.keys().copied(), "a read of memory"))
+        .or(first(&mut self.writes.keys().copied(), "a write of memory"))
+        .or(first(
+            &mut self.acknowledged.keys().copied(),
+            "an acknowledgement",
+        ))
+    }
+}
+
+impl Simulation {
+    /// Gives a message to the clocked home.
+    pub(crate) fn give_message(&mut self, index: u32) {
+        let message = self.messages[index];
+        let kind = &self.kinds[message.kind.index()];
+        let (mut bytes, mut mask) = ([0; WORDS], self.whole_line());
+        if kind.whole {
+            bytes = self.line_words(message.line, message.copy);
+        } else if kind.store {
+            // The copy of a partial store holds its word as the first one.
+            bytes[usize::from(message.word)] = self.data.word(message.line, message.copy, 0);
+            mask = 1 << message.word;
+        }
+        if let Some(clocked) = &mut self.clocked {
+            clocked
+                .home
+                .message(message.kind, message.line, bytes, mask);
+            clocked.entering.push_back(index);
+        }
+        self.put_before(message.line, Work::Message(index));
+    }
+
+    /// Gives a local operation or an unlock to the clocked home.
+    pub(crate) fn give_local(&mut self, line: Line, work: Work) {
+        if let Some(clocked) = &mut self.clocked {
+            match work {
+                Work::Local(_, operation) => clocked.home.local(line, operation),
+                _ => clocked.home.unlock(line),
+            }
+        }
+        self.put_before(line, work);
+    }
+
+    /// Memory has done what the clocked home asked for.
+    pub(crate) fn give_memory(&mut self, line: Line, work: Work) {
+        let bytes = self.line_words(line, self.data.memory(line));
+        if let Some(clocked) = &mut self.clocked {
+            match work {
+                Work::Read(_) => clocked.home.memory_read(line, bytes),
+                _ => clocked.home.memory_written(line),
+            }
+        }
+        self.put_before(line, work);
+    }
+
+    /// Notes what lies before the home, whose clock runs from now on.
+    fn put_before(&mut self, line: Line, work: Work) {
+        let now = self.now;
+        let Some(clocked) = &mut self.clocked else {
+            return;
+        };
+        clocked.given.entry(line).or_default().push(work);
+        if !std::mem::replace(&mut clocked.running, true) {
+            let at = now.next_multiple_of(clocked.home.period());
+            self.queue.push(at, KernelEvent::Clock);
+        }
+    }
+
+    /// The clock's edge.
+    pub(crate) fn clock(&mut self) {
+        let Some(clocked) = &mut self.clocked else {
+            return;
+        };
+        let mut happened = std::mem::take(&mut clocked.happened);
+        if let Err(said) = clocked.home.cycle(&mut happened) {
+            return self.fail(FailureKind::Hardware, 0, said);
+        }
+        for happened in happened.drain(..) {
+            if let Err((line, text)) = self.has_happened(happened) {
+                return self.fail(FailureKind::Hardware, line, text);
+            }
+        }
+        let Some(clocked) = &mut self.clocked else {
+            return;
+        };
+        clocked.happened = happened;
+        clocked.running = !clocked.home.idle();
+        if clocked.running {
+            let at = self.now + clocked.home.period();
+            return self.queue.push(at, KernelEvent::Clock);
+        }
+        // What waits for memory is not idle; what memory has not been asked for will never come.
+        if let Some((line, what)) = clocked.owes() {
+            self.fail(
+                FailureKind::Hardware,
+                line,
+                format!("the home came to rest, and owes {what}"),
+            );
+        }
+    }
+
+    fn has_happened(&mut self, happened: Happened) -> Result<(), (Line, String)> {
+        match happened {
+            Happened::Entered { kind, line } => self.has_entered(kind, line),
+            Happened::Stepped {
+                line,
+                event,
+                state,
+                next,
+                took,
+                own,
+            } => self
+                .has_stepped(line, event, (state, next), took, own)
+                .map_err(|what| {
+                    let words = self.home.words(self.directory.get(line));
+                    (
+                        line,
+                        format!("{} in {words}: {what}", self.event_words(event)),
+                    )
+                }),
+            Happened::Left { kind, line, bytes } => self.has_left(kind, line, bytes),
+            Happened::Answered {
+                line,
+                operation,
+                refused,
+            } => self.has_answered(line, operation, refused),
+            Happened::Reads { line } => self.reads_memory(line),
+            Happened::Writes { line, bytes, mask } => self.writes_memory(line, bytes, mask),
+        }
+    }
+
+    fn has_entered(&mut self, kind: MessageId, line: Line) -> Result<(), (Line, String)> {
+        let messages = &self.messages;
+        let is = |&index: &u32| {
+            let message = &messages[index];
+            (message.kind, message.line) == (kind, line)
+        };
+        let entering = self.clocked.as_mut().map(|clocked| &mut clocked.entering);
+        let found = entering.and_then(|entering| {
+            let place = entering.iter().position(is)?;
+            entering.remove(place)
+        });
+        let Some(index) = found else {
+            let name = &self.names[kind.index()];
+            return Err((line, format!("{name} entered, which nobody had sent")));
+        };
+        self.leaves_circuit(index);
+        Ok(())
+    }
+
+    fn has_stepped(
+        &mut self,
+        line: Line,
+        event: Event,
+        (state, next): (usize, usize),
+        took: Took,
+        own: bool,
+    ) -> Result<(), String> {
+        let configuration = self.directory.get(line);
+        if self.home.state(configuration) != state {
+            let states = &self.home.controller().states;
+            let seen = states.get(state).map_or("no state", |state| &state.name);
+            return Err(format!("the RTL sees it in {seen}"));
+        }
+        let place = self.place_given(line, event);
+        let work = match (event, own) {
+            (Event::Local(operation), true) => Work::Local(line, operation),
+            _ => {
+                let given = self.clocked.as_ref().and_then(|c| c.given.get(&line));
+                match place.and_then(|place| given?.get(place).copied()) {
+                    Some(work) => work,
+                    None => return Err("nothing of the kind has come".into()),
+                }
+            }
+        };
+        let message = match work {
+            Work::Message(index) => Some(self.messages[index]),
+            _ => None,
+        };
+        let input = match &message {
+            Some(message) => Self::input(message),
+            None => Self::local_input(&self.home, event, HOME),
+        };
+        let transition = self.home.step(configuration, &input);
+        let expected = match transition.answer {
+            Answer::Take => Took::Taken,
+            Answer::Leave => Took::Left,
+            Answer::Refuse => Took::Refused,
+            _ => Took::Impossible,
+        };
+        if took != expected {
+            return Err(format!(
+                "the RTL says {took:?}; by the controller it is {expected:?}"
+            ));
+        }
+        if took == Took::Left {
+            self.counters.stall(crate::statistics::Stall::Left);
+            return Ok(());
+        }
+        if let (Some(place), false, Some(clocked)) = (place, own, &mut self.clocked) {
+            if let Some(given) = clocked.given.get_mut(&line) {
+                given.remove(place);
+                if given.is_empty() {
+                    clocked.given.remove(&line);
+                }
+            }
+        }
+        match took {
+            Took::Taken => {
+                if self.home.state(transition.next) != next {
+                    let states = &self.home.controller().states;
+                    let goes = states.get(next).map_or("no state", |state| &state.name);
+                    let words = self.home.words(transition.next);
+                    return Err(format!(
+                        "the RTL goes to {goes}; by the controller it is {words}"
+                    ));
+                }
+                if let (true, Some(clocked)) = (own, &mut self.clocked) {
+                    clocked.own.insert(line);
+                }
+                self.take_step(work, line, message.as_ref(), configuration, &transition);
+                Ok(())
+            }
+            Took::Refused => Ok(()),
+            _ => Err("there is no row for it".into()),
+        }
+    }
+
+    /// Where the cause of an event stands among what was given for its line.
+    fn place_given(&self, line: Line, event: Event) -> Option<usize> {
+        let given = self.clocked.as_ref()?.given.get(&line)?;
+        given.iter().position(|&work| match (work, event) {
+            (Work::Message(index), Event::Message(kind)) => self.messages[index].kind == kind,
+            (Work::Local(_, given), Event::Local(taken)) => given == taken,
+            (Work::Unlock(_), Event::Unlock)
+            | (Work::Read(_), Event::MemoryData(_))
+            | (Work::Written(_), Event::MemoryDone) => true,
+            _ => false,
+        })
+    }
+
+    fn event_words(&self, event: Event) -> String {
+        match event {
+            Event::Message(kind) => self.names[kind.index()].clone(),
+            Event::Local(operation) => {
+                let locals = &self.home.controller().locals;
+                let local = locals.get(usize::from(operation));
+                local.map_or("no operation".into(), |local| local.name.clone())
+            }
+            event => format!("{event:?}"),
+        }
+    }
+
+    /// A message of the controller's, which goes to its link at once, or when the RTL lets it.
+    pub(crate) fn departs(&mut self, message: Message, ready: Time) {
+        match &mut self.clocked {
+            Some(clocked) => clocked
+                .sent
+                .entry(message.line)
+                .or_default()
+                .push_back(message),
+            None => self.send(message, ready),
+        }
+    }
+
+    fn has_left(
+        &mut self,
+        kind: MessageId,
+        line: Line,
+        bytes: Option<Bytes>,
+    ) -> Result<(), (Line, String)> {
+        let name = &self.names[kind.index()];
+        let circuit = |kind: MessageId| self.kinds[kind.index()].circuit;
+        let sent = self.clocked.as_mut().map(|clocked| &mut clocked.sent);
+        let found = sent.and_then(|sent| {
+            let of_line = sent.get_mut(&line)?;
+            let of_circuit = |message: &Message| circuit(message.kind) == circuit(kind);
+            let place = of_line.iter().position(of_circuit)?;
+            let message = of_line.remove(place)?;
+            if of_line.is_empty() {
+                sent.remove(&line);
+            }
+            Some(message)
+        });
+        let message = found
+            .filter(|message| message.kind == kind)
+            .ok_or_else(|| {
+                (
+                    line,
+                    format!("{name} left, which the controller had not sent"),
+                )
+            })?;
+        if let Some(bytes) = bytes {
+            if bytes != self.line_words(line, message.copy) {
+                return Err((
+                    line,
+                    format!("{name} left with other bytes than the line has"),
+                ));
+            }
+        }
+        self.send(message, self.now);
+        Ok(())
+    }
+
+    /// An operation on a line is done: was it the directory's own, which nobody behind the home hears of?
+    pub(crate) fn ends_own_operation(&mut self, line: Line) -> bool {
+        let clocked = self.clocked.as_mut();
+        clocked.is_some_and(|clocked| clocked.own.remove(&line))
+    }
+
+    /// Whether the directory takes this line to make room.
+    pub(crate) fn makes_room(&self, line: Line) -> bool {
+        let clocked = self.clocked.as_ref();
+        clocked.is_some_and(|clocked| clocked.own.contains(&line))
+    }
+
+    /// The device hears of an acknowledgement at once (false), or when the RTL says so.
+    pub(crate) fn acknowledges_later(&mut self, line: Line, operation: u8) -> bool {
+        match &mut self.clocked {
+            Some(clocked) => {
+                clocked.acknowledged.insert(line, operation);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn has_answered(
+        &mut self,
+        line: Line,
+        operation: Option<u8>,
+        refused: bool,
+    ) -> Result<(), (Line, String)> {
+        let Some(operation) = operation else {
+            return match refused {
+                true => Err((line, "an unlock was refused".into())),
+                false => Ok(()),
+            };
+        };
+        if refused {
+            if self.behind.is_some() {
+                return Err((
+                    line,
+                    "a local operation of the application was refused".into(),
+                ));
+            }
+            self.refused();
+            return Ok(());
+        }
+        let owed = self.clocked.as_mut();
+        if owed.and_then(|clocked| clocked.acknowledged.remove(&line)) != Some(operation) {
+            let name = self.event_words(Event::Local(operation));
+            return Err((line, format!("{name} was acknowledged, which is not done")));
+        }
+        self.device_hears(line, operation);
+        Ok(())
+    }
+
+    /// The controller begins to read memory, which hears of it when the RTL asks (true), or at once.
+    pub(crate) fn reads_later(&mut self, line: Line, transition: &Transition) -> bool {
+        match &mut self.clocked {
+            Some(clocked) => {
+                clocked.reads.insert(line, *transition);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The controller begins to write memory, which hears of it when the RTL asks (true), or at once.
+    /// `word` is the one that is written, if not all are.
+    pub(crate) fn writes_later(
+        &mut self,
+        line: Line,
+        next: ConfigurationId,
+        word: Option<u16>,
+    ) -> bool {
+        let mask = word.map_or(self.whole_line(), |word| 1 << word);
+        match &mut self.clocked {
+            Some(clocked) => {
+                clocked.writes.insert(line, (next, mask));
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn reads_memory(&mut self, line: Line) -> Result<(), (Line, String)> {
+        let reads = self.clocked.as_mut().map(|clocked| &mut clocked.reads);
+        let Some(transition) = reads.and_then(|reads| reads.remove(&line)) else {
+            return Err((
+                line,
+                "memory is read, for which the controller did not ask".into(),
+            ));
+        };
+        self.read_memory(self.now, line, &transition);
+        Ok(())
+    }
+
+    fn writes_memory(&mut self, line: Line, bytes: Bytes, mask: u16) -> Result<(), (Line, String)> {
+        let writes = self.clocked.as_mut().map(|clocked| &mut clocked.writes);
+        let Some((next, expected)) = writes.and_then(|writes| writes.remove(&line)) else {
+            return Err((
+                line,
+                "memory is written, for which the controller did not ask".into(),
+            ));
+        };
+        let words = self.line_words(line, self.data.memory(line));
+        let written = (0..WORDS).filter(|word| mask >> word & 1 != 0);
+        if mask != expected || written.into_iter().any(|word| words[word] != bytes[word]) {
+            return Err((line, "memory is written with other bytes than came".into()));
+        }
+        self.write_memory(self.now, line, next);
+        Ok(())
+    }
+
+    /// A bit for each word of a line.
+    fn whole_line(&self) -> u16 {
+        (u32::from(u16::MAX) >> (WORDS - usize::from(self.data.words()).min(WORDS))) as u16
+    }
+
+    fn line_words(&self, line: Line, copy: Copy) -> Bytes {
+        let mut bytes = [0; WORDS];
+        for (word, place) in bytes.iter_mut().enumerate().take(self.data.words().into()) {
+            *place = self.data.word(line, copy, word as u16);
+        }
+        bytes
+    }
+}
