@@ -2,11 +2,12 @@
 //! `cargo bench -p cohkit-check --bench peer -- WORD` measures the models in whose names, written `TABLE/NAME`, the
 //! word occurs.
 //!
-//! Rumur generates C, compiled here with `-O3`. Three tables:
+//! Rumur generates C, compiled here with `-O3`. Four tables:
 //!
 //! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of
 //!   Rumur's C is not timed. Beside it the memory per state, by the search's own account and as this grows the
-//!   resident set of a process at its peak; and what two threads reach of two independent searches.
+//!   resident set of a process at its peak.
+//! - *two threads*: what they reach of two independent searches with one thread each; these and that take turns.
 //! - *symmetry*: from the start of the search to the verdict, ours exact, theirs as it comes (heuristic);
 //!   compilation left out on both sides.
 //! - *file to verdict*: small models as a user would check them, everything included, by default on both sides.
@@ -73,12 +74,6 @@ fn lesser<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
         true => other,
         false => one,
     }
-}
-
-/// The least of several measurements.
-fn least<T>(runs: usize, mut measure: impl FnMut() -> (f64, T)) -> (f64, T) {
-    let first = measure();
-    (1..runs).fold(first, |least, _| lesser(least, measure()))
 }
 
 /// The least of several measurements of either side, which take turns.
@@ -277,8 +272,8 @@ fn growth(name: &str) -> Option<f64> {
 /// Every state of each model.
 fn every_state(wanted: &Wanted, folder: &Path) {
     println!(
-        "{:22}{:>9}{:>8}{:>8}{:>9}{:>9}{:>9}{:>7}{:>13}",
-        "every state", "states", "bytes", "peak", "ours", "M/s", "rumur", "ratio", "two threads"
+        "{:22}{:>9}{:>8}{:>8}{:>9}{:>9}{:>9}{:>7}",
+        "every state", "states", "bytes", "peak", "ours", "M/s", "rumur", "ratio"
     );
     let mut ratios = Ratios::default();
     for name in EVERY_STATE {
@@ -298,22 +293,54 @@ fn every_state(wanted: &Wanted, folder: &Path) {
                 format!("{theirs:>7.2} s{}", ratios.add(seconds, theirs))
             }
         };
-        // What two threads reach of two independent searches.
-        let (independent, ()) = least(FEW, || (side_by_side(&model), ()));
-        let (together, same) = least(FEW, || ours(&model, 2, false));
-        assert_eq!(same, report, "any number of threads gives the same report");
         println!(
-            "{name:22}{:>9}{:>8}{peak:>8}{seconds:>7.2} s{:>9.2}{beside}{:>11.0} %",
+            "{name:22}{:>9}{:>8}{peak:>8}{seconds:>7.2} s{:>9.2}{beside}",
             report.states,
             per_state(report.memory as f64),
             report.states as f64 / seconds / 1e6,
-            independent / together / 2.0 * 100.0,
         );
     }
     ratios.tell(
         "bytes per state by the search's own account of states and table, and at the peak of a process;\n\
          compilation is left out of Rumur's time alone",
     );
+}
+
+/// What two threads reach of two independent searches.
+fn two_threads(wanted: &Wanted) {
+    println!(
+        "{:22}{:>9}{:>9}{:>13}{:>13}{:>9}",
+        "two threads", "states", "one", "two searches", "two threads", "share"
+    );
+    for name in EVERY_STATE {
+        if !wanted.is("two threads", name) {
+            continue;
+        }
+        let model = every_state_of(name);
+        let ((alone, report), (independent, ()), (together, same)) = (0..SEVERAL)
+            .map(|_| {
+                (
+                    ours(&model, 1, false),
+                    (side_by_side(&model), ()),
+                    ours(&model, 2, false),
+                )
+            })
+            .reduce(|least, next| {
+                (
+                    lesser(least.0, next.0),
+                    lesser(least.1, next.1),
+                    lesser(least.2, next.2),
+                )
+            })
+            .unwrap();
+        assert_eq!(same, report, "any number of threads gives the same report");
+        println!(
+            "{name:22}{:>9}{alone:>7.2} s{independent:>11.2} s{together:>11.2} s{:>7.0} %",
+            report.states,
+            independent / together / 2.0 * 100.0,
+        );
+    }
+    println!();
 }
 
 /// One state of each orbit, as either side does it by default.
@@ -418,6 +445,7 @@ fn main() {
     let wanted = Wanted(words.filter(|word| !word.starts_with('-')).collect());
     let folder = tempfile::tempdir().unwrap();
     every_state(&wanted, folder.path());
+    two_threads(&wanted);
     symmetry(&wanted, folder.path());
     file_to_verdict(&wanted, folder.path());
 }
