@@ -2,8 +2,9 @@
 //!
 //! A function becomes code wherever it is called: parameters that are constants there are constants in its code.
 //! Only functions that call themselves have code of their own, which is called. Then all cells that are not part of
-//! the state are kept during the call, and what is passed and returned stands in cells apart;
-//! places are copied in and out.
+//! the state are kept during the call, and what is passed and returned stands in cells apart.
+//! A place in the state is there for all to change, so what is passed is where it lies, and there is code for each
+//! row of variables that are passed. Other places have no other name meanwhile; they are copied in and out.
 
 use super::*;
 use crate::visit::{self, Node};
@@ -14,12 +15,34 @@ pub(super) struct Known {
     pub recursive: bool,
     /// Where a recursive function's arguments stand, followed by its result.
     passing: Cell,
-    /// Where its code begins.
-    entry: u32,
     /// Parameters that it may assign.
     assigned: Vec<VariableId>,
     /// What its code costs, calls included; known once all earlier functions are.
     cost: usize,
+}
+
+/// Code of a recursive function.
+pub(super) struct Recursion {
+    function: FunctionId,
+    /// What each parameter stands for.
+    passed: Vec<Stands>,
+    /// Where it begins, once it is there.
+    entry: u32,
+}
+
+/// What a parameter of a recursive function stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Stands {
+    /// What is copied into its own cells.
+    Own,
+    /// The same place as an earlier parameter.
+    Same(usize),
+    /// A place in this part of the state. If where it lies there is computed, that is what is passed.
+    State {
+        base: Cell,
+        len: u32,
+        computed: bool,
+    },
 }
 
 /// Where a function's result goes, and what goes on behind it.
@@ -218,38 +241,103 @@ impl Compiler<'_> {
     }
 
     fn call_recursive(&mut self, id: FunctionId, passed: &[Passed], result: Location) {
-        let mut next = self.passing(id);
         let function = &self.model.functions[id.index()];
-        for (passed, &parameter) in passed.iter().zip(&function.parameters) {
-            let len = self.sizes[self.model.variable(parameter).ty.index()];
-            match *passed {
-                Passed::Value(value) => self.emit(Op::Copy {
-                    dst: next.base,
+        let stands: Vec<Stands> = (0..passed.len()).map(|i| self.stands(passed, i)).collect();
+        let (rooms, returned) = self.passing(id);
+        for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
+            match (passed, stands) {
+                (&Passed::Value(value), _) => self.emit(Op::Copy {
+                    dst: room.base,
                     a: value.cell,
                 }),
-                Passed::Place(at) | Passed::Parts(at) => self.copy(at, next, len),
+                (&Passed::Parts(at), _) | (&Passed::Place(at), Stands::Own) => {
+                    self.copy(at, room, room.len)
+                }
+                (&Passed::Place(at), _) => {
+                    if let Some(a) = at.offset {
+                        self.emit(Op::Copy { dst: room.base, a });
+                    }
+                }
             }
-            next = next.part(len);
         }
+        let code = self.recursion(id, &stands);
         let name = function.name.clone();
-        self.emit_at(Op::Call { to: id.0 }, |_| name);
-        let mut next = self.passing(id);
-        for (passed, &parameter) in passed.iter().zip(&function.parameters) {
-            let len = self.sizes[self.model.variable(parameter).ty.index()];
-            if let Passed::Place(at) = *passed {
-                self.copy(next, at, len);
+        self.emit_at(Op::Call { to: code }, |_| name);
+        for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
+            if let (&Passed::Place(at), Stands::Own) = (passed, stands) {
+                self.copy(room, at, room.len);
             }
-            next = next.part(len);
         }
-        self.copy(next, result, result.len);
+        self.copy(returned, result, result.len);
     }
 
-    fn passing(&self, id: FunctionId) -> Location {
-        Location {
+    /// What the parameter stands for to which one of these arguments is passed.
+    fn stands(&mut self, passed: &[Passed], argument: usize) -> Stands {
+        let Passed::Place(at) = passed[argument] else {
+            return Stands::Own;
+        };
+        if (at.base as usize) < self.program.slots.len() {
+            let (base, len) = (at.base, at.len);
+            let computed = at.offset.is_some();
+            return Stands::State {
+                base,
+                len,
+                computed,
+            };
+        }
+        for (i, earlier) in passed[..argument].iter().enumerate() {
+            let Passed::Place(other) = *earlier else {
+                continue;
+            };
+            if (other.base, other.offset) == (at.base, at.offset) && at.offset.is_none() {
+                return Stands::Same(i);
+            }
+            if other.base < at.base + at.len && at.base < other.base + other.len {
+                let why = "two places of one local variable are handed to what calls itself";
+                self.fail(&Violation::ill_defined(why.to_string()));
+            }
+        }
+        Stands::Own
+    }
+
+    /// The number of the code of a recursive function, which is there or will be.
+    fn recursion(&mut self, function: FunctionId, passed: &[Stands]) -> u32 {
+        let mut known = self.recursions.iter();
+        let known = known.position(|known| known.function == function && known.passed == passed);
+        let number = known.unwrap_or_else(|| {
+            self.recursions.push(Recursion {
+                function,
+                passed: passed.to_vec(),
+                entry: 0,
+            });
+            self.recursions.len() - 1
+        });
+        number as u32
+    }
+
+    /// Where the arguments of a recursive function are passed, and its result.
+    fn passing(&self, id: FunctionId) -> (Vec<Location>, Location) {
+        let function = &self.model.functions[id.index()];
+        let mut base = self.functions[id.index()].passing;
+        let mut room = |ty: TypeId| {
+            let len = self.sizes[ty.index()];
+            base += len;
+            Location {
+                base: base - len,
+                offset: None,
+                len,
+            }
+        };
+        let arguments = function.parameters.iter();
+        let arguments = arguments
+            .map(|&p| room(self.model.variable(p).ty))
+            .collect();
+        let none = Location {
             base: self.functions[id.index()].passing,
             offset: None,
-            len: u32::MAX,
-        }
+            len: 0,
+        };
+        (arguments, function.result.map_or(none, room))
     }
 
     pub(super) fn call_cost(&self, id: FunctionId) -> usize {
@@ -267,50 +355,66 @@ impl Compiler<'_> {
 
     /// Makes the code of functions that call themselves, and points calls to it.
     pub(super) fn recursive_functions(&mut self) {
-        let model = self.model;
-        for (f, function) in model.functions.iter().enumerate() {
-            if !self.functions[f].recursive {
-                continue;
-            }
-            let id = FunctionId(f as u32);
-            let own = |c: &Self, p: VariableId| Location {
-                base: c.cells[p.index()],
-                offset: None,
-                len: c.sizes[model.variable(p).ty.index()],
-            };
+        // There may be more of it the further one gets.
+        let mut next = 0;
+        while next < self.recursions.len() {
             self.without_assumption = false;
-            self.functions[f].entry = self.piece(|c| {
-                let mut next = c.passing(id);
-                for &parameter in &function.parameters {
-                    let own = own(c, parameter);
-                    c.copy(next, own, own.len);
-                    next = next.part(own.len);
-                }
-                let len = function.result.map_or(0, |ty| c.sizes[ty.index()]);
-                let to = Location { len, ..next };
-                let end = c.label();
-                let ty = function.result;
-                c.returns = Some(Returns { to, ty, end });
-                c.block(&function.body);
-                c.missing_return(function);
-                c.place(end);
-                c.returns = None;
-                let mut next = c.passing(id);
-                for &parameter in &function.parameters {
-                    let own = own(c, parameter);
-                    if model.variable(parameter).role == Role::Alias {
-                        c.copy(own, next, own.len);
-                    }
-                    next = next.part(own.len);
-                }
-                c.emit(Op::Back);
-            });
+            self.recursions[next].entry = self.piece(|c| c.recursive_function(next));
+            next += 1;
         }
         for op in &mut self.program.code {
             if let Op::Call { to } = op {
-                *to = self.functions[*to as usize].entry;
+                *to = self.recursions[*to as usize].entry;
             }
         }
+    }
+
+    fn recursive_function(&mut self, number: usize) {
+        let model = self.model;
+        let id = self.recursions[number].function;
+        let passed = self.recursions[number].passed.clone();
+        let function = &model.functions[id.index()];
+        let own = |c: &Self, p: VariableId| Location {
+            base: c.cells[p.index()],
+            offset: None,
+            len: c.sizes[model.variable(p).ty.index()],
+        };
+        let (rooms, to) = self.passing(id);
+        for ((&parameter, &stands), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
+            let cells = own(self, parameter);
+            self.aliases[parameter.index()] = match stands {
+                Stands::Own => {
+                    self.copy(room, cells, room.len);
+                    None
+                }
+                Stands::Same(earlier) => Some(own(self, function.parameters[earlier])),
+                Stands::State {
+                    base,
+                    len,
+                    computed,
+                } => {
+                    if computed {
+                        self.copy(room, cells, 1);
+                    }
+                    let offset = computed.then_some(cells.base);
+                    Some(Location { base, offset, len })
+                }
+            };
+        }
+        let end = self.label();
+        let ty = function.result;
+        self.returns = Some(Returns { to, ty, end });
+        self.block(&function.body);
+        self.missing_return(function);
+        self.place(end);
+        self.returns = None;
+        for ((&parameter, &stands), &room) in function.parameters.iter().zip(&passed).zip(&rooms) {
+            self.aliases[parameter.index()] = None;
+            if stands == Stands::Own && model.variable(parameter).role == Role::Alias {
+                self.copy(own(self, parameter), room, room.len);
+            }
+        }
+        self.emit(Op::Back);
     }
 
     /// Leaves a function with a value, or the whole code.

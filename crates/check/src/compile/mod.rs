@@ -148,6 +148,7 @@ struct Compiler<'a> {
     aliases: Vec<Option<Location>>,
     /// What is known of each function.
     functions: Vec<calls::Known>,
+    recursions: Vec<calls::Recursion>,
     /// Where [`Stmt::Return`] goes.
     returns: Option<calls::Returns>,
     /// What code returns whose assumption does not hold.
@@ -283,6 +284,7 @@ impl<'a> Compiler<'a> {
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             functions,
+            recursions: Vec::new(),
             returns: None,
             without_assumption: false,
             settled: Settled::new(),
