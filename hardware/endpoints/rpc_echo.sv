@@ -1,21 +1,30 @@
-// Remote procedure calls over two lines of a slice, whose control the two sides hand to and fro: lines 0 and 1 of the slice.
+// Remote procedure calls over lines of a slice, whose control the two sides hand to and fro.
 //
-// The remote has one of the lines, writes arguments into it, and asks for the other: that is the call. Its read stays
-// without answer until the arguments have been taken from the remote by a local operation, and the results were calculated;
-// then the roles of the lines are swapped. The procedure is that of crates/application/src/rpc.rs: each word times 3, plus 1.
+// Each context has two sides of `payload_i` lines. The remote has one of them, writes arguments into it, and asks for the
+// other: that is the call. Its read stays without answer until the arguments have been taken from the remote by local
+// operations, and the results were calculated; then the roles of the sides are swapped. The procedure is that of
+// crates/application/src/rpc.rs: each word times 3, plus 1.
+//
+// Sides begin at multiples of MaxPayload lines of the slice: those of context c are the (2c)th and the (2c+1)th.
 
 `include "assertions.svh"
 
 module rpc_echo #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Slice        = 0,
-  parameter int unsigned Beats        = 2,    // of a line
+  parameter int unsigned Contexts     = 1,    // a power of two
+  parameter int unsigned MaxPayload   = 1,    // most lines of a side, a power of two
+  parameter int unsigned Beats        = 2,    // of a line, a power of two
   parameter int unsigned PayloadWidth = 512,
   parameter int unsigned AxiIdWidth   = 8,
-  parameter int unsigned AxiAddrWidth = 36
+  parameter int unsigned AxiAddrWidth = 36,
+
+  localparam int unsigned CountWidth  = $clog2(MaxPayload) + 1
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
+
+  input  logic [CountWidth-1:0]     payload_i,   // lines of a side that are in use; constant
 
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
@@ -46,74 +55,164 @@ module rpc_echo #(
   output logic                      local_rsp_ready_o,
   input  home_pkg::local_rsp_t      local_rsp_i
 );
-  localparam int unsigned BeatWidth = home_pkg::bits(Beats);
-  localparam int unsigned Shift     = $clog2(Beats * PayloadWidth / 8) + 1;
-  localparam int unsigned Words     = PayloadWidth / 64;
+  localparam int unsigned BeatWidth    = home_pkg::bits(Beats);
+  localparam int unsigned BeatBits     = $clog2(Beats);
+  localparam int unsigned Shift        = $clog2(Beats * PayloadWidth / 8) + 1;
+  localparam int unsigned Words        = PayloadWidth / 64;
+  localparam int unsigned ContextWidth = home_pkg::bits(Contexts);
+  localparam int unsigned OffsetWidth  = home_pkg::bits(MaxPayload);
+  localparam int unsigned Depth        = Contexts * MaxPayload * Beats;   // words of a side's memory
+  localparam int unsigned DepthWidth   = home_pkg::bits(Depth);
 
-  typedef enum logic [1:0] {
-    Rest,     // nobody calls
-    Take,     // the arguments are asked for
-    Wait,     // they come
-    Compute   // a beat of them becomes one of the results
-  } step_e;
+  if (2 ** $clog2(Contexts) != Contexts || 2 ** $clog2(MaxPayload) != MaxPayload) begin : gen_wrong_sizes
+    $error("rpc_echo: Contexts and MaxPayload must be powers of two");
+  end
 
-  step_e                                             step_q;
-  logic [1:0][Beats-1:0][PayloadWidth-1:0]           lines_q;
-  logic                                              remote_q;   // the line that is the remote's
-  logic [BeatWidth-1:0]                              beat_q;     // of what is calculated
+  // Bits of the number of a pair of sides, and of a line within a side.
+  localparam logic [home_pkg::LineWidth-1:0] NUMBERS = home_pkg::LineWidth'(Contexts) - 1'b1;
+  localparam logic [home_pkg::LineWidth-1:0] OFFSETS = home_pkg::LineWidth'(MaxPayload) - 1'b1;
+
+  typedef struct packed {
+    logic [ContextWidth-1:0] number;   // of the context
+    logic                    side;
+    logic [OffsetWidth-1:0]  offset;
+  } place_t;
+
+  // Where a line of the slice is.
+  function automatic place_t place(input logic [home_pkg::LineWidth-1:0] line);
+    logic [home_pkg::LineWidth-1:0] pair;
+    pair         = line >> $clog2(MaxPayload);
+    place.number = ContextWidth'((pair >> 1) & NUMBERS);
+    place.side   = pair[0];
+    place.offset = OffsetWidth'(line & OFFSETS);
+  endfunction
+
+  function automatic logic [home_pkg::LineWidth-1:0] line_of(input place_t of);
+    return home_pkg::LineWidth'(of.number) << ($clog2(MaxPayload) + 1)
+         | home_pkg::LineWidth'(of.side) << $clog2(MaxPayload)
+         | home_pkg::LineWidth'(of.offset);
+  endfunction
+
+  // Where a beat of a line is in the memory of its side.
+  function automatic logic [DepthWidth-1:0] word_of(
+    input logic [ContextWidth-1:0] number, input logic [OffsetWidth-1:0] offset, input logic [BeatWidth-1:0] beat);
+    return DepthWidth'((DepthWidth + 1)'(number) << ($clog2(MaxPayload) + BeatBits))
+         | DepthWidth'((DepthWidth + 1)'(offset) << BeatBits)
+         | DepthWidth'(beat);
+  endfunction
+
+  // By context: the side that is the remote's; whether a call is under way; lines of it that are still to be asked for and
+  // that have not been taken yet; the reads that are withheld until it is over.
+  logic [Contexts-1:0]                  remote_q, call_q, ask_q;
+  logic [Contexts-1:0][CountWidth-1:0]  left_q;
+  logic [Contexts-1:0][MaxPayload-1:0]  withheld_q;
+  logic                                 begins, ends;
+
+  // One bit more than an address: it is set when all is zero.
+  logic [DepthWidth:0] zeros_q;
+  logic                filled;
+
+  assign filled = zeros_q[DepthWidth];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)      zeros_q <= '0;
+    else if (!filled) zeros_q <= zeros_q + 1'b1;
+  end
 
   // ------------------------------------------------------------------ reads
 
-  // One of each line at most is in hand, as the home asks.
-  logic [1:0]                   read_q;
-  logic [1:0][AxiIdWidth-1:0]   read_id_q;
-  logic                         ar_line, answers_q, r_line_q, r_taken;
-  logic [BeatWidth-1:0]         r_beat_q;
+  // At most one read of each line is in hand, as the home asks.
+  logic [AxiIdWidth-1:0] id_q [Contexts][2][MaxPayload];
+  place_t                asked, released, ready, read;
+  logic                  answerable, releases, ready_valid, ready_ready, read_valid, read_taken, ar_taken;
 
-  assign ar_line    = ar_addr_i[Shift];
-  assign ar_ready_o = !read_q[ar_line];
-  assign r_valid_o  = answers_q;
-  assign r_id_o     = read_id_q[r_line_q];
-  assign r_data_o   = lines_q[r_line_q][r_beat_q];
-  assign r_last_o   = r_beat_q == BeatWidth'(Beats - 1);
-  assign r_taken    = r_valid_o && r_ready_i;
+  assign asked      = place(home_pkg::LineWidth'(ar_addr_i >> Shift));
+  assign answerable = asked.side == remote_q[asked.number];
+  assign ar_ready_o = filled && !releases && ready_ready;
+  assign ar_taken   = ar_valid_i && ar_ready_o;
+  assign begins     = ar_taken && !answerable && !call_q[asked.number];
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      read_q    <= '0;
-      answers_q <= 1'b0;
-      r_line_q  <= 1'b0;
-      r_beat_q  <= '0;
-    end else begin
-      if (ar_valid_i && ar_ready_o) read_q[ar_line] <= 1'b1;
-      if (!answers_q) begin
-        // What the remote has asked for and is its own.
-        answers_q <= read_q[remote_q] && step_q != Compute;
-        r_line_q  <= remote_q;
-        r_beat_q  <= '0;
-      end else if (r_taken) begin
-        r_beat_q <= r_last_o ? '0 : r_beat_q + 1'b1;
-        if (r_last_o) begin
-          answers_q        <= 1'b0;
-          read_q[r_line_q] <= 1'b0;
+  // What was withheld, and may be answered.
+  always_comb begin
+    releases = 1'b0;
+    released = '0;
+    for (int unsigned c = 0; c < Contexts; c++) begin
+      for (int unsigned o = 0; o < MaxPayload; o++) begin
+        if (!releases && withheld_q[c][o] && !call_q[c]) begin
+          releases = 1'b1;
+          released = '{number: ContextWidth'(c), side: remote_q[c], offset: OffsetWidth'(o)};
         end
       end
     end
   end
 
+  assign ready_valid = releases || ar_taken && answerable;
+  assign ready       = releases ? released : asked;
+
+  fifo #(
+    .Depth (4),
+    .data_t(place_t)
+  ) u_ready (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(ready_valid),
+    .wr_ready_o(ready_ready),
+    .wr_data_i (ready),
+    .rd_valid_o(read_valid),
+    .rd_ready_i(read_taken),
+    .rd_data_o (read)
+  );
+
   always_ff @(posedge clk_i) begin
-    if (ar_valid_i && ar_ready_o) read_id_q[ar_line] <= ar_id_i;
+    if (ar_taken) id_q[asked.number][asked.side][asked.offset] <= ar_id_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      withheld_q <= '0;
+    end else begin
+      if (ar_taken && !answerable) withheld_q[asked.number][asked.offset] <= 1'b1;
+      if (releases && ready_ready) withheld_q[released.number][released.offset] <= 1'b0;
+    end
+  end
+
+  // A line's beats go one after the other. What was read stays at the memory's output until it is taken.
+  logic                              issues, free, r_side_q;
+  logic [BeatWidth-1:0]              r_beat_q;
+  logic [1:0][PayloadWidth-1:0]      words;
+
+  assign free       = !r_valid_o || r_ready_i;
+  assign r_data_o   = words[r_side_q];
+  assign read_taken = issues && r_beat_q == BeatWidth'(Beats - 1);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      r_valid_o <= 1'b0;
+      r_beat_q  <= '0;
+    end else begin
+      r_valid_o <= issues || r_valid_o && !r_ready_i;
+      if (issues) r_beat_q <= read_taken ? '0 : r_beat_q + 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (issues) begin
+      r_id_o   <= id_q[read.number][read.side][read.offset];
+      r_last_o <= r_beat_q == BeatWidth'(Beats - 1);
+      r_side_q <= read.side;
+    end
   end
 
   // ------------------------------------------------------------------ writes
 
-  logic                  writes_q, w_line_q, w_taken;
+  logic                  writes_q, w_taken, results_q;
+  place_t                aw_place_q;
   logic [AxiIdWidth-1:0] aw_id_q;
   logic [BeatWidth-1:0]  w_beat_q;
 
-  assign w_ready_o  = writes_q && (!b_valid_o || b_ready_i);
+  assign w_ready_o  = writes_q && !results_q && (!b_valid_o || b_ready_i);
   assign w_taken    = w_valid_i && w_ready_o;
-  assign aw_ready_o = !writes_q;
+  assign aw_ready_o = filled && !writes_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -121,73 +220,163 @@ module rpc_echo #(
       b_valid_o <= 1'b0;
       w_beat_q  <= '0;
     end else begin
-      writes_q  <= writes_q ? !(w_taken && w_last_i) : aw_valid_i;
+      writes_q  <= writes_q ? !(w_taken && w_last_i) : aw_valid_i && filled;
       if (w_taken) w_beat_q <= w_last_i ? '0 : w_beat_q + 1'b1;
       b_valid_o <= w_taken && w_last_i || b_valid_o && !b_ready_i;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (aw_ready_o) begin
-      aw_id_q  <= aw_id_i;
-      w_line_q <= aw_addr_i[Shift];
+    if (!writes_q) begin
+      aw_id_q    <= aw_id_i;
+      aw_place_q <= place(home_pkg::LineWidth'(aw_addr_i >> Shift));
     end
     if (w_taken) b_id_o <= aw_id_q;
   end
 
   // ------------------------------------------------------------------ calls
 
-  assign local_req_valid_o = step_q == Take;
+  // The arguments of one context after the other are asked for.
+  logic   asking_q, last_asked;
+  place_t asking_at_q;
+
+  assign local_req_valid_o = asking_q;
   assign local_req_o       = '{
     operation: 3'(Protocol.evict - Protocol.messages),
-    line:      home_pkg::LineWidth'({remote_q, 1'(Slice)})
+    line:      line_of(asking_at_q) << 1 | home_pkg::LineWidth'(Slice)
   };
-  assign local_rsp_ready_o = 1'b1;
+  assign last_asked        = CountWidth'(asking_at_q.offset) + 1'b1 == payload_i;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      step_q   <= Rest;
-      remote_q <= 1'b0;
-      beat_q   <= '0;
+    if (!rst_ni)        asking_q <= 1'b0;
+    else if (!asking_q) asking_q <= ask_q != '0;
+    else                asking_q <= !(local_req_ready_i && last_asked);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (asking_q) begin
+      if (local_req_ready_i) asking_at_q.offset <= asking_at_q.offset + 1'b1;
     end else begin
-      case (step_q)
-        Rest:    if (read_q[!remote_q]) step_q <= Take;
-        Take:    if (local_req_ready_i) step_q <= Wait;
-        Wait:    if (local_rsp_valid_i) step_q <= Compute;
-        default: begin
-          beat_q <= beat_q + 1'b1;
-          if (beat_q == BeatWidth'(Beats - 1)) begin
-            beat_q   <= '0;
-            step_q   <= Rest;
-            remote_q <= !remote_q;
-          end
-        end
-      endcase
+      for (int unsigned c = 0; c < Contexts; c++) begin
+        if (ask_q[c]) asking_at_q <= '{number: ContextWidth'(c), side: remote_q[c], offset: '0};
+      end
+    end
+  end
+
+  // Arguments that have been taken become results: a beat is read, and written in the next cycle.
+  logic                 taken_q, computes;
+  place_t               told, taken_at_q, results_at_q;
+  logic [BeatWidth-1:0] taken_beat_q, results_beat_q;
+  logic [PayloadWidth-1:0] results;
+
+  assign told              = place(local_rsp_i.line >> 1);
+  assign local_rsp_ready_o = !taken_q;
+  assign computes          = taken_q && free;
+  assign issues            = read_valid && free && !taken_q;
+  assign ends              = results_q && results_beat_q == BeatWidth'(Beats - 1);
+
+  always_comb begin
+    for (int unsigned i = 0; i < Words; i++) begin
+      results[i*64+:64] = (words[results_at_q.side][i*64+:64] << 1) + words[results_at_q.side][i*64+:64] + 64'd1;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      lines_q <= '0;
+      taken_q   <= 1'b0;
+      results_q <= 1'b0;
     end else begin
-      for (int unsigned i = 0; i < PayloadWidth / 8; i++) begin
-        if (w_taken && w_strb_i[i]) lines_q[w_line_q][w_beat_q][i*8+:8] <= w_data_i[i*8+:8];
+      taken_q   <= taken_q ? !(computes && taken_beat_q == BeatWidth'(Beats - 1)) : local_rsp_valid_i;
+      results_q <= computes;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!taken_q) begin
+      taken_at_q   <= told;
+      taken_beat_q <= '0;
+    end else if (computes) begin
+      taken_beat_q <= taken_beat_q + 1'b1;
+    end
+    results_at_q   <= taken_at_q;
+    results_beat_q <= taken_beat_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      remote_q <= '0;
+      call_q   <= '0;
+      ask_q    <= '0;
+    end else begin
+      if (begins) begin
+        call_q[asked.number] <= 1'b1;
+        ask_q[asked.number]  <= 1'b1;
       end
-      for (int unsigned i = 0; i < Words; i++) begin
-        if (step_q == Compute) begin
-          lines_q[!remote_q][beat_q][i*64+:64] <= (lines_q[remote_q][beat_q][i*64+:64] << 1) + lines_q[remote_q][beat_q][i*64+:64] + 64'd1;
-        end
+      if (asking_q) ask_q[asking_at_q.number] <= 1'b0;
+      if (ends && left_q[results_at_q.number] == CountWidth'(1)) begin
+        call_q[results_at_q.number]   <= 1'b0;
+        remote_q[results_at_q.number] <= !remote_q[results_at_q.number];
       end
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (begins) left_q[asked.number] <= payload_i;
+    if (ends)   left_q[results_at_q.number]   <= left_q[results_at_q.number] - 1'b1;
+  end
+
+  // ------------------------------------------------------------------ the sides' memories
+
+  for (genvar side = 0; side < 2; side++) begin : gen_side
+    logic                      takes_write, takes_results;
+    logic [PayloadWidth/8-1:0] strobes;
+    logic [DepthWidth-1:0]     wr_word;
+    logic [PayloadWidth-1:0]   wr_data;
+
+    assign takes_write   = w_taken && aw_place_q.side == 1'(side);
+    assign takes_results = results_q && results_at_q.side != 1'(side);
+
+    always_comb begin
+      strobes = takes_write ? w_strb_i : '0;
+      wr_word = word_of(aw_place_q.number, aw_place_q.offset, w_beat_q);
+      wr_data = w_data_i;
+      if (takes_results) begin
+        strobes = '1;
+        wr_word = word_of(results_at_q.number, results_at_q.offset, results_beat_q);
+        wr_data = results;
+      end
+      if (!filled) begin
+        strobes = '1;
+        wr_word = zeros_q[DepthWidth-1:0];
+        wr_data = '0;
+      end
+    end
+
+    ram_block #(
+      .Depth(Depth),
+      .Width(PayloadWidth),
+      .Lanes(PayloadWidth / 8)
+    ) u_words (
+      .clk_i,
+      .wr_en_i  (strobes),
+      .wr_addr_i(wr_word),
+      .wr_data_i(wr_data),
+      .rd_en_i  (computes && taken_at_q.side == 1'(side) || issues && read.side == 1'(side)),
+      .rd_addr_i(computes ? word_of(taken_at_q.number, taken_at_q.offset, taken_beat_q) : word_of(read.number, read.offset, r_beat_q)),
+      .rd_data_o(words[side])
+    );
   end
 
   logic unused;
-  assign unused = ^{local_rsp_i, ar_addr_i, aw_addr_i};
+  assign unused = ^{local_rsp_i, ar_addr_i, aw_addr_i, told};
 
   `ASSERT_STABLE(stable_r, r_valid_o, r_ready_i, {r_id_o, r_data_o, r_last_o})
   `ASSERT_STABLE(stable_b, b_valid_o, b_ready_i, b_id_o)
   `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
-  `ASSUME_OR(two_lines, (!ar_valid_i || ar_addr_i >> (Shift + 1) == '0) && (!aw_valid_i || aw_addr_i >> (Shift + 1) == '0),
-    ("rpc_echo: a line that is none of the two"))
-  `ASSUME_OR(answers_what_was_asked, !local_rsp_valid_i || step_q == Wait, ("rpc_echo: an answer that nobody waits for"))
+  `ASSUME_OR(own_lines, (!ar_valid_i || ar_addr_i >> Shift < AxiAddrWidth'(2 * Contexts * MaxPayload))
+    && (!aw_valid_i || aw_addr_i >> Shift < AxiAddrWidth'(2 * Contexts * MaxPayload)),
+    ("rpc_echo: a line that is none of a context"))
+  `ASSUME_OR(payload_fits, payload_i - 1'b1 <= CountWidth'(OFFSETS), ("rpc_echo: a side has 1 to MaxPayload lines"))
+  `ASSUME_OR(answers_what_was_asked, !local_rsp_valid_i || call_q[told.number] && !local_rsp_i.refused,
+    ("rpc_echo: an answer that nobody waits for"))
 endmodule : rpc_echo

@@ -2,10 +2,14 @@
 //
 // With an endpoint the pins of AXI rest. With the invalidation engine a local operation at the pins is an order to take a
 // range: the line is the first one, and how many there are stands above the header; its answer comes when all are done.
+//
+// Applications have memory of their own at further pins. Those of the home's memory are in use if the application is beside
+// the home's way to memory.
 
 module behind #(
   parameter home_pkg::protocol_t Protocol = '0,
-  parameter int unsigned Endpoint     = 0,  // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC
+  // 1: coherent memory; 2: the same, with the invalidation engine; 3: RPC; 4: applications.sv
+  parameter int unsigned Endpoint     = 0,
   parameter int unsigned Slice        = 0,
   parameter int unsigned MemoryLines  = 64,
   parameter int unsigned AxiAddrWidth = 36
@@ -41,6 +45,9 @@ module behind #(
   input  logic                          home_local_rsp_valid_i,
   output logic                          home_local_rsp_ready_o,
   input  home_pkg::local_rsp_t          home_local_rsp_i,
+  output logic                          home_unlock_valid_o,
+  input  logic                          home_unlock_ready_i,
+  output logic [home_pkg::LineWidth-1:0] home_unlock_line_o,
 
   // The pins.
   output logic                          pin_aw_valid_o,
@@ -69,8 +76,28 @@ module behind #(
   input  logic [63:0]                   pin_local_req_i,
   output logic                          pin_local_rsp_valid_o,
   input  logic                          pin_local_rsp_ready_i,
-  output home_pkg::local_rsp_t          pin_local_rsp_o
+  output home_pkg::local_rsp_t          pin_local_rsp_o,
+  input  logic                          pin_unlock_valid_i,
+  output logic                          pin_unlock_ready_o,
+  input  logic [home_pkg::LineWidth-1:0] pin_unlock_line_i,
+
+  // Of applications.
+  input  logic                          start_i,
+  input  logic                          stop_i,
+  output logic                          busy_o,
+  input  behind_pkg::from_memory_t      memory_i,
+  output behind_pkg::to_memory_t        memory_o
 );
+  if (Endpoint != 4) begin : gen_no_application
+    assign home_unlock_valid_o = pin_unlock_valid_i;
+    assign pin_unlock_ready_o  = home_unlock_ready_i;
+    assign home_unlock_line_o  = pin_unlock_line_i;
+    assign busy_o              = 1'b0;
+    assign memory_o            = '0;
+    logic unused_memory;
+    assign unused_memory = ^{memory_i, start_i, stop_i};
+  end
+
   if (Endpoint == 0) begin : gen_pins
     assign pin_aw_valid_o           = home_aw_valid_i;
     assign home_aw_ready_o          = pin_aw_ready_i;
@@ -95,6 +122,91 @@ module behind #(
     assign home_r_last_o            = pin_r_last_i;
     logic unused;
     assign unused = ^{clk_i, rst_ni};
+  end else if (Endpoint == 4) begin : gen_applications
+    behind_pkg::from_home_t from;
+    behind_pkg::to_home_t   to, pins;
+
+    always_comb begin
+      pins         = '0;
+      pins.b_valid = pin_b_valid_i;
+      pins.b_id    = pin_b_id_i;
+      pins.r_valid = pin_r_valid_i;
+      pins.r_id    = pin_r_id_i;
+      pins.r_data  = pin_r_data_i;
+      pins.r_last  = pin_r_last_i;
+    end
+
+    assign from = '{
+      aw_valid:        home_aw_valid_i,
+      aw_id:           home_aw_id_i,
+      aw_addr:         36'(home_aw_addr_i),
+      w_valid:         home_w_valid_i,
+      w_data:          home_w_data_i,
+      w_strb:          home_w_strb_i,
+      w_last:          home_w_last_i,
+      b_ready:         home_b_ready_i,
+      ar_valid:        home_ar_valid_i,
+      ar_id:           home_ar_id_i,
+      ar_addr:         36'(home_ar_addr_i),
+      r_ready:         home_r_ready_i,
+      local_req_ready: home_local_req_ready_i,
+      unlock_ready:    home_unlock_ready_i,
+      local_rsp_valid: home_local_rsp_valid_i,
+      local_rsp:       home_local_rsp_i
+    };
+
+    applications #(
+      .Protocol    (Protocol),
+      .Slice       (Slice),
+      .AxiAddrWidth(AxiAddrWidth)
+    ) u_applications (
+      .clk_i,
+      .rst_ni,
+      .start_i,
+      .stop_i,
+      .busy_o,
+      .home_i  (from),
+      .home_o  (to),
+      .pins_i  (pins),
+      .pins_b_ready_o(pin_b_ready_o),
+      .pins_r_ready_o(pin_r_ready_o),
+      .memory_i,
+      .memory_o
+    );
+
+    assign home_aw_ready_o        = to.aw_ready;
+    assign home_w_ready_o         = to.w_ready;
+    assign home_b_valid_o         = to.b_valid;
+    assign home_b_id_o            = to.b_id;
+    assign home_ar_ready_o        = to.ar_ready;
+    assign home_r_valid_o         = to.r_valid;
+    assign home_r_id_o            = to.r_id;
+    assign home_r_data_o          = to.r_data;
+    assign home_r_last_o          = to.r_last;
+    assign home_local_req_valid_o = to.local_req_valid;
+    assign home_local_req_o       = to.local_req;
+    assign home_unlock_valid_o    = to.unlock_valid;
+    assign home_unlock_line_o     = to.unlock_line;
+    assign home_local_rsp_ready_o = to.local_rsp_ready;
+
+    // The pins show what is asked of memory where it leaves the home; there it has been taken when it has passed.
+    assign pin_aw_valid_o         = 1'b0;
+    assign pin_aw_id_o            = home_aw_id_i;
+    assign pin_aw_addr_o          = home_aw_addr_i;
+    assign pin_w_valid_o          = 1'b0;
+    assign pin_w_data_o           = home_w_data_i;
+    assign pin_w_strb_o           = home_w_strb_i;
+    assign pin_w_last_o           = home_w_last_i;
+    assign pin_ar_valid_o         = 1'b0;
+    assign pin_ar_id_o            = home_ar_id_i;
+    assign pin_ar_addr_o          = home_ar_addr_i;
+    assign pin_local_req_ready_o  = 1'b0;
+    assign pin_local_rsp_valid_o  = 1'b0;
+    assign pin_local_rsp_o        = home_local_rsp_i;
+    assign pin_unlock_ready_o     = 1'b0;
+    logic unused;
+    assign unused = ^{pin_aw_ready_i, pin_w_ready_i, pin_ar_ready_i, pin_local_req_valid_i, pin_local_req_i, pin_local_rsp_ready_i,
+                      pin_unlock_valid_i, pin_unlock_line_i};
   end else begin : gen_endpoint
     assign pin_aw_valid_o           = '0;
     assign pin_aw_id_o              = '0;
@@ -185,6 +297,7 @@ module behind #(
       ) u_rpc (
         .clk_i,
         .rst_ni,
+        .payload_i        (1'b1),
         .aw_valid_i       (home_aw_valid_i),
         .aw_ready_o       (home_aw_ready_o),
         .aw_id_i          (home_aw_id_i),

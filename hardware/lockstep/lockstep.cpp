@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -25,6 +27,10 @@ struct Inputs {
   uint64_t ar_ready[kSlices], r_valid[kSlices], r_id[kSlices], r_data[kSlices][kBeatWords], r_last[kSlices];
   uint64_t cfg_aw_valid[kSlices], cfg_aw_addr[kSlices], cfg_w_valid[kSlices], cfg_w_data[kSlices], cfg_w_strb[kSlices];
   uint64_t cfg_b_ready[kSlices], cfg_ar_valid[kSlices], cfg_ar_addr[kSlices], cfg_r_ready[kSlices], change_ready[kSlices];
+  uint64_t start, stop;
+  uint64_t app_aw_ready[kSlices], app_w_ready[kSlices], app_b_valid[kSlices], app_b_id[kSlices];
+  uint64_t app_ar_ready[kSlices], app_r_valid[kSlices], app_r_id[kSlices], app_r_data[kSlices][kBeatWords];
+  uint64_t app_r_last[kSlices];
 };
 
 struct Outputs {
@@ -38,6 +44,12 @@ struct Outputs {
   uint64_t cfg_aw_ready[kSlices], cfg_w_ready[kSlices], cfg_b_valid[kSlices], cfg_b_resp[kSlices];
   uint64_t cfg_ar_ready[kSlices], cfg_r_valid[kSlices], cfg_r_data[kSlices], cfg_r_resp[kSlices];
   uint64_t change_valid[kSlices], change[kSlices];
+  uint64_t app_aw_valid[kSlices], app_aw_id[kSlices], app_aw_addr[kSlices];
+  uint64_t app_w_valid[kSlices], app_w_data[kSlices][kBeatWords], app_w_strb[kSlices], app_w_last[kSlices];
+  uint64_t app_b_ready[kSlices], app_ar_valid[kSlices], app_ar_id[kSlices], app_ar_addr[kSlices];
+  uint64_t app_ar_lines[kSlices], app_r_ready[kSlices];
+  uint64_t passes[kSlices], passes_r[kSlices], passes_r_id[kSlices], passes_r_data[kSlices][kBeatWords];
+  uint64_t passes_b_id[kSlices], passes_local[kSlices], passes_unlock[kSlices];
 };
 
 // What assertions had to say since the last step; the first failure stops the run. Homes of other threads say their own.
@@ -122,10 +134,14 @@ extern "C" {
 
 void* lockstep_new(const char* rom, const char* further) {
   auto model = std::make_unique<Model>();
-  const std::string image = std::string("+rom=") + rom, other = std::string("+") + further;
-  const char* arguments[] = {"lockstep", image.c_str(), other.c_str()};
+  // Each word of what else is given is an argument of its own.
+  std::vector<std::string> texts = {"lockstep", std::string("+rom=") + rom};
+  std::istringstream words(further);
+  for (std::string word; words >> word;) texts.push_back("+" + word);
+  std::vector<const char*> arguments;
+  for (const std::string& text : texts) arguments.push_back(text.c_str());
   messages().clear();
-  model->context.commandArgs(3, arguments);
+  model->context.commandArgs(static_cast<int>(arguments.size()), arguments.data());
   // What is not reset and what is unknown is chance; the seed makes it the same every time.
   model->context.randReset(2);
   model->context.randSeed(1);
@@ -197,7 +213,18 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     put(top.cfg_r_ready_i, s, 1, in->cfg_r_ready[s]);
     put(top.change_ready_i, s, 1, in->change_ready[s]);
     if (in->r_valid[s]) put_beat(top.axi_r_data_i, s, in->r_data[s]);
+    put(top.app_aw_ready_i, s, 1, in->app_aw_ready[s]);
+    put(top.app_w_ready_i, s, 1, in->app_w_ready[s]);
+    put(top.app_b_valid_i, s, 1, in->app_b_valid[s]);
+    put(top.app_b_id_i, s * 8, 8, in->app_b_id[s]);
+    put(top.app_ar_ready_i, s, 1, in->app_ar_ready[s]);
+    put(top.app_r_valid_i, s, 1, in->app_r_valid[s]);
+    put(top.app_r_id_i, s * 8, 8, in->app_r_id[s]);
+    put(top.app_r_last_i, s, 1, in->app_r_last[s]);
+    if (in->app_r_valid[s]) put_beat(top.app_r_data_i, s, in->app_r_data[s]);
   }
+  top.start_i = in->start != 0;
+  top.stop_i = in->stop != 0;
   top.clk_i = 0;
   top.eval();
 #if VM_TRACE
@@ -223,7 +250,8 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->w_valid[s] = get(top.axi_w_valid_o, s, 1);
     out->w_strb[s] = get(top.axi_w_strb_o, s * 64, 64);
     out->w_last[s] = get(top.axi_w_last_o, s, 1);
-    if (out->w_valid[s]) get_beat(top.axi_w_data_o, s, out->w_data[s]);
+    out->passes[s] = get(top.passes_o, s * 8, 8);
+    if (out->w_valid[s] || (out->passes[s] >> 7)) get_beat(top.axi_w_data_o, s, out->w_data[s]);
     out->b_ready[s] = get(top.axi_b_ready_o, s, 1);
     out->ar_valid[s] = get(top.axi_ar_valid_o, s, 1);
     out->ar_id[s] = get(top.axi_ar_id_o, s * 8, 8);
@@ -242,6 +270,25 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->cfg_r_resp[s] = get(top.cfg_r_resp_o, s * 2, 2);
     out->change_valid[s] = get(top.change_valid_o, s, 1);
     out->change[s] = get(top.change_o, s * 64, 64);
+    out->app_aw_valid[s] = get(top.app_aw_valid_o, s, 1);
+    out->app_aw_id[s] = get(top.app_aw_id_o, s * 8, 8);
+    out->app_aw_addr[s] = get(top.app_aw_addr_o, s * 64, 64);
+    out->app_w_valid[s] = get(top.app_w_valid_o, s, 1);
+    out->app_w_strb[s] = get(top.app_w_strb_o, s * 64, 64);
+    out->app_w_last[s] = get(top.app_w_last_o, s, 1);
+    if (out->app_w_valid[s]) get_beat(top.app_w_data_o, s, out->app_w_data[s]);
+    out->app_b_ready[s] = get(top.app_b_ready_o, s, 1);
+    out->app_ar_valid[s] = get(top.app_ar_valid_o, s, 1);
+    out->app_ar_id[s] = get(top.app_ar_id_o, s * 8, 8);
+    out->app_ar_addr[s] = get(top.app_ar_addr_o, s * 64, 64);
+    out->app_ar_lines[s] = get(top.app_ar_lines_o, s * 8, 8);
+    out->app_r_ready[s] = get(top.app_r_ready_o, s, 1);
+    out->passes_r[s] = get(top.passes_r_o, s, 1);
+    out->passes_r_id[s] = get(top.passes_r_id_o, s * 8, 8);
+    if (out->passes_r[s]) get_beat(top.passes_r_data_o, s, out->passes_r_data[s]);
+    out->passes_b_id[s] = get(top.passes_b_id_o, s * 8, 8);
+    out->passes_local[s] = get(top.passes_local_o, s * 64, 64);
+    out->passes_unlock[s] = get(top.passes_unlock_o, s * 64, 64);
     out->step_valid[s] = get(top.step_valid_o, s * units, units);
     for (unsigned u = 0; u < units; u++) {
       if (out->step_valid[s] >> u & 1) out->step[s][u] = get(top.step_o, (s * units + u) * 64, 64);

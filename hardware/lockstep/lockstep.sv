@@ -83,7 +83,43 @@ module lockstep #(
   output logic [1:0][Units-1:0]            step_valid_o,
   output logic [1:0][Units-1:0][63:0]      step_o,
   output logic [1:0][Units-1:0]            busy_o,
-  output logic [1:0]                       idle_o
+  output logic [1:0]                       idle_o,
+
+  // What an application hears and does, if one is behind the home: see applications.sv.
+  input  logic                             start_i,
+  input  logic                             stop_i,
+  output logic [1:0]                       app_aw_valid_o,
+  input  logic [1:0]                       app_aw_ready_i,
+  output logic [1:0][7:0]                  app_aw_id_o,
+  output logic [1:0][63:0]                 app_aw_addr_o,
+  output logic [1:0]                       app_w_valid_o,
+  input  logic [1:0]                       app_w_ready_i,
+  output logic [1:0][511:0]                app_w_data_o,
+  output logic [1:0][63:0]                 app_w_strb_o,
+  output logic [1:0]                       app_w_last_o,
+  input  logic [1:0]                       app_b_valid_i,
+  output logic [1:0]                       app_b_ready_o,
+  input  logic [1:0][7:0]                  app_b_id_i,
+  output logic [1:0]                       app_ar_valid_o,
+  input  logic [1:0]                       app_ar_ready_i,
+  output logic [1:0][7:0]                  app_ar_id_o,
+  output logic [1:0][63:0]                 app_ar_addr_o,
+  output logic [1:0][7:0]                  app_ar_lines_o,
+  input  logic [1:0]                       app_r_valid_i,
+  output logic [1:0]                       app_r_ready_o,
+  input  logic [1:0][7:0]                  app_r_id_i,
+  input  logic [1:0][511:0]                app_r_data_i,
+  input  logic [1:0]                       app_r_last_i,
+
+  // What passes between the home and what is behind it in this cycle, from bit 0: the last beat read, a write's answer,
+  // a local operation, an unlock, an answer to the device, an address of a read, an address of a write, a beat written.
+  output logic [1:0][7:0]                  passes_o,
+  output logic [1:0][7:0]                  passes_r_id_o,
+  output logic [1:0][511:0]                passes_r_data_o,
+  output logic [1:0]                       passes_r_o,
+  output logic [1:0][7:0]                  passes_b_id_o,
+  output logic [1:0][63:0]                 passes_local_o,
+  output logic [1:0][63:0]                 passes_unlock_o
 );
   localparam int unsigned AxiAddrWidth = 36;
 
@@ -121,6 +157,12 @@ module lockstep #(
   logic [1:0]                     home_local_req_ready;
   logic [1:0]                     home_local_rsp_valid;
   logic [1:0]                     home_local_rsp_ready;
+  logic [1:0]                     home_unlock_valid;
+  logic [1:0]                     home_unlock_ready;
+  logic [1:0][home_pkg::LineWidth-1:0] home_unlock_line;
+  logic [1:0]                     home_idle, app_busy;
+  behind_pkg::from_memory_t [1:0] from_memory;
+  behind_pkg::to_memory_t   [1:0] to_memory;
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
     behind #(
@@ -159,6 +201,9 @@ module lockstep #(
       .home_local_rsp_valid_i  (home_local_rsp_valid[s]),
       .home_local_rsp_ready_o  (home_local_rsp_ready[s]),
       .home_local_rsp_i        (local_rsp[s]),
+      .home_unlock_valid_o     (home_unlock_valid[s]),
+      .home_unlock_ready_i     (home_unlock_ready[s]),
+      .home_unlock_line_o      (home_unlock_line[s]),
       .pin_aw_valid_o          (axi_aw_valid_o[s]),
       .pin_aw_ready_i          (axi_aw_ready_i[s]),
       .pin_aw_id_o             (axi_aw_id_o[s]),
@@ -185,8 +230,59 @@ module lockstep #(
       .pin_local_req_i         (local_req_i[s]),
       .pin_local_rsp_valid_o   (local_rsp_valid_o[s]),
       .pin_local_rsp_ready_i   (local_rsp_ready_i[s]),
-      .pin_local_rsp_o         (local_rsp_pin[s])
+      .pin_local_rsp_o         (local_rsp_pin[s]),
+      .pin_unlock_valid_i      (unlock_valid_i[s]),
+      .pin_unlock_ready_o      (unlock_ready_o[s]),
+      .pin_unlock_line_i       (unlock_line[s]),
+      .start_i,
+      .stop_i,
+      .busy_o                  (app_busy[s]),
+      .memory_i                (from_memory[s]),
+      .memory_o                (to_memory[s])
     );
+
+    assign from_memory[s] = '{
+      aw_ready: app_aw_ready_i[s],
+      w_ready:  app_w_ready_i[s],
+      b_valid:  app_b_valid_i[s],
+      b_id:     app_b_id_i[s],
+      ar_ready: app_ar_ready_i[s],
+      r_valid:  app_r_valid_i[s],
+      r_id:     app_r_id_i[s],
+      r_data:   app_r_data_i[s],
+      r_last:   app_r_last_i[s]
+    };
+    assign app_aw_valid_o[s] = to_memory[s].aw_valid;
+    assign app_aw_id_o[s]    = to_memory[s].aw_id;
+    assign app_aw_addr_o[s]  = 64'(to_memory[s].aw_addr);
+    assign app_w_valid_o[s]  = to_memory[s].w_valid;
+    assign app_w_data_o[s]   = to_memory[s].w_data;
+    assign app_w_strb_o[s]   = to_memory[s].w_strb;
+    assign app_w_last_o[s]   = to_memory[s].w_last;
+    assign app_b_ready_o[s]  = to_memory[s].b_ready;
+    assign app_ar_valid_o[s] = to_memory[s].ar_valid;
+    assign app_ar_id_o[s]    = to_memory[s].ar_id;
+    assign app_ar_addr_o[s]  = 64'(to_memory[s].ar_addr);
+    assign app_ar_lines_o[s] = to_memory[s].ar_lines;
+    assign app_r_ready_o[s]  = to_memory[s].r_ready;
+    assign idle_o[s]         = home_idle[s] && !app_busy[s];
+
+    assign passes_r_o[s]      = home_r_valid[s] && home_r_ready[s];
+    assign passes_o[s]        = {
+      home_w_valid[s] && home_w_ready[s],
+      home_aw_valid[s] && home_aw_ready[s],
+      home_ar_valid[s] && home_ar_ready[s],
+      home_local_rsp_valid[s] && home_local_rsp_ready[s],
+      home_unlock_valid[s] && home_unlock_ready[s],
+      home_local_req_valid[s] && home_local_req_ready[s],
+      home_b_valid[s] && home_b_ready[s],
+      passes_r_o[s] && home_r_last[s]
+    };
+    assign passes_r_id_o[s]   = home_r_id[s];
+    assign passes_r_data_o[s] = home_r_data[s];
+    assign passes_b_id_o[s]   = home_b_id[s];
+    assign passes_local_o[s]  = 64'(local_req[s]);
+    assign passes_unlock_o[s] = 64'(home_unlock_line[s]);
 
     logic unused;
     for (genvar c = 0; c < NumRx; c++) begin : gen_rx
@@ -238,9 +334,9 @@ module lockstep #(
     .local_req_valid_i(home_local_req_valid),
     .local_req_ready_o(home_local_req_ready),
     .local_req_i    (local_req),
-    .unlock_valid_i,
-    .unlock_ready_o,
-    .unlock_line_i (unlock_line),
+    .unlock_valid_i(home_unlock_valid),
+    .unlock_ready_o(home_unlock_ready),
+    .unlock_line_i (home_unlock_line),
     .local_rsp_valid_o(home_local_rsp_valid),
     .local_rsp_ready_i(home_local_rsp_ready),
     .local_rsp_o    (local_rsp),
@@ -290,6 +386,6 @@ module lockstep #(
     .step_valid_o,
     .step_o        (step),
     .busy_o,
-    .idle_o
+    .idle_o        (home_idle)
   );
 endmodule : lockstep

@@ -42,7 +42,7 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     return said.out + said.err
 
 
-@pytest.mark.parametrize("top", ["lockstep", "synth", "board"])
+@pytest.mark.parametrize("top", ["lockstep", "lockstep -GEndpoint=4", "synth", "board"])
 def test_slang_has_nothing_to_say(root: Path, top: str, capfd: pytest.CaptureFixture[str]) -> None:
     said = lint(root, top, [], capfd)
     assert "0 errors, 0 warnings" in said, said

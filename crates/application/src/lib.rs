@@ -42,6 +42,7 @@
 //! ```
 
 pub mod contract;
+pub mod hardware;
 pub mod interface;
 pub mod invalidation;
 pub mod locks;

@@ -3,6 +3,7 @@
 //! A read that hits no block starts one: its line first, then the rest of the block in bursts. When the second half
 //! of a block is read, the next one is claimed. What the CPU writes goes to memory and into its block.
 
+use crate::hardware::InHardware;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Words,
 };
@@ -304,7 +305,6 @@ impl Scenario for Prefetch {
         threads.collect()
     }
 
-    /// What was written is there, and nothing else has changed.
     fn verify(
         &self,
         application: &Prefetcher,
@@ -314,6 +314,19 @@ impl Scenario for Prefetch {
         if let Some(line) = application.waiting.first() {
             return Err(format!("the read of line {line} waits for nothing"));
         }
+        self.judge(0, threads, contents)
+    }
+}
+
+impl InHardware for Prefetch {
+    fn look(&self, event: &Event, _made: &mut u64, actions: &mut Actions) {
+        if let Event::Fetched { .. } = event {
+            actions.count("lines fetched", 1);
+        }
+    }
+
+    /// What was written is there, and nothing else has changed.
+    fn judge(&self, _made: u64, threads: &[Reader], contents: &dyn Contents) -> Result<(), String> {
         if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
             let (wrong, first) = (thread.wrong, thread.first);
             return Err(format!(

@@ -5,6 +5,7 @@
 //! clean-invalidate, computes, and answers with the result. Then the roles of the lines are swapped.
 //! Longer arguments and results go through further lines of each side, which are taken and read in the same way.
 
+use crate::hardware::InHardware;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
     Words,
@@ -20,12 +21,29 @@ pub struct Calls {
     pub payload: Line,
     /// Calls of each thread; without end if not given.
     pub calls: Option<u64>,
+    /// Slices of the home among which contexts are dealt out: all lines of a context are of one. 1 for a device that
+    /// serves all lines alike.
+    pub slices: u32,
+    /// Lines between the beginnings of two sides, `payload` at least.
+    pub room: Line,
 }
 
 impl Calls {
-    /// The first line of a side (0 or 1) of a context.
-    fn first(&self, context: u32, side: u32) -> Line {
-        (2 * context + side) * self.payload
+    /// Calls of a device that serves all lines alike, side by side.
+    pub fn new(contexts: u32, payload: Line, calls: Option<u64>) -> Calls {
+        Calls {
+            contexts,
+            payload,
+            calls,
+            slices: 1,
+            room: payload,
+        }
+    }
+
+    /// A line of a side (0 or 1) of a context.
+    fn line(&self, context: u32, side: u32, offset: Line) -> Line {
+        let within = (2 * (context / self.slices) + side) * self.room + offset;
+        within * self.slices + context % self.slices
     }
 }
 
@@ -59,8 +77,9 @@ pub struct Echo {
 impl Echo {
     /// Context and side of a line.
     fn place(&self, line: Line) -> (usize, u32) {
-        let pair = line / self.calls.payload;
-        ((pair / 2) as usize, pair % 2)
+        let Calls { slices, room, .. } = self.calls;
+        let pair = line / slices / room;
+        ((pair / 2 * slices + line % slices) as usize, pair % 2)
     }
 
     /// What a line holds that came to the device; zeros before.
@@ -73,12 +92,11 @@ impl Echo {
     fn compute(&mut self, number: usize, actions: &mut Actions) {
         let payload = self.calls.payload;
         let cpu = self.contexts[number].cpu;
-        let from = self.calls.first(number as u32, cpu);
-        let to = self.calls.first(number as u32, 1 - cpu);
         for offset in 0..payload {
-            let arguments = self.words(from + offset);
+            let line = |side| self.calls.line(number as u32, side, offset);
+            let arguments = self.words(line(cpu));
             let results = arguments.iter().map(|&word| procedure(word)).collect();
-            self.lines.insert(to + offset, results);
+            self.lines.insert(line(1 - cpu), results);
         }
         let context = &mut self.contexts[number];
         (context.cpu, context.call) = (1 - cpu, None);
@@ -108,12 +126,12 @@ impl Application for Echo {
                     let words = self.words(line);
                     return actions.answer(line, words);
                 }
-                let first = self.calls.first(number as u32, 1 - side);
                 let context = &mut self.contexts[number];
                 context.waiting.push(line);
                 if context.call.is_none() {
                     context.call = Some(self.calls.payload);
-                    for line in first..first + self.calls.payload {
+                    for offset in 0..self.calls.payload {
+                        let line = self.calls.line(number as u32, 1 - side, offset);
                         actions.local(line, Operation::CleanInvalidate, false);
                     }
                 }
@@ -170,8 +188,8 @@ impl Caller {
 
 impl Thread for Caller {
     fn step(&mut self, result: u64) -> Step {
-        let own = self.calls.first(self.context, self.side);
-        let other = self.calls.first(self.context, 1 - self.side);
+        let own = |offset| self.calls.line(self.context, self.side, offset);
+        let other = |offset| self.calls.line(self.context, 1 - self.side, offset);
         match self.phase {
             Phase::Rest if self.left == Some(0) => Step::Stop,
             Phase::Rest => {
@@ -186,7 +204,7 @@ impl Thread for Caller {
                     false => Phase::Fence,
                 };
                 Step::Store {
-                    line: own + offset,
+                    line: own(offset),
                     word: 0,
                     value: self.argument(offset),
                 }
@@ -198,7 +216,7 @@ impl Thread for Caller {
             Phase::Read(offset) => {
                 self.phase = Phase::Judge(offset);
                 Step::LoadExclusive {
-                    line: other + offset,
+                    line: other(offset),
                     word: 0,
                 }
             }
@@ -221,7 +239,7 @@ impl Scenario for Calls {
     type Thread = Caller;
 
     fn lines(&self) -> Line {
-        self.first(self.contexts, 0)
+        self.contexts.next_multiple_of(self.slices) * 2 * self.room
     }
 
     fn ends(&self) -> bool {
@@ -262,13 +280,46 @@ impl Scenario for Calls {
         threads: &[Caller],
         _contents: &dyn Contents,
     ) -> Result<(), String> {
-        if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
-            let (wrong, context) = (thread.wrong, thread.context);
-            return Err(format!("{wrong} results of context {context} are wrong"));
-        }
+        right(threads)?;
         match application.contexts.iter().position(|c| c.call.is_some()) {
             Some(context) => Err(format!("the call of context {context} has not ended")),
             None => Ok(()),
+        }
+    }
+}
+
+/// Whether every result was that of its arguments.
+fn right(threads: &[Caller]) -> Result<(), String> {
+    match threads.iter().find(|thread| thread.wrong > 0) {
+        Some(Caller { wrong, context, .. }) => {
+            Err(format!("{wrong} results of context {context} are wrong"))
+        }
+        None => Ok(()),
+    }
+}
+
+impl InHardware for Calls {
+    /// What it has made are lines of arguments.
+    fn look(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+        if let Event::Done { .. } = event {
+            *made += 1;
+            let whole = made.is_multiple_of(self.payload.into());
+            actions.count("calls", whole.into());
+        }
+    }
+
+    fn judge(&self, made: u64, threads: &[Caller], _contents: &dyn Contents) -> Result<(), String> {
+        right(threads)?;
+        let (calls, left) = (
+            made / u64::from(self.payload),
+            made % u64::from(self.payload),
+        );
+        // The last call of a thread may not have come as far as the device when its time was over.
+        let begun: u64 = threads.iter().map(|thread| thread.number).sum();
+        let possible = begun.saturating_sub(threads.len() as u64)..=begun;
+        match left == 0 && possible.contains(&calls) {
+            true => Ok(()),
+            false => Err(format!("{begun} calls took {made} lines of arguments")),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The CPU scans the table and increments every row. The device increments a chosen share of them in the same order:
 //! it takes a row by a locking clean-invalidate, reads it, writes it and unlocks.
 
+use crate::hardware::InHardware;
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
     Update,
@@ -16,9 +17,11 @@ pub struct SharedTable {
     pub rows: Line,
     /// Of each thousand rows, so many are also incremented by the device, spread evenly.
     pub contended: u32,
-    /// Rows that the device works on at a time.
+    /// Engines of the device, among which rows are dealt out in turn; a power of two.
+    pub engines: u32,
+    /// Rows that each engine works on at a time.
     pub outstanding: u32,
-    /// Rows that the device increments; without end if not given.
+    /// Rows that each engine increments; without end if not given.
     pub device: Option<u64>,
     /// Threads of the CPU, which divide the rows among themselves.
     pub threads: u32,
@@ -38,26 +41,37 @@ impl SharedTable {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
     table: SharedTable,
-    /// The row to look at next.
-    row: Line,
+    engines: Vec<Engine>,
     /// Rows in work.
     busy: BTreeSet<Line>,
-    /// Increments to begin.
-    left: Option<u64>,
     made: u64,
 }
 
+/// One engine.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Engine {
+    /// The row to look at next.
+    row: Line,
+    /// Increments to begin.
+    left: Option<u64>,
+}
+
 impl Device {
-    /// Takes the next row that it is to increment.
-    fn next(&mut self, actions: &mut Actions) {
-        if self.left == Some(0) {
+    /// An engine takes the next row that it is to increment.
+    fn next(&mut self, number: u32, actions: &mut Actions) {
+        let SharedTable { rows, engines, .. } = self.table;
+        let engine = &mut self.engines[number as usize];
+        if engine.left == Some(0) {
             return;
         }
-        for _ in 0..self.table.rows {
-            let row = self.row;
-            self.row = (row + 1) % self.table.rows;
+        for _ in (number..rows).step_by(engines as usize) {
+            let row = engine.row;
+            engine.row = match row + engines < rows {
+                true => row + engines,
+                false => number,
+            };
             if self.table.contends(row) && self.busy.insert(row) {
-                self.left = self.left.map(|left| left - 1);
+                engine.left = engine.left.map(|left| left - 1);
                 return actions.local(row, Operation::CleanInvalidate, true);
             }
         }
@@ -77,7 +91,9 @@ impl Application for Device {
         match event {
             Event::Start { .. } => {
                 for _ in 0..self.table.outstanding {
-                    self.next(actions);
+                    for engine in 0..self.table.engines {
+                        self.next(engine, actions);
+                    }
                 }
             }
             Event::Done { line, dirty, .. } => {
@@ -95,9 +111,9 @@ impl Application for Device {
                 self.busy.remove(&tag);
                 actions.count("device increments", 1);
                 actions.unlock(tag);
-                self.next(actions);
+                self.next(tag % self.table.engines, actions);
             }
-            Event::Stop => self.left = Some(0),
+            Event::Stop => self.engines.iter_mut().for_each(|e| e.left = Some(0)),
             _ => {}
         }
     }
@@ -152,10 +168,13 @@ impl Scenario for SharedTable {
     }
 
     fn application(&self) -> Device {
-        Device {
-            row: 0,
-            busy: BTreeSet::new(),
+        let engine = |row| Engine {
+            row,
             left: self.device,
+        };
+        Device {
+            engines: (0..self.engines).map(engine).collect(),
+            busy: BTreeSet::new(),
             made: 0,
             table: self.clone(),
         }
@@ -176,17 +195,34 @@ impl Scenario for SharedTable {
         threads.collect()
     }
 
-    /// No increment is lost, and none is made twice.
     fn verify(
         &self,
         application: &Device,
         threads: &[Scanner],
         contents: &dyn Contents,
     ) -> Result<(), String> {
+        self.judge(application.made, threads, contents)
+    }
+}
+
+impl InHardware for SharedTable {
+    fn look(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+        match event {
+            Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
+            Event::Stored { .. } => {
+                *made += 1;
+                actions.count("device increments", 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// No increment is lost, and none is made twice.
+    fn judge(&self, made: u64, threads: &[Scanner], contents: &dyn Contents) -> Result<(), String> {
         let gained = |row| contents.word(row, 0).wrapping_sub(contents.initial(row, 0));
         let gained: u64 = (0..self.rows).map(gained).fold(0, u64::wrapping_add);
         let scanned: u64 = threads.iter().map(|thread| thread.made).sum();
-        let made = application.made + scanned;
+        let made = made + scanned;
         match gained == made {
             true => Ok(()),
             false => Err(format!(

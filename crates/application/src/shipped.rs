@@ -199,6 +199,7 @@ pub fn visit<V: Visitor>(
         "shared-table" => visitor.visit(SharedTable {
             rows: line("rows"),
             contended: small("contended"),
+            engines: 1,
             outstanding: small("outstanding"),
             // A device that never increments does so without end.
             device: end("device"),
@@ -260,10 +261,6 @@ pub fn visit<V: Visitor>(
                 outstanding: value("outstanding") as usize,
             })
         }
-        _ => visitor.visit(Calls {
-            contexts: small("contexts"),
-            payload: line("payload"),
-            calls: end("calls"),
-        }),
+        _ => visitor.visit(Calls::new(small("contexts"), line("payload"), end("calls"))),
     })
 }

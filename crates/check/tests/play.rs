@@ -61,6 +61,7 @@ fn table(rows: Line) -> SharedTable {
     SharedTable {
         rows,
         contended: 1000,
+        engines: 1,
         outstanding: 2,
         device: Some(u64::from(rows)),
         threads: 1,
@@ -126,11 +127,7 @@ fn reads_are_answered_by_a_prefetcher() {
 /// Both control lines in one unit that keeps no request waiting: the device withholds one line while it takes the other.
 #[test]
 fn calls_return() {
-    let calls = Calls {
-        contexts: 1,
-        payload: 1,
-        calls: Some(3),
-    };
+    let calls = Calls::new(1, 1, Some(3));
     for (units, waiting) in UNITS {
         holds(&play(&calls, 1, 2, units, waiting));
     }
@@ -297,11 +294,7 @@ where
 
 #[test]
 fn mistakes_of_applications_are_found() {
-    let calls = Calls {
-        contexts: 1,
-        payload: 1,
-        calls: Some(2),
-    };
+    let calls = Calls::new(1, 1, Some(2));
     let all = [
         violation(&table(1), Slip::NeverUnlocks),
         violation(&table(1), Slip::NeverLocks),

@@ -243,6 +243,7 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
             "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
             "-GUnits=16 -GSetWidth=8 -GWays=16 -GReads=2 -GLocals=2",
             "-GUnits=2 -GReads=3 -GWrites=2 -GWaiting=3 -GStoreSlots=4",
+            "-GUnits=2 -GEndpoint=4",
         ] {
             let output = Command::new("verilator")
                 .args([

@@ -310,8 +310,13 @@ impl Simulation {
         let kinds = kinds(protocol, &platform.link);
         let units = platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
+        let clocked = match &setup.clocked {
+            Some(make) => Some(make()?),
+            None => None,
+        };
+        let hardware = clocked.as_ref().is_some_and(|home| home.has_application());
         let behind = match &setup.play {
-            Some(play) => Some(Behind::new(play, &setup.home, platform)?),
+            Some(play) => Some(Behind::new(play, &setup.home, platform, hardware)?),
             None => None,
         };
         let direction = |_| Direction::new(&platform.link, circuits);
@@ -337,10 +342,7 @@ impl Simulation {
             ),
             caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
-            clocked: match &setup.clocked {
-                Some(make) => Some(Box::new(Clocked::new(make()?))),
-                None => None,
-            },
+            clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
             up: (0..remotes).map(direction).collect(),
             down: (0..remotes).map(direction).collect(),

@@ -72,6 +72,7 @@ fn shared_table() {
     let table = |seed: u64| SharedTable {
         rows: 1 + (seed % 5) as Line,
         contended: 1000,
+        engines: 1,
         outstanding: 1 + (seed % 3) as u32,
         device: Some(200),
         threads: 1 + (seed % 4) as u32,
@@ -137,11 +138,11 @@ fn rpc() {
     torture(
         "rpc",
         |seed| {
-            Arc::new(Calls {
-                contexts: 1 + (seed % 3) as u32,
-                payload: 1 + (seed % 4) as Line,
-                calls: Some(40),
-            })
+            Arc::new(Calls::new(
+                1 + (seed % 3) as u32,
+                1 + (seed % 4) as Line,
+                Some(40),
+            ))
         },
         |seed, tally| {
             let contexts = 1 + seed % 3;

@@ -105,6 +105,26 @@ pub const SOURCES: &[(&str, &str)] = &[
         include_str!("../../../../hardware/endpoints/rpc_echo.sv"),
     ),
     (
+        "prefetcher.sv",
+        include_str!("../../../../hardware/endpoints/prefetcher.sv"),
+    ),
+    (
+        "shared_table.sv",
+        include_str!("../../../../hardware/endpoints/shared_table.sv"),
+    ),
+    (
+        "behind_pkg.sv",
+        include_str!("../../../../hardware/lockstep/behind_pkg.sv"),
+    ),
+    (
+        "hesitation.sv",
+        include_str!("../../../../hardware/lockstep/hesitation.sv"),
+    ),
+    (
+        "applications.sv",
+        include_str!("../../../../hardware/lockstep/applications.sv"),
+    ),
+    (
         "behind.sv",
         include_str!("../../../../hardware/lockstep/behind.sv"),
     ),
@@ -161,15 +181,19 @@ pub enum Endpoint {
     Invalidation,
     /// Remote procedure calls over two lines of each slice.
     Rpc,
+    /// An application, named when the home is made, with pins for a memory of its own: see
+    /// [`crate::verilated::Verilated::open_with`].
+    Application,
 }
 
 impl Endpoint {
     /// The kinds that there are.
-    pub const ALL: [Endpoint; 4] = [
+    pub const ALL: [Endpoint; 5] = [
         Endpoint::None,
         Endpoint::Memory,
         Endpoint::Invalidation,
         Endpoint::Rpc,
+        Endpoint::Application,
     ];
 }
 
@@ -312,6 +336,10 @@ pub fn build_from(
         "-shared",
     ]);
     command.arg(format!("-DPROTOCOL_PKG={protocol}_pkg"));
+    if shape.endpoint == Endpoint::Application {
+        // C++ compilers take long for functions of all of it.
+        command.args(["--output-split", "5000", "--output-split-cfuncs", "1000"]);
+    }
     if waveforms {
         command.args(["--trace-fst", "--trace-structs"]);
     }

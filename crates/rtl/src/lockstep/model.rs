@@ -51,6 +51,17 @@ pub struct Inputs {
     pub cfg_ar_addr: Pins,
     pub cfg_r_ready: Pins,
     pub change_ready: Pins,
+    pub start: u64,
+    pub stop: u64,
+    pub app_aw_ready: Pins,
+    pub app_w_ready: Pins,
+    pub app_b_valid: Pins,
+    pub app_b_id: Pins,
+    pub app_ar_ready: Pins,
+    pub app_r_valid: Pins,
+    pub app_r_id: Pins,
+    pub app_r_data: Pins<[u64; BEAT]>,
+    pub app_r_last: Pins,
 }
 
 /// What stands on the home's output pins in a cycle.
@@ -94,6 +105,26 @@ pub struct Outputs {
     pub cfg_r_resp: Pins,
     pub change_valid: Pins,
     pub change: Pins,
+    pub app_aw_valid: Pins,
+    pub app_aw_id: Pins,
+    pub app_aw_addr: Pins,
+    pub app_w_valid: Pins,
+    pub app_w_data: Pins<[u64; BEAT]>,
+    pub app_w_strb: Pins,
+    pub app_w_last: Pins,
+    pub app_b_ready: Pins,
+    pub app_ar_valid: Pins,
+    pub app_ar_id: Pins,
+    pub app_ar_addr: Pins,
+    pub app_ar_lines: Pins,
+    pub app_r_ready: Pins,
+    pub passes: Pins,
+    pub passes_r: Pins,
+    pub passes_r_id: Pins,
+    pub passes_r_data: Pins<[u64; BEAT]>,
+    pub passes_b_id: Pins,
+    pub passes_local: Pins,
+    pub passes_unlock: Pins,
 }
 
 type New = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
@@ -112,8 +143,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads a library and makes a home in it, with the ROM's image of a file. `argument` is a further one of
-    /// Verilog's `+` arguments, without the `+`; nothing if it is empty.
+    /// Loads a library and makes a home in it, with the ROM's image of a file. `argument` has further ones of
+    /// Verilog's `+` arguments, with spaces between them and without the `+`; nothing if it is empty.
     ///
     /// # Errors
     /// If the library is not one of [`super::build`], in words.

@@ -36,6 +36,11 @@ const ELSEWHERE: &[&str] = &[
     "axi_memory.sv",
     "invalidation_engine.sv",
     "rpc_echo.sv",
+    "shared_table.sv",
+    "prefetcher.sv",
+    "behind_pkg.sv",
+    "hesitation.sv",
+    "applications.sv",
     "behind.sv",
     "lockstep.sv",
 ];

@@ -14,6 +14,7 @@ use cohkit_protocol::protocol::Right;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
+use super::clocked::{Bytes, Happened, Heard, WORDS};
 use super::home::Work;
 use super::host::Host;
 use super::program::{ConfigurationId, Transition};
@@ -56,6 +57,9 @@ pub(crate) struct Behind {
     pub warm_up: Time,
     pub until: Time,
     stopped: bool,
+    /// Whether the application is hardware in a clocked home. Then the one here only looks on: it hears the same events,
+    /// and may count.
+    hardware: bool,
 }
 
 /// A thread in a run.
@@ -82,7 +86,12 @@ impl Behind {
     ///
     /// # Errors
     /// A sentence, if the home's controller cannot do what applications need.
-    pub fn new(play: &Play, home: &Controller, platform: &Platform) -> Result<Behind, String> {
+    pub fn new(
+        play: &Play,
+        home: &Controller,
+        platform: &Platform,
+        hardware: bool,
+    ) -> Result<Behind, String> {
         let homed = platform.lines;
         let mut played = play.scenario.begin();
         let application = played.application();
@@ -136,6 +145,7 @@ impl Behind {
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
             stopped: false,
+            hardware,
         })
     }
 
@@ -327,12 +337,121 @@ impl Simulation {
             return;
         };
         behind.contract.event(&event);
+        let heard = match &event {
+            Event::Start { .. } => Some(Heard::Start),
+            Event::Stop => Some(Heard::Stop),
+            Event::Fetched { tag, words, .. } => Some(Heard::Fetched {
+                tag: *tag,
+                bytes: bytes(words),
+            }),
+            Event::Stored { tag } => Some(Heard::Stored { tag: *tag }),
+            _ => None,
+        };
+        let hardware = behind.hardware;
         let mut actions = Actions::new();
         behind.played.application().handle(event, &mut actions);
+        if let Some(heard) = heard.filter(|_| hardware) {
+            self.give_application(heard);
+        }
         for action in actions.take().collect::<VecDeque<_>>() {
             self.carry_out(action);
         }
         self.progress = self.now;
+    }
+
+    /// What an application in hardware has done: nothing is on its way from it any more.
+    pub(crate) fn hardware_acts(&mut self, happened: Happened) {
+        let now = self.now;
+        let words = usize::from(self.data.words());
+        let line = *happened.clone().line_mut();
+        let Some(behind) = &mut self.behind else {
+            return self.fail(
+                FailureKind::Hardware,
+                line,
+                "no application is known".into(),
+            );
+        };
+        let locals = &self.home.controller().locals;
+        let action = match &happened {
+            Happened::Answers { line, bytes } => Action::Answer {
+                line: *line,
+                words: bytes[..words].into(),
+            },
+            Happened::Accepts { line } => Action::Accept { line: *line },
+            Happened::Asks { line, operation } => {
+                let local = locals.get(usize::from(*operation));
+                let Some(local) = local.filter(|_| *line < self.platform.lines) else {
+                    let text = format!(
+                        "{} asks for local operation {operation}, which is none of such a line",
+                        behind.name
+                    );
+                    return self.fail(FailureKind::Contract, *line, text);
+                };
+                Action::Local {
+                    line: *line,
+                    operation: match local.ensures {
+                        Right::None => Operation::CleanInvalidate,
+                        _ => Operation::Clean,
+                    },
+                    lock: local.locks,
+                }
+            }
+            Happened::Unlocks { line } => Action::Unlock { line: *line },
+            Happened::Fetches {
+                tag, line, lines, ..
+            } => Action::Fetch {
+                tag: *tag,
+                first: *line,
+                lines: *lines,
+            },
+            Happened::Stores { tag, line, .. } => Action::Store {
+                tag: *tag,
+                line: *line,
+                words: Box::default(),
+            },
+            _ => return,
+        };
+        if let Err(breach) = behind.contract.action(&action) {
+            let text = format!("{} {}", behind.name, breach.what);
+            return self.fail(FailureKind::Contract, breach.line, text);
+        }
+        self.progress = now;
+        match happened {
+            Happened::Answers { line, bytes } => {
+                self.write_by_application(line, &bytes[..words].into());
+                self.put_before(line, Work::Read(line));
+            }
+            Happened::Accepts { line } => self.put_before(line, Work::Written(line)),
+            Happened::Asks { line, operation } => {
+                behind.asked.insert(line, (now, false));
+                self.put_before(line, Work::Local(line, operation));
+            }
+            Happened::Unlocks { line } => {
+                behind.locks.remove(&line);
+                self.put_before(line, Work::Unlock(line));
+            }
+            Happened::Fetches {
+                tag,
+                line,
+                lines,
+                step,
+            } => self.fetch(tag, line, lines, step),
+            Happened::Stores {
+                tag,
+                line,
+                bytes,
+                mask,
+            } => {
+                let mut words = self.memory_words(line);
+                for (word, place) in words.iter_mut().enumerate() {
+                    if mask >> word & 1 != 0 {
+                        *place = bytes[word];
+                    }
+                }
+                self.store_by_application(tag, line, words);
+            }
+            _ => {}
+        }
     }
 
     /// Carries an action of the application out.
@@ -341,6 +460,14 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return;
         };
+        let counts = matches!(
+            action,
+            Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
+        );
+        if behind.hardware && !counts {
+            let text = format!("{} is in hardware, and acts beside it, too", behind.name);
+            return self.fail(FailureKind::Contract, 0, text);
+        }
         if let Err(breach) = behind.contract.action(&action) {
             let text = format!("{} {}", behind.name, breach.what);
             return self.fail(FailureKind::Contract, breach.line, text);
@@ -382,16 +509,8 @@ impl Simulation {
                 let at = now + self.times.local.0;
                 self.queue.push(at, KernelEvent::LocalUnlock(line));
             }
-            Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines),
-            Action::Store { tag, line, words } => {
-                if line < self.platform.lines && !self.served(line) {
-                    self.write_by_application(line, &words);
-                } else if let Some(behind) = &mut self.behind {
-                    behind.own.insert(line, words);
-                }
-                let at = self.memory.operate(now, line);
-                self.tell(at, Event::Stored { tag });
-            }
+            Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines, 1),
+            Action::Store { tag, line, words } => self.store_by_application(tag, line, words),
             Action::Wake { tag, after } => self.tell(now + after, Event::Timer { tag }),
             Action::Reply { thread, value } => self.reply(thread, value),
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
@@ -406,30 +525,45 @@ impl Simulation {
         }
     }
 
-    /// A burst from the application's memory.
-    fn fetch(&mut self, tag: u32, first: Line, lines: Line) {
-        let last = first
-            .checked_add(lines.min(MOST_LINES))
-            .filter(|_| lines <= MOST_LINES);
-        let (Some(end), Some(behind)) = (last, &self.behind) else {
+    /// A burst from the application's memory: so many lines, each so far behind the one before it.
+    fn fetch(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
+        let last = lines.min(MOST_LINES).checked_mul(step);
+        let last = last.and_then(|length| first.checked_add(length));
+        let (Some(end), Some(_)) = (last.filter(|_| lines <= MOST_LINES), &self.behind) else {
             let name = self.behind.as_ref().map_or("", |behind| &behind.name);
             let text = format!("{name} reads {lines} lines at once; {MOST_LINES} is the most");
             return self.fail(FailureKind::Contract, first, text);
         };
-        let own: Vec<Option<Words>> = (first..end).map(|l| behind.own.get(&l).cloned()).collect();
         let mut at = self.now;
-        for (line, own) in (first..end).zip(own) {
-            let words = match own {
-                Some(words) => words,
-                // What the application has never written is as it was at the start, or what the home has written.
-                None if line >= self.platform.lines || self.served(line) => {
-                    self.words(line, Copy::UNTOUCHED)
-                }
-                None => self.words(line, self.data.memory(line)),
-            };
+        for line in (first..end).step_by(step as usize) {
+            let words = self.memory_words(line);
             at = at.max(self.memory.operate(self.now, line));
             self.tell(at, Event::Fetched { tag, line, words });
         }
+    }
+
+    /// A line of the application's memory.
+    fn memory_words(&self, line: Line) -> Words {
+        let behind = self.behind.as_ref();
+        match behind.and_then(|behind| behind.own.get(&line)) {
+            Some(words) => words.clone(),
+            // What the application has never written is as it was at the start, or what the home has written.
+            None if line >= self.platform.lines || self.served(line) => {
+                self.words(line, Copy::UNTOUCHED)
+            }
+            None => self.words(line, self.data.memory(line)),
+        }
+    }
+
+    /// The application writes a line of its memory.
+    fn store_by_application(&mut self, tag: u32, line: Line, words: Words) {
+        if line < self.platform.lines && !self.served(line) {
+            self.write_by_application(line, &words);
+        } else if let Some(behind) = &mut self.behind {
+            behind.own.insert(line, words);
+        }
+        let at = self.memory.operate(self.now, line);
+        self.tell(at, Event::Stored { tag });
     }
 
     /// The words of a line's content.
@@ -518,6 +652,15 @@ impl Simulation {
             .map(|behind| behind.tally.clone())
             .unwrap_or_default()
     }
+}
+
+/// A line's words as the pins of hardware have them.
+fn bytes(words: &Words) -> Bytes {
+    let mut bytes = [0; WORDS];
+    for (byte, &word) in bytes.iter_mut().zip(words.iter()) {
+        *byte = word;
+    }
+    bytes
 }
 
 impl Contents for Simulation {

@@ -50,6 +50,35 @@ pub trait ClockedHome {
 
     /// Whether nothing would happen in further cycles, as nothing is in it or lies before it.
     fn idle(&self) -> bool;
+
+    /// Whether the application is in it, too: then it tells what that does, and hears what [`Heard`] lists.
+    fn has_application(&self) -> bool {
+        false
+    }
+
+    /// Something reaches the application that is in it.
+    fn application(&mut self, _heard: Heard) {}
+}
+
+/// What an application in hardware hears from others than its home.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// It may begin.
+    Start,
+    /// It is to end what it has begun, and to begin nothing more.
+    Stop,
+    /// Its memory has read a line for it.
+    Fetched {
+        /// As in [`Happened::Fetches`].
+        tag: u32,
+        /// The line's words.
+        bytes: Bytes,
+    },
+    /// Its memory has written a line for it.
+    Stored {
+        /// As in [`Happened::Stores`].
+        tag: u32,
+    },
 }
 
 /// What became of an event at a unit.
@@ -122,6 +151,52 @@ pub enum Happened {
         /// A bit for each word that is written.
         mask: u16,
     },
+    /// The application in hardware has answered the home's read.
+    Answers {
+        /// Of which line.
+        line: Line,
+        /// Its words.
+        bytes: Bytes,
+    },
+    /// The application in hardware has taken the home's write.
+    Accepts {
+        /// Of which line.
+        line: Line,
+    },
+    /// The application in hardware has asked for a local operation.
+    Asks {
+        /// On which line.
+        line: Line,
+        /// The operation's number among the controller's.
+        operation: u8,
+    },
+    /// The application in hardware has given a lock back.
+    Unlocks {
+        /// Of which line.
+        line: Line,
+    },
+    /// The application in hardware reads lines of its memory, in one burst.
+    Fetches {
+        /// Comes back with each line.
+        tag: u32,
+        /// The first line.
+        line: Line,
+        /// How many.
+        lines: Line,
+        /// From one to the next.
+        step: Line,
+    },
+    /// The application in hardware writes a line of its memory.
+    Stores {
+        /// Comes back when it is done.
+        tag: u32,
+        /// The line.
+        line: Line,
+        /// Its words.
+        bytes: Bytes,
+        /// A bit for each word that is written.
+        mask: u16,
+    },
 }
 
 impl Happened {
@@ -133,7 +208,13 @@ impl Happened {
             | Happened::Left { line, .. }
             | Happened::Answered { line, .. }
             | Happened::Reads { line }
-            | Happened::Writes { line, .. } => line,
+            | Happened::Writes { line, .. }
+            | Happened::Answers { line, .. }
+            | Happened::Accepts { line }
+            | Happened::Asks { line, .. }
+            | Happened::Unlocks { line }
+            | Happened::Fetches { line, .. }
+            | Happened::Stores { line, .. } => line,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The controller takes each step that the RTL takes; what it sends, reads and writes is kept until it crosses the RTL's ports.
 
-use super::{Bytes, ClockedHome, Happened, Took, WORDS};
+use super::{Bytes, ClockedHome, Happened, Heard, Took, WORDS};
 use crate::agents::home::Work;
 use crate::agents::program::{Answer, ConfigurationId, Transition};
 use crate::data::Copy;
@@ -117,13 +117,27 @@ impl Simulation {
         self.put_before(line, work);
     }
 
+    /// What an application in hardware hears from others than its home.
+    pub(crate) fn give_application(&mut self, heard: Heard) {
+        if let Some(clocked) = &mut self.clocked {
+            clocked.home.application(heard);
+        }
+        self.run_clock();
+    }
+
     /// Notes what lies before the home, whose clock runs from now on.
-    fn put_before(&mut self, line: Line, work: Work) {
+    pub(crate) fn put_before(&mut self, line: Line, work: Work) {
+        if let Some(clocked) = &mut self.clocked {
+            clocked.given.entry(line).or_default().push(work);
+        }
+        self.run_clock();
+    }
+
+    fn run_clock(&mut self) {
         let now = self.now;
         let Some(clocked) = &mut self.clocked else {
             return;
         };
-        clocked.given.entry(line).or_default().push(work);
         if !std::mem::replace(&mut clocked.running, true) {
             let at = now.next_multiple_of(clocked.home.period());
             self.queue.push(at, KernelEvent::Clock);
@@ -190,6 +204,10 @@ impl Simulation {
             } => self.has_answered(line, operation, refused),
             Happened::Reads { line } => self.reads_memory(line),
             Happened::Writes { line, bytes, mask } => self.writes_memory(line, bytes, mask),
+            happened => {
+                self.hardware_acts(happened);
+                Ok(())
+            }
         }
     }
 
@@ -483,7 +501,7 @@ impl Simulation {
         (u32::from(u16::MAX) >> (WORDS - usize::from(self.data.words()).min(WORDS))) as u16
     }
 
-    fn line_words(&self, line: Line, copy: Copy) -> Bytes {
+    pub(crate) fn line_words(&self, line: Line, copy: Copy) -> Bytes {
         let mut bytes = [0; WORDS];
         for (word, place) in bytes.iter_mut().enumerate().take(self.data.words().into()) {
             *place = self.data.word(line, copy, word as u16);

@@ -1,0 +1,307 @@
+// The applications behind a slice, of which the argument `+application=` names one: 1 RPC, 2 the shared table, 3 the prefetcher.
+// Further arguments are their numbers. With `+seed=`, all streams between home and application take their time.
+
+module applications #(
+  parameter home_pkg::protocol_t Protocol = '0,
+  parameter int unsigned Slice        = 0,
+  parameter int unsigned AxiAddrWidth = 36
+) (
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+
+  input  logic                     start_i,   // it may begin
+  input  logic                     stop_i,    // it is to begin nothing more
+  output logic                     busy_o,    // it may move by itself
+
+  input  behind_pkg::from_home_t   home_i,
+  output behind_pkg::to_home_t     home_o,
+
+  // The home's memory, which hears what passes at the home, for applications that stand beside the way to it.
+  input  behind_pkg::to_home_t     pins_i,
+  output logic                     pins_b_ready_o,
+  output logic                     pins_r_ready_o,
+
+  // The application's own memory.
+  input  behind_pkg::from_memory_t memory_i,
+  output behind_pkg::to_memory_t   memory_o
+);
+  localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
+  localparam int unsigned Payload = 8;   // most lines of a side of a call
+
+  logic [1:0]  application;
+  logic [15:0] seed;
+  logic [3:0]  payload;
+  logic [2:0]  operation, outstanding;
+  logic [9:0]  contended;
+  logic [31:0] rows, increments, lines;
+  logic [3:0]  blocks;
+
+  initial begin
+    if ($value$plusargs("application=%d", application) == 0) application = '0;
+    if ($value$plusargs("seed=%d", seed) == 0) seed = '0;
+    if ($value$plusargs("payload=%d", payload) == 0) payload = 4'd1;
+    if ($value$plusargs("operation=%d", operation) == 0) operation = '0;
+    if ($value$plusargs("rows=%d", rows) == 0) rows = '0;
+    if ($value$plusargs("contended=%d", contended) == 0) contended = '0;
+    if ($value$plusargs("outstanding=%d", outstanding) == 0) outstanding = '0;
+    if ($value$plusargs("increments=%d", increments) == 0) increments = '0;
+    if ($value$plusargs("lines=%d", lines) == 0) lines = '0;
+    if ($value$plusargs("blocks=%d", blocks) == 0) blocks = '0;
+  end
+
+  // ------------------------------------------------------------------ streams that take their time
+
+  behind_pkg::from_home_t from;
+  behind_pkg::to_home_t   to;
+  logic [7:0]             hesitates;
+
+  hesitation #(.Width($bits({home_i.aw_id, home_i.aw_addr})), .Salt(16'(Slice * 8))) u_aw (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[0]),
+    .wr_valid_i(home_i.aw_valid), .wr_ready_o(home_o.aw_ready), .wr_data_i({home_i.aw_id, home_i.aw_addr}),
+    .rd_valid_o(from.aw_valid), .rd_ready_i(to.aw_ready), .rd_data_o({from.aw_id, from.aw_addr})
+  );
+
+  hesitation #(.Width($bits({home_i.w_data, home_i.w_strb, home_i.w_last})), .Salt(16'(Slice * 8 + 1))) u_w (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[1]),
+    .wr_valid_i(home_i.w_valid), .wr_ready_o(home_o.w_ready), .wr_data_i({home_i.w_data, home_i.w_strb, home_i.w_last}),
+    .rd_valid_o(from.w_valid), .rd_ready_i(to.w_ready), .rd_data_o({from.w_data, from.w_strb, from.w_last})
+  );
+
+  hesitation #(.Width($bits(to.b_id)), .Salt(16'(Slice * 8 + 2))) u_b (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[2]),
+    .wr_valid_i(to.b_valid), .wr_ready_o(from.b_ready), .wr_data_i(to.b_id),
+    .rd_valid_o(home_o.b_valid), .rd_ready_i(home_i.b_ready), .rd_data_o(home_o.b_id)
+  );
+
+  hesitation #(.Width($bits({home_i.ar_id, home_i.ar_addr})), .Salt(16'(Slice * 8 + 3))) u_ar (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[3]),
+    .wr_valid_i(home_i.ar_valid), .wr_ready_o(home_o.ar_ready), .wr_data_i({home_i.ar_id, home_i.ar_addr}),
+    .rd_valid_o(from.ar_valid), .rd_ready_i(to.ar_ready), .rd_data_o({from.ar_id, from.ar_addr})
+  );
+
+  hesitation #(.Width($bits({to.r_id, to.r_data, to.r_last})), .Salt(16'(Slice * 8 + 4))) u_r (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[4]),
+    .wr_valid_i(to.r_valid), .wr_ready_o(from.r_ready), .wr_data_i({to.r_id, to.r_data, to.r_last}),
+    .rd_valid_o(home_o.r_valid), .rd_ready_i(home_i.r_ready), .rd_data_o({home_o.r_id, home_o.r_data, home_o.r_last})
+  );
+
+  hesitation #(.Width($bits(to.local_req)), .Salt(16'(Slice * 8 + 5))) u_local_req (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[5]),
+    .wr_valid_i(to.local_req_valid), .wr_ready_o(from.local_req_ready), .wr_data_i(to.local_req),
+    .rd_valid_o(home_o.local_req_valid), .rd_ready_i(home_i.local_req_ready), .rd_data_o(home_o.local_req)
+  );
+
+  hesitation #(.Width($bits(to.unlock_line)), .Salt(16'(Slice * 8 + 6))) u_unlock (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[6]),
+    .wr_valid_i(to.unlock_valid), .wr_ready_o(from.unlock_ready), .wr_data_i(to.unlock_line),
+    .rd_valid_o(home_o.unlock_valid), .rd_ready_i(home_i.unlock_ready), .rd_data_o(home_o.unlock_line)
+  );
+
+  hesitation #(.Width($bits(home_i.local_rsp)), .Salt(16'(Slice * 8 + 7))) u_local_rsp (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[7]),
+    .wr_valid_i(home_i.local_rsp_valid), .wr_ready_o(home_o.local_rsp_ready), .wr_data_i(home_i.local_rsp),
+    .rd_valid_o(from.local_rsp_valid), .rd_ready_i(to.local_rsp_ready), .rd_data_o(from.local_rsp)
+  );
+
+  // ------------------------------------------------------------------ which application
+
+  behind_pkg::to_home_t   to_rpc, to_table, to_prefetcher;
+  behind_pkg::to_memory_t memory_of_table, memory_of_prefetcher;
+  logic                   table_busy;
+
+  assign busy_o         = hesitates != '0 || table_busy;
+  assign pins_b_ready_o = from.b_ready && application == 2'd2;
+  assign pins_r_ready_o = from.r_ready && application == 2'd2;
+
+  always_comb begin
+    to       = '0;
+    memory_o = '0;
+    case (application)
+      2'd1: to = to_rpc;
+      2'd2: begin
+        to       = to_table;
+        memory_o = memory_of_table;
+      end
+      2'd3: begin
+        to       = to_prefetcher;
+        memory_o = memory_of_prefetcher;
+      end
+      default: ;
+    endcase
+  end
+
+  logic unused;
+  assign unused = ^pins_i;
+
+  // ------------------------------------------------------------------ RPC
+
+  assign to_rpc.unlock_valid = 1'b0;
+  assign to_rpc.unlock_line  = '0;
+
+  rpc_echo #(
+    .Protocol    (Protocol),
+    .Slice       (Slice),
+    .Contexts    (2),
+    .MaxPayload  (Payload),
+    .Beats       (Beats),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_rpc (
+    .clk_i,
+    .rst_ni,
+    .payload_i        (payload),
+    .aw_valid_i       (from.aw_valid && application == 2'd1),
+    .aw_ready_o       (to_rpc.aw_ready),
+    .aw_id_i          (from.aw_id),
+    .aw_addr_i        (from.aw_addr),
+    .w_valid_i        (from.w_valid && application == 2'd1),
+    .w_ready_o        (to_rpc.w_ready),
+    .w_data_i         (from.w_data),
+    .w_strb_i         (from.w_strb),
+    .w_last_i         (from.w_last),
+    .b_valid_o        (to_rpc.b_valid),
+    .b_ready_i        (from.b_ready),
+    .b_id_o           (to_rpc.b_id),
+    .ar_valid_i       (from.ar_valid && application == 2'd1),
+    .ar_ready_o       (to_rpc.ar_ready),
+    .ar_id_i          (from.ar_id),
+    .ar_addr_i        (from.ar_addr),
+    .r_valid_o        (to_rpc.r_valid),
+    .r_ready_i        (from.r_ready),
+    .r_id_o           (to_rpc.r_id),
+    .r_data_o         (to_rpc.r_data),
+    .r_last_o         (to_rpc.r_last),
+    .local_req_valid_o(to_rpc.local_req_valid),
+    .local_req_ready_i(from.local_req_ready),
+    .local_req_o      (to_rpc.local_req),
+    .local_rsp_valid_i(from.local_rsp_valid && application == 2'd1),
+    .local_rsp_ready_o(to_rpc.local_rsp_ready),
+    .local_rsp_i      (from.local_rsp)
+  );
+
+  // ------------------------------------------------------------------ the shared table
+
+  assign to_table.aw_ready = 1'b1;
+  assign to_table.w_ready  = 1'b1;
+  assign to_table.ar_ready = 1'b1;
+  assign to_table.b_valid  = pins_i.b_valid;
+  assign to_table.b_id     = pins_i.b_id;
+  assign to_table.r_valid  = pins_i.r_valid;
+  assign to_table.r_id     = pins_i.r_id;
+  assign to_table.r_data   = pins_i.r_data;
+  assign to_table.r_last   = pins_i.r_last;
+
+  assign memory_of_table.ar_lines = '0;
+
+  shared_table #(
+    .Slice       (Slice),
+    .Workers     (4),
+    .Beats       (Beats),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_table (
+    .clk_i,
+    .rst_ni,
+    .start_i          (start_i && application == 2'd2),
+    .stop_i,
+    .busy_o           (table_busy),
+    .operation_i      (operation),
+    .rows_i           (home_pkg::LineWidth'(rows)),
+    .contended_i      (contended),
+    .outstanding_i    (outstanding),
+    .increments_i     (increments),
+    .aw_valid_o       (memory_of_table.aw_valid),
+    .aw_ready_i       (memory_i.aw_ready),
+    .aw_id_o          (memory_of_table.aw_id),
+    .aw_addr_o        (memory_of_table.aw_addr),
+    .w_valid_o        (memory_of_table.w_valid),
+    .w_ready_i        (memory_i.w_ready),
+    .w_data_o         (memory_of_table.w_data),
+    .w_strb_o         (memory_of_table.w_strb),
+    .w_last_o         (memory_of_table.w_last),
+    .b_valid_i        (memory_i.b_valid && application == 2'd2),
+    .b_ready_o        (memory_of_table.b_ready),
+    .b_id_i           (memory_i.b_id),
+    .ar_valid_o       (memory_of_table.ar_valid),
+    .ar_ready_i       (memory_i.ar_ready),
+    .ar_id_o          (memory_of_table.ar_id),
+    .ar_addr_o        (memory_of_table.ar_addr),
+    .r_valid_i        (memory_i.r_valid && application == 2'd2),
+    .r_ready_o        (memory_of_table.r_ready),
+    .r_id_i           (memory_i.r_id),
+    .r_data_i         (memory_i.r_data),
+    .r_last_i         (memory_i.r_last),
+    .local_req_valid_o(to_table.local_req_valid),
+    .local_req_ready_i(from.local_req_ready),
+    .local_req_o      (to_table.local_req),
+    .local_rsp_valid_i(from.local_rsp_valid && application == 2'd2),
+    .local_rsp_ready_o(to_table.local_rsp_ready),
+    .local_rsp_i      (from.local_rsp),
+    .unlock_valid_o   (to_table.unlock_valid),
+    .unlock_ready_i   (from.unlock_ready),
+    .unlock_line_o    (to_table.unlock_line)
+  );
+
+  // ------------------------------------------------------------------ the prefetcher
+
+  assign to_prefetcher.local_req_valid = 1'b0;
+  assign to_prefetcher.local_req       = '0;
+  assign to_prefetcher.unlock_valid    = 1'b0;
+  assign to_prefetcher.unlock_line     = '0;
+  assign to_prefetcher.local_rsp_ready = 1'b1;
+
+  // Blocks of 8 KiB, of both slices together, and bursts of 64 beats.
+  prefetcher #(
+    .Slice       (Slice),
+    .Blocks      (8),
+    .BlockLines  (64 / Beats),
+    .Beats       (Beats),
+    .AxiAddrWidth(AxiAddrWidth)
+  ) u_prefetcher (
+    .clk_i,
+    .rst_ni,
+    .lines_i       (home_pkg::LineWidth'(lines) >> 1),
+    .blocks_i      (blocks),
+    .aw_valid_i    (from.aw_valid && application == 2'd3),
+    .aw_ready_o    (to_prefetcher.aw_ready),
+    .aw_id_i       (from.aw_id),
+    .aw_addr_i     (from.aw_addr),
+    .w_valid_i     (from.w_valid && application == 2'd3),
+    .w_ready_o     (to_prefetcher.w_ready),
+    .w_data_i      (from.w_data),
+    .w_strb_i      (from.w_strb),
+    .w_last_i      (from.w_last),
+    .b_valid_o     (to_prefetcher.b_valid),
+    .b_ready_i     (from.b_ready),
+    .b_id_o        (to_prefetcher.b_id),
+    .ar_valid_i    (from.ar_valid && application == 2'd3),
+    .ar_ready_o    (to_prefetcher.ar_ready),
+    .ar_id_i       (from.ar_id),
+    .ar_addr_i     (from.ar_addr),
+    .r_valid_o     (to_prefetcher.r_valid),
+    .r_ready_i     (from.r_ready),
+    .r_id_o        (to_prefetcher.r_id),
+    .r_data_o      (to_prefetcher.r_data),
+    .r_last_o      (to_prefetcher.r_last),
+    .mem_aw_valid_o(memory_of_prefetcher.aw_valid),
+    .mem_aw_ready_i(memory_i.aw_ready),
+    .mem_aw_id_o   (memory_of_prefetcher.aw_id),
+    .mem_aw_addr_o (memory_of_prefetcher.aw_addr),
+    .mem_w_valid_o (memory_of_prefetcher.w_valid),
+    .mem_w_ready_i (memory_i.w_ready),
+    .mem_w_data_o  (memory_of_prefetcher.w_data),
+    .mem_w_strb_o  (memory_of_prefetcher.w_strb),
+    .mem_w_last_o  (memory_of_prefetcher.w_last),
+    .mem_b_valid_i (memory_i.b_valid && application == 2'd3),
+    .mem_b_ready_o (memory_of_prefetcher.b_ready),
+    .mem_b_id_i    (memory_i.b_id),
+    .mem_ar_valid_o(memory_of_prefetcher.ar_valid),
+    .mem_ar_ready_i(memory_i.ar_ready),
+    .mem_ar_id_o   (memory_of_prefetcher.ar_id),
+    .mem_ar_addr_o (memory_of_prefetcher.ar_addr),
+    .mem_ar_lines_o(memory_of_prefetcher.ar_lines),
+    .mem_r_valid_i (memory_i.r_valid && application == 2'd3),
+    .mem_r_ready_o (memory_of_prefetcher.r_ready),
+    .mem_r_id_i    (memory_i.r_id),
+    .mem_r_data_i  (memory_i.r_data),
+    .mem_r_last_i  (memory_i.r_last)
+  );
+endmodule : applications

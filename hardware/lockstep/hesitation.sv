@@ -1,0 +1,53 @@
+// A stream that takes its time: a place that is filled by chance, and now and then seldom. Off, it is a wire.
+
+`include "assertions.svh"
+
+module hesitation #(
+  parameter int unsigned Width = 1,
+  parameter logic [15:0] Salt  = 16'd0   // another for each stream
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+
+  input  logic [15:0]      seed_i,   // 0: off; constant
+  output logic             busy_o,   // something is under way in it
+
+  input  logic             wr_valid_i,
+  output logic             wr_ready_o,
+  input  logic [Width-1:0] wr_data_i,
+
+  output logic             rd_valid_o,
+  input  logic             rd_ready_i,
+  output logic [Width-1:0] rd_data_o
+);
+  logic [15:0]      chance_q;
+  logic [9:0]       cycle_q;
+  logic             full_q, on, takes;
+  logic [Width-1:0] data_q;
+
+  assign on         = seed_i != '0;
+  assign takes      = cycle_q[9:8] == Salt[1:0] ? chance_q[3:0] == '0 : chance_q[0];
+  assign wr_ready_o = on ? !full_q && takes : rd_ready_i;
+  assign rd_valid_o = on ? full_q : wr_valid_i;
+  assign rd_data_o  = on ? data_q : wr_data_i;
+  assign busy_o     = on && (full_q || wr_valid_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      full_q   <= 1'b0;
+      cycle_q  <= '0;
+      chance_q <= (seed_i ^ Salt) == '0 ? 16'd1 : seed_i ^ Salt;
+    end else begin
+      full_q   <= full_q ? !rd_ready_i : on && wr_valid_i && takes;
+      cycle_q  <= cycle_q + 1'b1;
+      // A maximal sequence of 16 bits.
+      chance_q <= {chance_q[14:0], chance_q[15] ^ chance_q[14] ^ chance_q[12] ^ chance_q[3]};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!full_q) data_q <= wr_data_i;
+  end
+
+  `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
+endmodule : hesitation
