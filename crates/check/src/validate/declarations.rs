@@ -64,9 +64,6 @@ impl Validator<'_> {
                             self.error("a record may refer only to earlier types");
                         }
                     }
-                    if fields.is_empty() {
-                        self.error("a record needs at least one field");
-                    }
                     size
                 }
                 Type::Scalarset(count) => {

@@ -148,10 +148,6 @@ impl<'t> Lower<'t, '_> {
                         }
                     }
                 }
-                if fields.is_empty() && whole {
-                    self.error(ty.span, "a record needs a field");
-                    return None;
-                }
                 let label = label(self);
                 whole.then(|| self.intern(label, Type::Record(fields)))
             }
