@@ -108,6 +108,10 @@ impl Card {
                     title.truncate(title.trim_end().len());
                 }
                 ')' => depth -= 1,
+                // A single letter before it is somebody's first name.
+                '.' if title.rsplit(' ').next().is_some_and(|word| word.len() == 1) => {
+                    title.push(c)
+                }
                 '.' | ':' if depth == 0 && rest.peek().is_none_or(|next| *next == ' ') => break,
                 _ if depth == 0 => title.push(c),
                 _ => {}

@@ -1,0 +1,111 @@
+-- verdict: verified
+-- deadlock: off
+-- states: 183931
+-- orbits: 30806
+-- dialect: both
+-- counted by: rumur
+--
+-- The election of Raft (D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", 2014), three
+-- servers, three terms, messages that are lost, repeated and reordered, and servers that stop and start again with what they
+-- have on disk: their term and whether they have voted in it. Shown: a term has one leader at most.
+
+const
+  servers: 3;
+  terms: 3;
+
+type
+  server: scalarset(servers);
+  term: 0..terms;
+  role: enum { follower, candidate, leader };
+
+var
+  current: array [server] of term;
+  voted: array [server] of boolean; -- in its term
+  is: array [server] of role;
+  votes: array [server] of array [server] of boolean; -- that a candidate has
+  -- What was ever sent stays under way, so it may come late, twice, or never.
+  asked: array [term] of array [server] of boolean;
+  granted: array [term] of array [server] of array [server] of boolean; -- to the first, by the second
+  led: array [term] of array [server] of boolean; -- who has led a term, for what is shown
+
+ruleset s: server do
+  rule "time out"
+    is[s] != leader & current[s] < terms
+  ==>
+  begin
+    current[s] := current[s] + 1;
+    is[s] := candidate;
+    voted[s] := true;
+    for t: server do votes[s][t] := s = t; end;
+    asked[current[s]][s] := true;
+  end;
+
+  rule "stop and start again"
+    is[s] != follower
+  ==>
+  begin
+    is[s] := follower;
+    for t: server do votes[s][t] := false; end;
+  end;
+
+  rule "win"
+    is[s] = candidate & exists t: server do t != s & votes[s][t] end
+  ==>
+  begin
+    is[s] := leader;
+    led[current[s]][s] := true;
+    for t: server do votes[s][t] := false; end;
+  end;
+end;
+
+ruleset s: server; c: server; n: 1..terms do
+  rule "a request for a vote arrives"
+    s != c & asked[n][c] & (n > current[s] | (n = current[s] & !voted[s]))
+  ==>
+  begin
+    if n > current[s] then
+      current[s] := n;
+      is[s] := follower;
+      for t: server do votes[s][t] := false; end;
+    end;
+    voted[s] := true;
+    granted[n][c][s] := true;
+  end;
+
+  rule "a vote arrives"
+    granted[n][c][s] & is[c] = candidate & current[c] = n & !votes[c][s]
+  ==>
+  begin
+    votes[c][s] := true;
+  end;
+
+  rule "a leader is heard of"
+    s != c & is[c] = leader & current[c] = n & (n > current[s] | (n = current[s] & is[s] = candidate))
+  ==>
+  begin
+    if n > current[s] then voted[s] := false; end;
+    current[s] := n;
+    is[s] := follower;
+    for t: server do votes[s][t] := false; end;
+  end;
+end;
+
+startstate
+begin
+  for s: server do
+    current[s] := 0;
+    voted[s] := false;
+    is[s] := follower;
+    for t: server do votes[s][t] := false; end;
+  end;
+  for n: term do
+    for s: server do
+      asked[n][s] := false;
+      led[n][s] := false;
+      for t: server do granted[n][s][t] := false; end;
+    end;
+  end;
+end;
+
+invariant "a term has one leader"
+  forall n: term do forall s: server do forall t: server do led[n][s] & led[n][t] -> s = t end end end;

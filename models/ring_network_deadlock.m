@@ -1,0 +1,69 @@
+-- verdict: violated
+-- property: deadlock
+-- steps: 4
+-- dialect: both
+-- counted by: rumur
+--
+-- A ring of four routers with one buffer on each link, through which packets go clockwise to any other router. A packet holds
+-- its buffer until the next one is free. Shown: when every buffer holds a packet that wants to go on, nothing moves any more.
+
+const
+  routers: 4;
+  lanes: 1;
+
+type
+  router: 0..routers - 1;
+  lane: 0..lanes - 1;
+
+var
+  -- The packet in the buffer of a lane of the link into a router: where it goes to.
+  full: array [router] of array [lane] of boolean;
+  target: array [router] of array [lane] of router;
+
+function next(r: router): router;
+begin
+  return (r + 1) % routers;
+end;
+
+-- The lane of the link into a router that a packet takes which comes from another lane.
+function onward(into: router; l: lane): lane;
+begin
+  if into = 0 then return lanes - 1; else return l; end;
+end;
+
+ruleset r: router; t: router do
+  rule "a packet enters"
+    t != r & !full[next(r)][onward(next(r), 0)]
+  ==>
+  begin
+    full[next(r)][onward(next(r), 0)] := true;
+    target[next(r)][onward(next(r), 0)] := t;
+  end;
+end;
+
+ruleset r: router; l: lane do
+  rule "a packet goes on"
+    full[r][l] & target[r][l] != r & !full[next(r)][onward(next(r), l)]
+  ==>
+  begin
+    full[next(r)][onward(next(r), l)] := true;
+    target[next(r)][onward(next(r), l)] := target[r][l];
+    full[r][l] := false;
+    undefine target[r][l];
+  end;
+
+  rule "a packet arrives"
+    full[r][l] & target[r][l] = r
+  ==>
+  begin
+    full[r][l] := false;
+    undefine target[r][l];
+  end;
+end;
+
+startstate
+begin
+  for r: router do
+    for l: lane do full[r][l] := false; undefine target[r][l]; end;
+  end;
+end;

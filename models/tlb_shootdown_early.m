@@ -1,0 +1,107 @@
+-- verdict: violated
+-- property: assert "a store to a page that is still ours"
+-- steps: 6
+-- dialect: both
+-- counted by: rumur
+--
+-- tlb_shootdown.m, but the page is given away as soon as all were asked, before they have answered. Shown: a store
+-- through an old translation reaches it.
+
+const
+  processors: 3;
+
+type
+  proc: scalarset(processors);
+
+  stage: enum { calm, changed, sent };
+
+var
+  mapped: boolean; -- the page table has the translation
+  cached: array [proc] of boolean; -- a processor has it
+  storing: array [proc] of boolean; -- a store has been translated and is on its way
+  asked: array [proc] of boolean; -- to forget it
+  taker: proc; -- who takes the page away
+  at: stage;
+  given: boolean; -- the page has another use
+
+ruleset p: proc do
+  rule "look up"
+    mapped & !cached[p]
+  ==>
+  begin
+    cached[p] := true;
+  end;
+
+  rule "translate a store"
+    cached[p] & !storing[p] & !asked[p]
+  ==>
+  begin
+    storing[p] := true;
+  end;
+
+  rule "the store reaches the page"
+    storing[p]
+  ==>
+  begin
+    assert !given "a store to a page that is still ours";
+    storing[p] := false;
+  end;
+
+  rule "evict the translation"
+    cached[p]
+  ==>
+  begin
+    cached[p] := false;
+  end;
+
+  rule "take the page away"
+    at = calm & mapped
+  ==>
+  begin
+    mapped := false;
+    taker := p;
+    at := changed;
+  end;
+
+  -- A processor answers when its own stores under way have ended.
+  rule "forget and answer"
+    asked[p] & !storing[p]
+  ==>
+  begin
+    cached[p] := false;
+    asked[p] := false;
+  end;
+end;
+
+rule "ask all"
+  at = changed
+==>
+begin
+  for p: proc do asked[p] := true; end;
+  at := sent;
+end;
+
+rule "give the page away"
+  at = sent & !given
+==>
+begin
+  given := true;
+end;
+
+rule "the page comes back"
+  given & forall p: proc do !asked[p] end
+==>
+begin
+  given := false;
+  mapped := true;
+  undefine taker;
+  at := calm;
+end;
+
+startstate
+begin
+  mapped := true;
+  given := false;
+  at := calm;
+  for p: proc do cached[p] := false; storing[p] := false; asked[p] := false; end;
+end;

@@ -1,0 +1,77 @@
+-- verdict: violated
+-- property: assert "a node is popped once"
+-- steps: 13
+-- dialect: both
+-- counted by: rumur
+--
+-- A lock-free stack (R. K. Treiber, "Systems programming: coping with parallelism", 1986) of three nodes that are used again,
+-- two threads, one of which pops while the other pops, frees, and pushes. Shown: compare-and-swap takes an old top that has
+-- come back for one that never left, and the stack gets a node that is not in it (the "ABA" problem).
+
+const
+  nodes: 3;
+
+type
+  thread: 0..1;
+  node: 1..nodes;
+  link: 0..nodes; -- 0 is no node
+  place: enum { idle, read_next, exchange };
+
+var
+  top: link;
+  next: array [node] of link;
+  at: array [thread] of place;
+  old: array [thread] of node; -- the top that was read
+  below: array [thread] of link; -- what was beneath it
+  owner: array [node] of 0..2; -- who has popped it: thread 0, thread 1, or (2) nobody
+
+ruleset t: thread do
+  rule "pop: read the top"
+    at[t] = idle & top != 0
+  ==>
+  begin
+    old[t] := top;
+    at[t] := read_next;
+  end;
+
+  rule "pop: read what is beneath"
+    at[t] = read_next
+  ==>
+  begin
+    below[t] := next[old[t]];
+    at[t] := exchange;
+  end;
+
+  rule "pop: exchange the top if it is still the same"
+    at[t] = exchange
+  ==>
+  begin
+    if top = old[t] then
+      top := below[t];
+      assert owner[old[t]] = 2 "a node is popped once";
+      owner[old[t]] := t;
+    end;
+    undefine old[t];
+    undefine below[t];
+    at[t] := idle;
+  end;
+end;
+
+-- Pushing in one step is no weakening: what goes wrong goes wrong in pop.
+ruleset t: thread; n: node do
+  rule "push"
+    at[t] = idle & owner[n] = t
+  ==>
+  begin
+    next[n] := top;
+    top := n;
+    owner[n] := 2;
+  end;
+end;
+
+startstate
+begin
+  top := nodes;
+  for n: node do next[n] := n - 1; owner[n] := 2; end;
+  for t: thread do at[t] := idle; end;
+end;
