@@ -3,7 +3,7 @@
 use crate::outcome::{Failure, Outcome};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -77,8 +77,24 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 /// They are written to a new file beside it, which then takes its name.
 /// What is not a regular file (a pipe, a device) is written to directly.
 pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
-    between_writes(|| write_whole(path, contents.as_bytes()))
-        .map_err(|error| cannot_write(path, &error))
+    write_together(&[(path, contents)])
+}
+
+/// The same of several files: if the contents of one cannot be written, all stay as they were.
+pub(crate) fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
+    between_writes(|| {
+        let mut written = Vec::new();
+        for &(path, contents) in files {
+            let file = contents_of(path, contents.as_bytes())
+                .map_err(|error| cannot_write(path, &error))?;
+            written.extend(file.map(|file| (path, file)));
+        }
+        for (path, (place, file)) in written {
+            file.persist(place)
+                .map_err(|error| cannot_write(path, &error.error))?;
+        }
+        Ok(())
+    })
 }
 
 /// Whether this file could be written, found out without leaving anything behind.
@@ -179,22 +195,29 @@ pub(crate) fn written() -> u64 {
     WRITTEN.load(Ordering::SeqCst)
 }
 
-fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
+/// A new file with the contents, beside the one whose place it will take; none if they were written directly.
+fn contents_of(
+    path: &Path,
+    contents: &[u8],
+) -> io::Result<Option<(PathBuf, tempfile::NamedTempFile)>> {
     // Through a symbolic link the file behind it is replaced, not the link.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    match fs::metadata(path) {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(&path) {
         Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         Ok(there) if !there.is_file() => {
-            return File::options().write(true).open(path)?.write_all(contents);
+            File::options()
+                .write(true)
+                .open(path)?
+                .write_all(contents)?;
+            return Ok(None);
         }
         _ => {}
     }
-    let mut file = new_file(folder_of(path))?;
+    let mut file = new_file(folder_of(&path))?;
     file.write_all(contents)?;
     // A full disk may show only now.
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(Some((path, file)))
 }
 
 /// What is said of a file that cannot be written.
@@ -247,6 +270,24 @@ mod tests {
         write(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(names(folder.path()), ["out.json"]);
+    }
+
+    #[test]
+    fn of_several_files_all_are_written_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old"), "kept").unwrap();
+        let failure = write_together(&[
+            (&at("old"), "new"),
+            (&at("new"), "new"),
+            (&at("missing/new"), "new"),
+        ]);
+        assert_eq!(failure.unwrap_err().outcome, Outcome::CouldNotRun);
+        assert_eq!(fs::read_to_string(at("old")).unwrap(), "kept");
+        assert_eq!(names(folder.path()), ["old"]);
+        write_together(&[(&at("old"), "a"), (&at("new"), "b")]).unwrap();
+        assert_eq!(fs::read_to_string(at("old")).unwrap(), "a");
+        assert_eq!(names(folder.path()), ["new", "old"]);
     }
 
     #[cfg(unix)]

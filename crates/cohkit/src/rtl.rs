@@ -86,6 +86,10 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
+fn interrupted() -> Failure {
+    Failure::new(Outcome::Interrupted, "interrupted; nothing was written")
+}
+
 fn not_built(error: BuildError) -> Failure {
     let message = match error {
         BuildError::Missing(what) => format!("error: {what}"),
@@ -94,6 +98,7 @@ fn not_built(error: BuildError) -> Failure {
             folder.display()
         ),
         BuildError::Failed(said) => format!("error: the RTL cannot be built:\n{said}"),
+        BuildError::Stopped => return interrupted(),
     };
     Failure::new(Outcome::CouldNotRun, message)
 }
@@ -110,8 +115,11 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
         options.out.join(format!("{name}_pkg.sv")),
         options.out.join(format!("{name}.mem")),
     );
-    files::write(&package_file, &package(&source.protocol, &rom, &origin))?;
-    files::write(&image_file, &image(&source.protocol, &home, &rom, &origin))?;
+    let (package, image) = (
+        package(&source.protocol, &rom, &origin),
+        image(&source.protocol, &home, &rom, &origin),
+    );
+    files::write_together(&[(&package_file, &package), (&image_file, &image)])?;
     let result = if options.json {
         let value = json!({
             "protocol": name,

@@ -46,6 +46,7 @@ pub mod proof;
 pub mod registers;
 pub mod rom;
 pub mod synth;
+mod tool;
 pub mod verilated;
 
 /// The clock of the home, in MHz, wherever its cycles are told as time.

@@ -285,7 +285,7 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     }
     platform.home.waiting.value = shape.waiting as u64;
     let slices = platform.home.slices.value;
-    platform.cache.sets.value = slices * (shape.units as u64) << shape.set_bits;
+    platform.cache.sets.value = (slices * shape.units as u64) << shape.set_bits;
     platform.cache.ways.value = shape.ways as u64;
     platform.cache.hashed.value = 0;
     Setup::with_scenario(common::protocol("eci"), platform, scenario).expect("there is a home")

@@ -162,7 +162,7 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     (0..20).find_map(|seed| match setup.run(run(seed), None) {
         Ok(_) => None,
         Err(Failed::Mismatch(found)) => Some((seed, found)),
-        Err(Failed::Tool(what)) => panic!("{what}"),
+        Err(failed) => panic!("{failed:?}"),
     })
 }
 

@@ -4,10 +4,11 @@ use super::lockstep::cache;
 use super::{compile, not_built, origin};
 use crate::console::Console;
 use crate::files;
+use crate::interrupt::Tidy;
 use crate::options::{Executed, HomeKind};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use cohkit_rtl::lockstep::build::{build, Shape};
+use cohkit_rtl::lockstep::build::{build, Printed, Shape};
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::platform::Platform;
@@ -34,7 +35,14 @@ pub(crate) fn instead(
     let text = package(protocol, &rom, &origin);
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
-    let library = build(&cache, &protocol.name, &rom, &text, shape, false).map_err(not_built)?;
+    let printed = Printed {
+        protocol: &protocol.name,
+        rom: &rom,
+        package: &text,
+    };
+    let tidy = Tidy::new();
+    let library = build(&cache, printed, shape, false, console.interrupted).map_err(not_built)?;
+    drop(tidy);
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;
     let line_bytes = protocol.line_bytes;

@@ -1,7 +1,8 @@
 //! `cohkit rtl test`: the RTL in lockstep with the controllers.
 
-use super::{compile, file_name, not_built, origin};
+use super::{compile, file_name, interrupted, not_built, origin};
 use crate::console::Console;
+use crate::interrupt::Tidy;
 use crate::options::RtlTest;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
@@ -9,7 +10,7 @@ use crate::{deliver, files};
 use cohkit_chart::Text;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Mismatch, Run};
-use cohkit_rtl::lockstep::build::{build, Shape};
+use cohkit_rtl::lockstep::build::{build, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
@@ -36,6 +37,15 @@ struct Total {
 }
 
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
+    let Some(last) = options.seed.checked_add(options.seeds - 1) else {
+        let message = format!(
+            "error: `--seed {}` is followed by fewer seeds than `--seeds {}`\n  help: the last one is {}",
+            options.seed,
+            options.seeds,
+            u64::MAX
+        );
+        return Err(Failure::new(Outcome::BadInput, message));
+    };
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
@@ -48,9 +58,14 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         files::try_file(file)?;
     }
     let shape = Shape::default();
-    let make = |waveforms| {
-        build(&cache, &protocol.name, &rom, &package, shape, waveforms).map_err(not_built)
+    let printed = Printed {
+        protocol: &protocol.name,
+        rom: &rom,
+        package: &package,
     };
+    let stop = console.interrupted;
+    let _tidy = Tidy::new();
+    let make = |waveforms| build(&cache, printed, shape, waveforms, stop).map_err(not_built);
     let library = make(false)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
@@ -64,18 +79,13 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         ways: ways.as_ref(),
         argument: "",
         folder: folder.path(),
+        stop,
     };
     let mut total = Total {
         covered: vec![vec![false; rom.events.len()]; rom.states.len()],
         ..Total::default()
     };
-    for seed in options.seed..options.seed.saturating_add(options.seeds) {
-        if console.is_interrupted() {
-            return Err(Failure::new(
-                Outcome::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
+    for seed in options.seed..=last {
         match setup.run(Run::new(seed, options.messages), None) {
             Ok(report) => {
                 total.messages += report.messages;
@@ -108,7 +118,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         let _ = with_waveforms.run(Run::new(*seed, options.messages), Some(waveform));
     }
     if total.mismatch.is_none() && options.spoil > 0 {
-        spoil(&setup, options, &mut total, console)?;
+        spoil(&setup, options, &mut total)?;
     }
     let result = match options.output.json {
         true => format!("{:#}\n", json(options, &source, &setup, &total)),
@@ -122,28 +132,16 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
 }
 
 /// Spoils rows that are spread over all that can be used.
-fn spoil(
-    setup: &Setup,
-    options: &RtlTest,
-    total: &mut Total,
-    console: &Console,
-) -> Result<(), Failure> {
+fn spoil(setup: &Setup, options: &RtlTest, total: &mut Total) -> Result<(), Failure> {
     let rows = reachable(setup);
     let count = options.spoil.min(rows.len() as u64);
     for index in 0..count {
-        if console.is_interrupted() {
-            return Err(Failure::new(
-                Outcome::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
-        let noticed = setup
-            .notices(state, event)
-            .map_err(|what| Failure::new(Outcome::CouldNotRun, format!("error: {what}")))?;
-        match noticed {
-            true => total.noticed += 1,
-            false => total.missed.push((state, event)),
+        match setup.notices(state, event) {
+            Ok(true) => total.noticed += 1,
+            Ok(false) => total.missed.push((state, event)),
+            // It gives no mismatch.
+            Err(failed) => drop(mismatch(failed)?),
         }
     }
     Ok(())
@@ -159,6 +157,7 @@ fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
 fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
     match failed {
         Failed::Mismatch(found) => Ok(found),
+        Failed::Stopped => Err(interrupted()),
         Failed::Tool(what) => Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}"))),
     }
 }

@@ -1,15 +1,16 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
 use super::lockstep::cache;
-use super::{compile, file_name, not_built, origin, platform};
+use super::{compile, file_name, interrupted, not_built, origin, platform};
 use crate::console::Console;
 use crate::files;
+use crate::interrupt::Tidy;
 use crate::options::Measure;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
-use cohkit_rtl::lockstep::build::{build, Endpoint, Shape};
+use cohkit_rtl::lockstep::build::{build, Endpoint, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
 use cohkit_rtl::print::package;
@@ -60,7 +61,13 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         shape.endpoint = Endpoint::Invalidation;
         shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
     }
-    let library = build(&cache, &protocol.name, &rom, &package, shape, false).map_err(not_built)?;
+    let printed = Printed {
+        protocol: &protocol.name,
+        rom: &rom,
+        package: &package,
+    };
+    let _tidy = Tidy::new();
+    let library = build(&cache, printed, shape, false, console.interrupted).map_err(not_built)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
     let setup = Setup {
@@ -72,9 +79,11 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         ways: None,
         argument: "",
         folder: folder.path(),
+        stop: console.interrupted,
     };
     let failed = |failed| {
         match failed {
+        Failed::Stopped => interrupted(),
         Failed::Tool(what) => Failure::new(Outcome::CouldNotRun, format!("error: {what}")),
         Failed::Mismatch(found) => Failure::new(
             Outcome::No,
@@ -134,12 +143,6 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     }
     let mut streams = Vec::new();
     for (name, memory, scenario) in asked {
-        if console.is_interrupted() {
-            return Err(Failure::new(
-                Outcome::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
         let rate = rate(&setup, &scenario).map_err(failed)?;
         streams.push(Stream {
             name,

