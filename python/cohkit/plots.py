@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from cohkit.experiments.experiment import Span
     from cohkit.published import Ours
@@ -51,6 +52,8 @@ _WIDTH = 0.38
 # What a legend's key and a letter beside it take.
 _KEY_INCHES = 0.7
 _LETTER_INCHES = 0.09
+# So many times as many of the foot's letters fit.
+_SMALL_LETTERS = 1.3
 # Panels whose bars differ by more than this have scales of their own, so that the small ones can be seen.
 _SCALES = 20
 # Below this share of a sum a part cannot be seen.
@@ -68,10 +71,13 @@ def require() -> None:
         raise UnavailableError("plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it")
 
 
-def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], spans: Sequence[Span] = ()) -> str:
+def bars(  # noqa: PLR0913 -- the last one is a keyword
+    title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], spans: Sequence[Span] = (), *, foot: str = ""
+) -> str:
     """Draw each of our numbers as a bar, the published one beside it where there is one, as SVG.
 
     A number's name is `bar, panel`. One of ours that is a sum is drawn as a stack, and a span as a whisker.
+    `foot` stands below.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -93,23 +99,25 @@ def bars(title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], sp
             _panel(axes, here, spans_of)
             axes.set_title(panel)
         all_axes[0].set_ylabel(axis)
-        figure.suptitle(title, fontsize=12)
         handles: dict[str, Any] = {}
         for axes in all_axes:
             handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         order = sorted(handles, key=lambda label: (label != "published", label == _WHISKER))
         legend = [handles[label] for label in order]
-        figure.legend(legend, order, loc="outside lower center", ncols=min(len(order), 2 * len(panels)), frameon=False)
+        _frame(figure, title, foot, min(len(order), 2 * len(panels)), legend, order)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
     return drawn.getvalue()
 
 
-def lines(title: str, along: str, axis: str, rows: Sequence[Result], logarithmic: str = "") -> str:
+def lines(  # noqa: PLR0913 -- the last one is a keyword
+    title: str, along: str, axis: str, rows: Sequence[Result], logarithmic: str = "", *, foot: str = ""
+) -> str:
     """Draw our numbers as lines, the published ones beside them where there are any, as SVG.
 
     A number's name is `place, line`; the place begins with a number. Axes can be logarithmic: `x`, `y` or both.
     Numbers of each unit have a panel of their own; `axis` then has a text for each of them, separated by `; `.
+    `foot` stands below.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -135,15 +143,21 @@ def lines(title: str, along: str, axis: str, rows: Sequence[Result], logarithmic
                 axes.yaxis.set_major_formatter(_plain)
             else:
                 axes.set_ylim(bottom=0)
-        letters = int(figure.get_figwidth() / _LETTER_INCHES)
-        figure.suptitle("\n".join(textwrap.fill(line, letters) for line in title.splitlines()), fontsize=12)
         labels = [label for axes in panels for label in axes.get_legend_handles_labels()[1]]
         widest = _KEY_INCHES + _LETTER_INCHES * max(map(len, labels))
         columns = max(1, int(figure.get_figwidth() / widest))
-        figure.legend(loc="outside lower center", ncols=columns, frameon=False)
+        _frame(figure, title, foot, columns)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
     return drawn.getvalue()
+
+
+def _frame(figure: Figure, title: str, foot: str, columns: int, *keys: Any) -> None:  # noqa: ANN401 -- of matplotlib
+    """Write what stands above a plot, and below it: the foot, and the legend, of which it is the title."""
+    letters = int(figure.get_figwidth() / _LETTER_INCHES)
+    figure.suptitle("\n".join(textwrap.fill(line, letters) for line in title.splitlines()), fontsize=12)
+    text = textwrap.fill(foot, int(letters * _SMALL_LETTERS))
+    figure.legend(*keys, loc="outside lower center", ncols=columns, frameon=False, title=text or None, title_fontsize=9)
 
 
 def _plain(value: float, _: object) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,7 +171,13 @@ def _table(done: Done, conditions: Conditions) -> str:
         text += "\n" + _moves(done, conditions)
     if done.experiment.note:
         text += f"\n{done.experiment.note}"
+    if done.experiment.left_out:
+        text += textwrap.fill(_left_out(done), 120) + "\n"
     return text
+
+
+def _left_out(done: Done) -> str:
+    return f"Left out: {done.experiment.left_out}."
 
 
 def _sums(ours: Sequence[Ours]) -> str:
@@ -206,11 +213,11 @@ def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tup
     written = [("rows", folder / f"{done.name}.json")]
     _write(written[0][1], _dump(values))
     if done.experiment.axis:
-        if done.experiment.along:
-            about = done.experiment
-            drawn = plots.lines(title, about.along, about.axis, done.rows, about.logarithmic)
+        about, foot = done.experiment, _left_out(done) if done.experiment.left_out else ""
+        if about.along:
+            drawn = plots.lines(title, about.along, about.axis, done.rows, about.logarithmic, foot=foot)
         else:
-            drawn = plots.bars(title, done.experiment.axis, done.ours, done.rows, done.spans)
+            drawn = plots.bars(title, about.axis, done.ours, done.rows, done.spans, foot=foot)
         written.append(("plot", folder / f"{done.name}.svg"))
         _write(written[1][1], drawn)
     return written

@@ -165,13 +165,32 @@ def _rows() -> tuple[list[Ours], Any]:
 def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
     ours, rows = _rows()
     spans = [Span("A, first", 10, [Rerun("q", "1ns", 4), Rerun("q", "2ns", 15)])]
-    one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans) for _ in range(2))
+    one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans, foot="Left out: much.") for _ in range(2))
     assert one == other
     assert ET.fromstring(one).tag.endswith("svg")  # noqa: S314 -- our own
-    for text in ("What &amp; why", "time (ns)", "first", "second", "published", "+11.1%", "ours: memory", "A"):
+    for text in (
+        "What &amp; why",
+        "time (ns)",
+        "first",
+        "second",
+        "published",
+        "+11.1%",
+        "ours: memory",
+        "A",
+        "Left out: much.",
+    ):
         assert f"<!-- {text} -->" in one
     assert "<!-- reruns: as it is, and within what is assumed -->" in one
     assert "<dc:date>" not in one
+
+
+def test_what_is_not_modelled_is_told_beside_numbers_and_in_the_plot(tmp_path: Path, cohkit_command: Command) -> None:
+    for name, experiment in EXPERIMENTS.items():
+        assert bool(experiment.left_out) == bool(experiment.axis), name
+    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 300, "--out", tmp_path)
+    says = f"Left out: {EXPERIMENTS['cckit-fig8'].left_out}."
+    assert f"\n{says}\n" in done.stdout
+    assert f"<!-- {says} -->" in (tmp_path / "cckit-fig8.svg").read_text()
 
 
 def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:

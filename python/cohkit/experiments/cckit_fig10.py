@@ -40,8 +40,12 @@ descriptor into memory and then a register; the device fetches the one and then 
 call's number into memory, where the thread polls; the thread writes and reads all words one by one. The bus is PCIe
 of 16 lanes, Gen3. No source here gives its latency: 400 ns each way is assumed, as are the rest of `bus.*` in the
 platform, each with its range; so these are baselines of this model, not published ones. With one context nothing
-varies but the first call: there is no operating system here, no address translation, and no other traffic.
+varies but the first call.
 """
+LEFT_OUT = (
+    "the operating system, address translation and all other traffic, which make most of the tail of a measured "
+    "distribution"
+)
 
 
 def _within(share: int) -> Callable[[Play], float]:
@@ -78,6 +82,7 @@ EXPERIMENT = Experiment(
     title="latency of calls through pairs of lines, and over a bus",
     run=_run,
     note=NOTE,
+    left_out=LEFT_OUT,
     axis="latency of a call (ns)",
     along="share of calls (%)",
     logarithmic="y",

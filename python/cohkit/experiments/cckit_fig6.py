@@ -48,6 +48,7 @@ EXPERIMENT = Experiment(
     title="throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
     run=_MEASURED.run,
     note=NOTE,
+    left_out="the operating system and address translation",
     axis="throughput (GiB/s)",
     spans=_MEASURED.spans,
     rerun_accesses=2**19,

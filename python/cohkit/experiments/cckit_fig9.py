@@ -25,9 +25,11 @@ A thread appends rows to TPC-H's ORDERS and reads a synchronisation address; fro
 time, the mean of {TRANSACTIONS} transactions. Meanwhile the device takes the lines that were written, reads the base
 table, all of it or what is new, and writes the view, all of it or what has changed, each line under its lock. The
 thread compares the view that it then reads with its own sums. The last rows of the table are those that are appended.
-Left out: the time that summing takes (memory is slower), the device's own store of sums (it has room for all, on
-chip), the operating system and address translation.
 """
+LEFT_OUT = (
+    "the time that summing takes (memory is slower), the device's own store of sums (it has room for all, on chip), "
+    "the operating system and address translation"
+)
 
 
 def _response(result: Play) -> float:
@@ -69,6 +71,7 @@ EXPERIMENT = Experiment(
     title="response time of a materialised view, against rows that a transaction appends",
     run=_run,
     note=NOTE,
+    left_out=LEFT_OUT,
     axis="response time (us)",
     along="rows appended by a transaction",
     logarithmic="xy",

@@ -85,6 +85,7 @@ EXPERIMENT = Experiment(
     title="latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
     run=_MEASURED.run,
     note=NOTE,
+    left_out="the operating system and address translation",
     axis="read latency (ns)",
     spans=_MEASURED.spans,
     rerun_accesses=2**17,

@@ -21,6 +21,7 @@ NOTE = f"""\
 One at a time: the time from asking to completion at the device, of lines that the CPU holds clean; the way of local
 operations was fitted to it. As many as accepted: up to {MANY} at a time; their mean time divided by their number.
 """
+LEFT_OUT = "what the CPU's cores do meanwhile: they wait, so that nothing else is on the link"
 
 # What the CPU has, and the numbers of the application.
 _HELD = {
@@ -62,5 +63,6 @@ EXPERIMENT = Experiment(
     title="clean-invalidates by the device, time of each",
     run=_run,
     note=NOTE,
+    left_out=LEFT_OUT,
     axis="time per line (ns)",
 )

@@ -55,6 +55,8 @@ class Experiment(NamedTuple):
     title: str
     run: Callable[[Conditions], list[Ours]]
     note: str = ""
+    left_out: str = ""
+    """What matters in reality and is not modelled; it is told beside the numbers and in the plot."""
     axis: str = ""
     """The quantity to plot, with its unit; nothing is plotted without it."""
     along: str = ""

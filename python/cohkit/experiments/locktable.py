@@ -24,8 +24,8 @@ the lock of one of 1024 records, drawn at random, holds it for 500 ns and gives 
 a line homed at the device; threads use compare-and-swap, the device a locking clean-invalidate. Messages: the table is
 the device's; threads ask by a register over PCIe and poll their own memory. The latency is from asking to having.
 1 ms after 100 us of warm-up. The machine is Enzian; PCIe beside it is assumed (`bus.*` of the platform).
-Left out: the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns.
 """
+LEFT_OUT = "the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns"
 
 
 def _latency(side: str) -> Callable[[Play], float]:
@@ -64,6 +64,7 @@ EXPERIMENT = Experiment(
     title="record locks of both sides, by parallelism",
     run=_run,
     note=NOTE,
+    left_out=LEFT_OUT,
     axis="latency of a lock (us); locks (million per second)",
     along="transactions at a time, on each side",
     logarithmic="xy",

@@ -37,10 +37,12 @@ one word; the device withholds the first line of results until it has fetched al
 Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each. The former
 move as many bytes as lines do, but the thread touches each word and pays for it; with the latter it does what it does
 with lines, but the bus moves less. So the truth lies between the two. The bus is PCIe of 16 lanes, Gen3, with the
-assumed latency of the platform (`bus.*`); these are baselines of this model, not published ones. Left out: operating
-system, address translation, writes that the CPU combines on their way to registers, and cores that load several lines
-at a time.
+assumed latency of the platform (`bus.*`); these are baselines of this model, not published ones.
 """
+LEFT_OUT = (
+    "the operating system, address translation, writes that the CPU combines on their way to registers, and cores that "
+    "load several lines at a time"
+)
 
 
 def _latency(result: Play) -> float:
@@ -75,6 +77,7 @@ EXPERIMENT = Experiment(
     title="calls through pairs of lines, and over a bus, by the size of arguments and results",
     run=_run,
     note=NOTE,
+    left_out=LEFT_OUT,
     axis="latency of a call (us); calls (thousand per second)",
     along="lines of arguments, and of results",
     logarithmic="xy",
