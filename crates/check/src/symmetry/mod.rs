@@ -164,7 +164,9 @@ impl<'a> Walk<'a> {
     }
 
     fn symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
-        (!self.visits.is_empty()).then(|| Symmetry {
+        // What has one value takes no bits, and if all that permutations move is such they change nothing.
+        let packed = |visit: &Visit| packing.field(visit.slot).mask != 0;
+        self.visits.iter().any(packed).then(|| Symmetry {
             layout: self.finish(program, packing),
         })
     }
