@@ -4,8 +4,8 @@
 //! all that can happen: messages overtake each other as their channels allow, memory takes as long as it likes, caches
 //! give lines up when they like. The same code runs in both, so what is found here is what runs there.
 //!
-//! The home's units are part of it: a unit has one memory read, one memory write and one coherence transaction at a
-//! time, keeps so many requests waiting, and stops its circuit of requests at the next one.
+//! The home's units are part of it: a unit has so many memory reads, one memory write and one coherence transaction at
+//! a time, keeps so many requests waiting, and stops its circuit of requests at the next one.
 //!
 //! Claims: the application's contract; the protocol's (single writer, every load sees the last write, no unexpected
 //! message); at the end, what the scenario itself claims; and from everywhere the end can be reached without the
@@ -38,12 +38,16 @@ pub struct Game<'a, S> {
     pub scenario: &'a S,
     /// Caches; thread `n` is before cache `n` modulo this.
     pub remotes: u8,
-    /// Lines of the home, from 0; of one word each.
+    /// Lines of the home, from 0.
     pub lines: u32,
+    /// Words of a line.
+    pub words: u16,
     /// The home's units; a line belongs to unit (line mod units).
     pub units: u32,
     /// Requests that a unit keeps waiting, at most.
     pub waiting: usize,
+    /// Reads of memory that a unit has in hand, at most; one that the application withholds is one of them.
+    pub reads: usize,
     /// States to visit, at most.
     pub most_states: usize,
 }

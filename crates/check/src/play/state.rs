@@ -7,7 +7,7 @@ mod home;
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
-    Thread, Update, Words,
+    Thread, Words,
 };
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -230,6 +230,11 @@ impl<'a, S: Scenario> Machines<'a, S> {
         protocol.order_of(protocol.message(message).channel)
     }
 
+    /// What a line holds that nobody has written.
+    fn zeros(&self) -> Words {
+        vec![0; self.game.words.into()].into()
+    }
+
     fn unit(&self, line: Line) -> usize {
         (line % self.game.units) as usize
     }
@@ -283,7 +288,7 @@ where
 {
     /// The state in which everything begins.
     pub fn initial(&self) -> Result<State<S::Application, S::Thread>, Violation> {
-        let words: Words = vec![0].into();
+        let words = self.zeros();
         let remote = Remote {
             configuration: self.remote.initial(),
             words: None,
@@ -319,7 +324,9 @@ where
             of: self,
             state: &mut state,
         };
-        moment.hear(Event::Start { words: 1 })?;
+        moment.hear(Event::Start {
+            words: self.game.words,
+        })?;
         for thread in 0..moment.state.threads.len() {
             moment.advance(thread, 0)?;
         }

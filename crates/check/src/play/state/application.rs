@@ -30,6 +30,14 @@ where
     }
 
     pub(super) fn carry_out(&mut self, action: Action) -> Result<(), Violation> {
+        if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
+            let (name, all, given) = (&self.of.name, self.of.game.words, words.len());
+            if given != usize::from(all) {
+                return Err(format!(
+                    "line {line}: {name} gives a line of {given} words; lines have {all}"
+                ));
+            }
+        }
         match action {
             Action::Answer { line, words } => {
                 self.write_by_application(line, words)?;
@@ -90,7 +98,7 @@ where
                     true => self.state.lines[next as usize].memory.clone(),
                     false => {
                         let own = self.state.own.get(&next).cloned();
-                        own.unwrap_or_else(|| vec![0].into())
+                        own.unwrap_or_else(|| self.of.zeros())
                     }
                 };
                 match next + 1 < end {
@@ -121,13 +129,6 @@ where
         words: Words,
     ) -> Result<(), Violation> {
         let place = &mut self.state.lines[line as usize];
-        if words.len() != place.memory.len() {
-            let name = &self.of.name;
-            return Err(format!(
-                "{name} gives line {line} {} words, not one",
-                words.len()
-            ));
-        }
         if words == place.memory {
             return Ok(());
         }

@@ -110,17 +110,21 @@ where
 
     /// What a thread's access gives it, and what it makes of a line.
     pub(super) fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
-        let word = words[0];
         match self.state.threads[thread].doing {
-            Some(Step::Store { value, .. }) => {
-                words[0] = value;
+            Some(Step::Store { word, value, .. }) => {
+                words[usize::from(word)] = value;
                 (0, words)
             }
-            Some(Step::Update { update, .. }) => {
-                words[0] = Update::of(update, word);
-                (word, words)
+            Some(Step::Update { word, update, .. }) => {
+                let place = &mut words[usize::from(word)];
+                let before = *place;
+                *place = update.of(before);
+                (before, words)
             }
-            _ => (word, words),
+            Some(Step::Load { word, .. } | Step::LoadExclusive { word, .. }) => {
+                (words[usize::from(word)], words)
+            }
+            _ => (0, words),
         }
     }
 
@@ -169,11 +173,11 @@ where
     }
 
     pub(super) fn inside(&self, thread: usize, line: Line, word: u16) -> Result<(), Violation> {
-        match line < self.of.game.lines && word == 0 {
+        match line < self.of.game.lines && word < self.of.game.words {
             true => Ok(()),
             false => Err(format!(
-                "thread {thread} accesses word {word} of line {line}; here there are {} lines of one word",
-                self.of.game.lines
+                "thread {thread} accesses word {word} of line {line}; there are {} lines of {} words",
+                self.of.game.lines, self.of.game.words
             )),
         }
     }

@@ -132,16 +132,17 @@ where
     pub(super) fn lacks(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
         let game = self.of.game;
         let busy = |of: fn(&LineState) -> Progress| {
-            let mut lines = self.state.lines.iter().enumerate();
-            lines.any(|(number, line)| {
+            let lines = self.state.lines.iter().enumerate();
+            let busy = lines.filter(|(number, line)| {
                 let of = of(line);
                 let busy = !matches!(of, Progress::Idle | Progress::Ready);
-                self.of.unit(number as Line) == unit && busy
-            })
+                self.of.unit(*number as Line) == unit && busy
+            });
+            busy.count()
         };
         acts.iter().any(|act| match act {
-            Act::StartRead => busy(|line| line.reading),
-            Act::StartWrite | Act::StartStore { .. } => busy(|line| line.writing),
+            Act::StartRead => busy(|line| line.reading) >= game.reads,
+            Act::StartWrite | Act::StartStore { .. } => busy(|line| line.writing) > 0,
             Act::Send { message, .. } => {
                 let unit = &self.state.units[unit];
                 let forward = game.protocol.class(*message) == Some(Class::Forward);
