@@ -1,6 +1,8 @@
 //! Programs that others have written and that run for long: Verilator and Yosys.
 
+use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,9 +11,24 @@ use std::time::Duration;
 /// How often it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a program said, once it has ended; `None` if it was told to stop before. Then nothing of it runs any more,
-/// nor of what it has started.
-pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
+/// Runs a program in a folder and gives what it said once it has ended; `None` if it was told to stop before. Then nothing
+/// of it runs any more, nor of what it has started, and what they had put aside is gone.
+pub(crate) fn run(
+    command: &mut Command,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> io::Result<Option<Output>> {
+    // Who is stopped does not tidy up.
+    let aside = fs::canonicalize(folder)?.join("aside");
+    fs::create_dir_all(&aside)?;
+    command.current_dir(folder).env("TMPDIR", &aside);
+    let output = run_to_end(command, stop);
+    // What stays there does no harm.
+    let _ = fs::remove_dir_all(&aside);
+    output
+}
+
+fn run_to_end(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -73,7 +90,7 @@ mod tests {
     fn what_a_program_says_is_given() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; exit 3"]);
-        let output = run(&mut command, &AtomicBool::new(false));
+        let output = run_to_end(&mut command, &AtomicBool::new(false));
         let output = output.expect("there is a shell").expect("nobody stops it");
         assert_eq!(output.status.code(), Some(3));
         assert_eq!(
@@ -87,7 +104,7 @@ mod tests {
     fn what_is_told_to_stop_ends_with_all_that_it_has_started() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000000 & sleep 1000000"]);
-        let output = run(&mut command, &AtomicBool::new(true));
+        let output = run_to_end(&mut command, &AtomicBool::new(true));
         assert!(output.expect("there is a shell").is_none());
     }
 }

@@ -428,17 +428,20 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
     );
 }
 
-/// Interrupts a command once a file is in the folder that it uses for a while, and sees that nothing stays there.
+/// Interrupts a command once it has begun, and sees that nothing stays in the folder that it uses for a while.
 #[cfg(unix)]
-fn interrupt(command: &mut std::process::Command, folder: &std::path::Path) {
+fn interrupt(
+    command: &mut std::process::Command,
+    folder: &std::path::Path,
+    begun: impl Fn() -> bool,
+) {
     use std::process::{Command, Stdio};
-    let files = || fs::read_dir(folder).expect("it is there").count();
     let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    while files() == 0 {
+    while !begun() {
         if let Some(status) = child.try_wait().expect("it can be asked") {
             panic!("it ends by itself: {status}");
         }
@@ -455,7 +458,8 @@ fn interrupt(command: &mut std::process::Command, folder: &std::path::Path) {
         interrupted; nothing was written
     "#]]
     .assert_eq(&crate::transcript(&output));
-    assert_eq!(files(), 0);
+    let left: Vec<_> = fs::read_dir(folder).expect("it is there").collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// A tool runs for long, and has started another that does.
@@ -471,16 +475,20 @@ fn an_interrupt_ends_the_tools_and_leaves_nothing() {
         // If one of them went on, the command would wait for it, and be stopped with another message.
         let script = format!(
             "PATH=/usr/bin:/bin\n[ $1 = --version -o $1 = -V ] && echo {version} && exit\n\
-             sleep 1000000 &\nsleep 1000000"
+             mktemp && : >$BEGUN\nsleep 1000000 &\nsleep 1000000"
         );
         let path = program(name, &script);
+        let begun = path.path().join("begun");
         let mut command = cohkit(["rtl"]);
         command.args(arguments).arg("../../protocols/eci.coh");
         if name == "verilator" {
             command.arg("--build").arg(work.path());
         }
-        command.env("PATH", path.path()).env("TMPDIR", work.path());
-        interrupt(&mut command, work.path());
+        command
+            .env("PATH", path.path())
+            .env("TMPDIR", work.path())
+            .env("BEGUN", &begun);
+        interrupt(&mut command, work.path(), || begun.exists());
     }
 }
 
@@ -503,7 +511,8 @@ fn an_interrupt_ends_a_run_of_the_rtl_and_leaves_nothing() {
         .arg(built())
         .args(["--messages", "1000000000"])
         .env("TMPDIR", work.path());
-    interrupt(&mut command, work.path());
+    let begun = || fs::read_dir(work.path()).is_ok_and(|mut files| files.next().is_some());
+    interrupt(&mut command, work.path(), begun);
 }
 
 #[test]

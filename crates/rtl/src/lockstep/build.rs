@@ -367,7 +367,6 @@ fn verilate(
         fs::write(folder.join(name), text).map_err(cannot)?;
     }
     let mut command = Command::new("verilator");
-    command.current_dir(folder);
     command.args([
         "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wall",
     ]);
@@ -420,7 +419,7 @@ fn verilate(
             .filter(|name| *name != "home_pkg.sv"),
     );
     command.arg("lockstep.cpp");
-    let Some(output) = tool::run(&mut command, stop).map_err(cannot)? else {
+    let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
         return Err(BuildError::Stopped);
     };
     if output.status.success() {

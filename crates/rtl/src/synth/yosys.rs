@@ -151,10 +151,8 @@ impl Yosys {
         fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
         // Paths are relative: what runs in WebAssembly sees this folder, and not every other.
         let mut command = Command::new(self.program);
-        command
-            .args(["-q", "-l", "synth.log", "synth.ys"])
-            .current_dir(folder);
-        let Some(output) = tool::run(&mut command, stop).map_err(cannot)? else {
+        command.args(["-q", "-l", "synth.log", "synth.ys"]);
+        let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
             return Err(BuildError::Stopped);
         };
         if !output.status.success() {
