@@ -6,7 +6,7 @@
 
 module board #(
   parameter int unsigned Units       = 32,   // of each slice
-  parameter int unsigned MemoryLines = 4096, // of each slice
+  parameter int unsigned MemoryLines = 4096, // of each slice; they repeat themselves throughout its range
 
   localparam home_pkg::protocol_t Protocol = eci_pkg::Protocol,
   localparam int unsigned NumRx        = int'(Protocol.rx_circuits),

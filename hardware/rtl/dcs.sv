@@ -3,6 +3,8 @@
 // Headers and bytes part at ingress: headers go to the units, bytes wait beside them until they are needed.
 // Streams to and from the units are joined in turn. See hardware/README.md for the ports.
 
+`include "assertions.svh"
+
 module dcs #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 state_e  = logic,
@@ -348,6 +350,7 @@ module dcs #(
     dcs_ingress #(
       .Protocol    (Protocol),
       .Circuit     (c),
+      .Slice       (Slice),
       .Units       (Units),
       .Slots       (Protocol.rx_waits[c] ? StoreSlots : 1),
       .SlotWidth   (SlotWidth),
@@ -759,4 +762,17 @@ module dcs #(
     .told_valid_i (told_valid),
     .told_i       (told)
   );
+
+  // ------------------------------------------------------------------ what the device has to keep to
+
+  function automatic logic is_ours(input logic [home_pkg::LineWidth-1:0] line);
+    return line[0] == 1'(Slice) && line >> (Shift + UnitLine) == '0;
+  endfunction
+
+  `ASSUME_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
+    ("dcs: there is no local operation %0d", local_req_i.operation))
+  `ASSUME_OR(line_of_local, !local_req_valid_i || is_ours(local_req_i.line),
+    ("dcs: line %0d of a local operation lies outside the range of slice %0d", local_req_i.line, Slice))
+  `ASSUME_OR(line_of_unlock, !unlock_valid_i || is_ours(unlock_line_i),
+    ("dcs: line %0d of an unlock lies outside the range of slice %0d", unlock_line_i, Slice))
 endmodule : dcs

@@ -9,6 +9,7 @@
 module dcs_ingress #(
   parameter home_pkg::protocol_t Protocol = '0,
   parameter int unsigned Circuit      = 0,
+  parameter int unsigned Slice        = 0,
   parameter int unsigned Units        = 1,
   parameter int unsigned Slots        = 1,    // for bytes, of each unit
   parameter int unsigned SlotWidth    = 1,
@@ -197,6 +198,8 @@ module dcs_ingress #(
     !valid_q || header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]],
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
   `ASSUME_OR(remote_known, !valid_q || header_q.remote == '0, ("dcs: there is no remote %0d", header_q.remote))
+  `ASSUME_OR(line_of_slice, !valid_q || header_q.line[0] == 1'(Slice),
+    ("dcs: line %0d belongs to the other slice", header_q.line))
   `ASSUME_OR(line_in_range, !valid_q || header_q.line >> (Shift + LineWidth) == '0,
     ("dcs: line %0d lies outside the home's range", header_q.line))
 endmodule : dcs_ingress

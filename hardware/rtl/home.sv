@@ -101,11 +101,24 @@ module home #(
   output logic            [1:0][Units-1:0]                    busy_o,
   output logic            [1:0]                               idle_o
 );
+  localparam int unsigned LineBits = 32'(Protocol.line_bytes) * 8;
+
   if (NumRemotes != 1) begin : gen_wrong_remotes
     $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
   end
 
-  for (genvar s = 0; s < 2; s++) begin : gen_slice
+  // The slices divide by these; with wrong ones tools say other things than what is wrong, so there are no slices then.
+  localparam bit WrongPayload = PayloadWidth > LineBits || 16 * PayloadWidth < LineBits;
+  localparam bit WrongGroups  = UnitsPerPort < 1 || WaysPerStep < 1 || Ways < WaysPerStep;
+
+  if (WrongPayload) begin : gen_wrong_payload
+    $error("home: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
+  end
+  if (WrongGroups) begin : gen_wrong_groups
+    $error("home: UnitsPerPort and WaysPerStep must be at least 1, and WaysPerStep at most Ways");
+  end
+
+  for (genvar s = 0; s < (WrongPayload || WrongGroups ? 0 : 2); s++) begin : gen_slice
     dcs #(
       .Protocol    (Protocol),
       .state_e     (state_e),

@@ -168,6 +168,48 @@ fn the_example_of_a_board_elaborates() {
     );
 }
 
+#[test]
+fn the_guide_tells_of_every_parameter_of_the_home() {
+    let guide = include_str!("../../../docs/integration.md");
+    let home = cohkit_rtl::proof::right("home.sv");
+    let sizes: Vec<(&str, &str)> = home
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("parameter int unsigned"))
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.trim(), value.trim().split([',', ' ']).next()))
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    assert_eq!(sizes.len(), 17, "{sizes:?}");
+    let row = |name: &str| {
+        let quoted = format!("`{name}`");
+        let first = |line: &&str| {
+            line.split('|')
+                .nth(1)
+                .is_some_and(|cell| cell.contains(&quoted))
+        };
+        guide.lines().find(first)
+    };
+    for (name, value) in sizes {
+        let row = row(name).unwrap_or_else(|| panic!("{name} has no row"));
+        let cells: Vec<Vec<&str>> = row
+            .split('|')
+            .skip(1)
+            .take(2)
+            .map(|cell| {
+                cell.split(',')
+                    .map(|word| word.trim().trim_matches('`'))
+                    .collect()
+            })
+            .collect();
+        let place = cells[0].iter().position(|other| *other == name);
+        assert_eq!(
+            place.and_then(|place| cells[1].get(place)),
+            Some(&value),
+            "{row}"
+        );
+    }
+}
+
 /// The result of each call is that of the procedure, and the arguments have left the CPU.
 #[test]
 fn calls_over_two_lines_give_their_results() {

@@ -268,6 +268,22 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
     }
 }
 
+/// The top with some parameters, and nothing at its ports.
+const TOP: &str = "module top #(
+  parameter int unsigned NumRemotes = 1, Units = 2, SetWidth = 1, TagWidth = 16, Ways = 4, WaysPerStep = 4, Reads = 2,
+  Writes = 2, Locals = 2, Waiting = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
+  AxiIdWidth = 8, AxiAddrWidth = 36
+);
+  home #(
+    .Protocol(eci_pkg::Protocol), .state_e(eci_pkg::state_e), .event_e(eci_pkg::event_e), .send_e(eci_pkg::send_e),
+    .row_t(eci_pkg::row_t), .NumRemotes(NumRemotes), .Units(Units), .SetWidth(SetWidth), .TagWidth(TagWidth),
+    .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .Waiting(Waiting),
+    .StoreSlots(StoreSlots), .ChangeDepth(ChangeDepth), .UnitsPerPort(UnitsPerPort), .PayloadWidth(PayloadWidth),
+    .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth)
+  ) u_home ();
+endmodule
+";
+
 #[test]
 fn a_parameter_out_of_range_is_named() {
     if verilator().is_err() {
@@ -275,58 +291,56 @@ fn a_parameter_out_of_range_is_named() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(
-        folder.path().join("eci_pkg.sv"),
-        compiled("eci.coh").package,
-    )
-    .expect("it can be written");
-    let mut files = vec!["home_pkg.sv", "eci_pkg.sv"];
-    for (name, text) in SOURCES {
+    let package = compiled("eci.coh").package;
+    let own = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
+    for (name, text) in SOURCES.iter().chain(&own) {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
-        if *name != "home_pkg.sv" {
-            files.push(name);
-        }
     }
-    for (parameters, says) in [
-        (["-GUnits=3", "-GWays=4"], "Units must be a power of two"),
-        (
-            ["-GUnits=2", "-GWays=6"],
-            "Ways and WaysPerStep must be powers of two",
-        ),
-        (
-            ["-GWaiting=4", "-GWays=4"],
-            "Waiting must be at least 1 and less than Ways",
-        ),
-        (
-            ["-GWaiting=3", "-GStoreSlots=2"],
-            "StoreSlots must be at least Waiting",
-        ),
-        (
-            ["-GChangeDepth=3", "-GWays=4"],
-            "ChangeDepth must be a power of two",
-        ),
-        (
-            ["-GTagWidth=40", "-GWays=4"],
-            "beyond the header's or AxiAddrWidth's",
-        ),
-    ] {
+    let end = SOURCES
+        .iter()
+        .position(|(name, _)| *name == "axi_memory.sv")
+        .expect("what is behind the home comes after it");
+    let rest = SOURCES[..end].iter().map(|(name, _)| *name);
+    let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
+        .into_iter()
+        .chain(rest.filter(|name| *name != "home_pkg.sv"))
+        .chain(["top.sv"])
+        .collect();
+    let lint = |parameters: &str| {
         let output = Command::new("verilator")
-            .args([
-                "--lint-only",
-                "--top-module",
-                "lockstep",
-                "-DPROTOCOL_PKG=eci_pkg",
-            ])
-            .args(parameters)
+            .args(["--lint-only", "-Wno-PINMISSING", "--top-module", "top"])
+            .args(parameters.split(' ').map(|one| format!("-G{one}")))
             .args(&files)
             .current_dir(folder.path())
             .output()
             .expect("verilator starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            !output.status.success() && said.contains(says),
-            "{parameters:?}:\n{said}"
-        );
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    let (fits, said) = lint("NumRemotes=1");
+    assert!(fits, "{said}");
+    for (parameters, says) in [
+        ("NumRemotes=2", "NumRemotes must be 1: "),
+        ("Units=3", "Units must be a power of two"),
+        ("Units=0", "Units must be a power of two"),
+        ("Ways=6", "Ways and WaysPerStep must be powers of two"),
+        ("WaysPerStep=0", "WaysPerStep must be at least 1"),
+        ("WaysPerStep=8", "and WaysPerStep at most Ways"),
+        ("UnitsPerPort=0", "UnitsPerPort and WaysPerStep must be"),
+        ("Reads=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("SetWidth=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("Waiting=4", "Waiting must be at least 1 and less than Ways"),
+        ("Waiting=3", "StoreSlots must be at least Waiting"),
+        ("ChangeDepth=3", "ChangeDepth must be a power of two"),
+        ("PayloadWidth=500", "PayloadWidth must be a line's bits"),
+        ("PayloadWidth=32", "PayloadWidth must be a line's bits"),
+        ("PayloadWidth=2048", "PayloadWidth must be a line's bits"),
+        ("AxiIdWidth=1", "AxiIdWidth must have room"),
+        ("TagWidth=40", "beyond the header's or AxiAddrWidth's"),
+        ("AxiAddrWidth=20", "beyond the header's or AxiAddrWidth's"),
+    ] {
+        let (fits, said) = lint(parameters);
+        assert!(!fits && said.contains(says), "{parameters}:\n{said}");
     }
 }
 
