@@ -215,6 +215,8 @@ pub(crate) struct Times {
     pub path: (Time, Time),
     /// From what is behind the home to a unit, for local operations, and back.
     pub local: (Time, Time),
+    /// Between two local operations at a slice, and between two unlocks.
+    pub local_interval: Time,
     /// For which a core waits for an access at most.
     pub timeout: Time,
     pub patience: Time,
@@ -240,6 +242,7 @@ impl Times {
             resume: of_home(home.resume.as_ref().unwrap_or(&home.latency)),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
+            local_interval: of_home(&home.local_interval),
             timeout: cores.timeout.value,
             patience: platform.patience.value,
         }

@@ -354,10 +354,11 @@ impl Application for Breaker {
                 "unlocks" => actions.unlock(line),
                 "accepts" => actions.accept(line),
                 "writes" => actions.store(0, 20, words()),
-                "keeps a lock" => {
+                "keeps a lock" | "asks under its lock" => {
                     actions.answer(line, words());
                     actions.local(20, Operation::Clean, true);
                 }
+                "cleans its own" => actions.local(5000, Operation::Clean, false),
                 "asks twice" => {
                     actions.local(20, Operation::Clean, true);
                     actions.local(20, Operation::CleanInvalidate, false);
@@ -367,7 +368,11 @@ impl Application for Breaker {
                 "reads far" => actions.host_fetch(0, 5, u32::MAX),
                 way => unreachable!("{way}"),
             },
+            Event::Write { .. } if self.0 == "never accepts" => {}
             Event::Write { line, .. } => actions.accept(line),
+            Event::Done { line: 20, .. } if self.0 == "asks under its lock" => {
+                actions.local(20, Operation::CleanInvalidate, false);
+            }
             Event::Changed {
                 line,
                 to: Right::Write,
@@ -378,13 +383,18 @@ impl Application for Breaker {
     }
 }
 
-/// Loads words of some lines.
+/// Loads words of some lines, and stores into line 6.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Loads(Vec<Line>);
 
 impl Thread for Loads {
     fn step(&mut self, _result: u64) -> Step {
         match self.0.pop() {
+            Some(line @ 6) => Step::Store {
+                line,
+                word: 0,
+                value: 1,
+            },
             Some(line) => Step::Load { line, word: 0 },
             None => Step::Stop,
         }
@@ -430,6 +440,9 @@ fn broken_contracts_are_reported_by_name() {
         ("writes", vec![3, 2]),
         ("keeps a lock", vec![3, 2]),
         ("asks twice", vec![3, 2]),
+        ("asks under its lock", vec![3, 2]),
+        ("cleans its own", vec![3, 2]),
+        ("never accepts", vec![4, 6]),
         ("reads on", vec![3, 2]),
         ("replies", vec![3, 2]),
         ("reads far", vec![3, 2]),
@@ -460,6 +473,9 @@ fn broken_contracts_are_reported_by_name() {
         writes: contract of an application, line 20, 211 ns: breaker writes memory of a line that it has not locked and invalidated
         keeps a lock: no progress, line 20, 253 ns: breaker has not given its lock back, and nothing else is left to do
         asks twice: contract of an application, line 20, 211 ns: breaker asks for a clean-invalidate before its clean is complete
+        asks under its lock: contract of an application, line 20, 215 ns: breaker asks for a clean-invalidate under its own lock
+        cleans its own: contract of an application, line 5000, 211 ns: breaker cleans a line that is its own
+        never accepts: no progress, line 6, 307 ns: breaker has not accepted a write, and nothing else is left to do
         reads on: contract of an application, line 0, 211 ns: breaker reads 4294967295 lines at once; 65536 is the most
         replies: contract of an application, line 0, 211 ns: breaker answers thread 7, which reads no register
         reads far: contract of an application, line 0, 211 ns: 4294967295 words from 5 on are more than the CPU's own memory has

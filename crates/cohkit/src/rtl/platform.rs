@@ -20,6 +20,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
         );
     };
     let count = |value: usize| value.to_string();
+    let picoseconds = |time| format!("\"{}\"", units::show(time, Unit::Picoseconds));
     let rtl = "as the RTL is built";
     quantity("slices", count(2), rtl);
     quantity("units", count(shape.units), rtl);
@@ -63,9 +64,14 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
             "what a clean-invalidate of a clean line takes beside the remote and `latency`, once to it and once from it",
         ),
     ] {
-        let value = format!("\"{}\"", units::show(cycles * PERIOD, Unit::Picoseconds));
+        let value = picoseconds(cycles * PERIOD);
         let cycles = counted(cycles, "cycle");
         quantity(name, value, &format!("measured: {cycles} of {CLOCK} MHz, {what}"));
     }
+    quantity(
+        "local_interval",
+        picoseconds(PERIOD),
+        "the RTL: one in each cycle",
+    );
     text
 }

@@ -4,6 +4,8 @@
 //! for reads and writes of the home, the way of local operations for everything else.
 //! A contract watches it, and the oracle takes part in what it writes.
 
+mod hardware;
+
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
     Action, Actions, Contents, Event, Operation, Placement, Step, Table, Words,
@@ -14,7 +16,6 @@ use cohkit_protocol::protocol::Right;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-use super::clocked::{Bytes, Happened, Heard, WORDS};
 use super::home::Work;
 use super::host::Host;
 use super::program::{ConfigurationId, Transition};
@@ -48,6 +49,9 @@ pub(crate) struct Behind {
     asked: FxHashMap<Line, (Time, bool)>,
     /// Lines whose local operation is complete, but not yet to the application's knowledge, and locks: what others may do.
     pub locks: FxHashMap<Line, Right>,
+    /// Where slices take local operations, and unlocks.
+    locals: Ports,
+    unlocks: Ports,
     pub threads: Vec<Running>,
     /// Registers and the CPU's own memory; none on a machine without a bus.
     pub host: Option<Host>,
@@ -76,6 +80,28 @@ pub(crate) struct Running {
     /// Since when it waits for a register.
     pub reads: Option<Time>,
     pub stopped: bool,
+}
+
+/// A port of each slice, which takes one thing after the other.
+struct Ports {
+    /// When each may take the next.
+    free: Vec<Time>,
+}
+
+impl Ports {
+    fn new(platform: &Platform) -> Ports {
+        Ports {
+            free: vec![0; platform.home.slices.value as usize],
+        }
+    }
+
+    /// When the slice of a line takes what is there now, if it takes one thing in each interval.
+    fn enter(&mut self, line: Line, now: Time, interval: Time) -> Time {
+        let slice = line as usize % self.free.len();
+        let at = self.free[slice].max(now);
+        self.free[slice] = at + interval;
+        at
+    }
 }
 
 /// Most lines that one burst may have.
@@ -139,6 +165,8 @@ impl Behind {
             own: FxHashMap::default(),
             asked: FxHashMap::default(),
             locks: FxHashMap::default(),
+            locals: Ports::new(platform),
+            unlocks: Ports::new(platform),
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
             began: FxHashMap::default(),
             tally: Tally::default(),
@@ -337,121 +365,16 @@ impl Simulation {
             return;
         };
         behind.contract.event(&event);
-        let heard = match &event {
-            Event::Start { .. } => Some(Heard::Start),
-            Event::Stop => Some(Heard::Stop),
-            Event::Fetched { tag, words, .. } => Some(Heard::Fetched {
-                tag: *tag,
-                bytes: bytes(words),
-            }),
-            Event::Stored { tag } => Some(Heard::Stored { tag: *tag }),
-            _ => None,
-        };
-        let hardware = behind.hardware;
+        let heard = hardware::heard(&event).filter(|_| behind.hardware);
         let mut actions = Actions::new();
         behind.played.application().handle(event, &mut actions);
-        if let Some(heard) = heard.filter(|_| hardware) {
+        if let Some(heard) = heard {
             self.give_application(heard);
         }
         for action in actions.take().collect::<VecDeque<_>>() {
             self.carry_out(action);
         }
         self.progress = self.now;
-    }
-
-    /// What an application in hardware has done: nothing is on its way from it any more.
-    pub(crate) fn hardware_acts(&mut self, happened: Happened) {
-        let now = self.now;
-        let words = usize::from(self.data.words());
-        let line = *happened.clone().line_mut();
-        let Some(behind) = &mut self.behind else {
-            return self.fail(
-                FailureKind::Hardware,
-                line,
-                "no application is known".into(),
-            );
-        };
-        let locals = &self.home.controller().locals;
-        let action = match &happened {
-            Happened::Answers { line, bytes } => Action::Answer {
-                line: *line,
-                words: bytes[..words].into(),
-            },
-            Happened::Accepts { line } => Action::Accept { line: *line },
-            Happened::Asks { line, operation } => {
-                let local = locals.get(usize::from(*operation));
-                let Some(local) = local.filter(|_| *line < self.platform.lines) else {
-                    let text = format!(
-                        "{} asks for local operation {operation}, which is none of such a line",
-                        behind.name
-                    );
-                    return self.fail(FailureKind::Contract, *line, text);
-                };
-                Action::Local {
-                    line: *line,
-                    operation: match local.ensures {
-                        Right::None => Operation::CleanInvalidate,
-                        _ => Operation::Clean,
-                    },
-                    lock: local.locks,
-                }
-            }
-            Happened::Unlocks { line } => Action::Unlock { line: *line },
-            Happened::Fetches {
-                tag, line, lines, ..
-            } => Action::Fetch {
-                tag: *tag,
-                first: *line,
-                lines: *lines,
-            },
-            Happened::Stores { tag, line, .. } => Action::Store {
-                tag: *tag,
-                line: *line,
-                words: Box::default(),
-            },
-            _ => return,
-        };
-        if let Err(breach) = behind.contract.action(&action) {
-            let text = format!("{} {}", behind.name, breach.what);
-            return self.fail(FailureKind::Contract, breach.line, text);
-        }
-        self.progress = now;
-        match happened {
-            Happened::Answers { line, bytes } => {
-                self.write_by_application(line, &bytes[..words].into());
-                self.put_before(line, Work::Read(line));
-            }
-            Happened::Accepts { line } => self.put_before(line, Work::Written(line)),
-            Happened::Asks { line, operation } => {
-                behind.asked.insert(line, (now, false));
-                self.put_before(line, Work::Local(line, operation));
-            }
-            Happened::Unlocks { line } => {
-                behind.locks.remove(&line);
-                self.put_before(line, Work::Unlock(line));
-            }
-            Happened::Fetches {
-                tag,
-                line,
-                lines,
-                step,
-            } => self.fetch(tag, line, lines, step),
-            Happened::Stores {
-                tag,
-                line,
-                bytes,
-                mask,
-            } => {
-                let mut words = self.memory_words(line);
-                for (word, place) in words.iter_mut().enumerate() {
-                    if mask >> word & 1 != 0 {
-                        *place = bytes[word];
-                    }
-                }
-                self.store_by_application(tag, line, words);
-            }
-            _ => {}
-        }
     }
 
     /// Carries an action of the application out.
@@ -502,11 +425,13 @@ impl Simulation {
                     return self.fail(FailureKind::Contract, line, text);
                 }
                 behind.asked.insert(line, (now, false));
-                let at = now + self.times.local.0;
+                let at = behind.locals.enter(line, now, self.times.local_interval);
+                let at = at + self.times.local.0;
                 self.queue.push(at, KernelEvent::Local(line, number));
             }
             Action::Unlock { line } => {
-                let at = now + self.times.local.0;
+                let at = behind.unlocks.enter(line, now, self.times.local_interval);
+                let at = at + self.times.local.0;
                 self.queue.push(at, KernelEvent::LocalUnlock(line));
             }
             Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines, 1),
@@ -652,15 +577,6 @@ impl Simulation {
             .map(|behind| behind.tally.clone())
             .unwrap_or_default()
     }
-}
-
-/// A line's words as the pins of hardware have them.
-fn bytes(words: &Words) -> Bytes {
-    let mut bytes = [0; WORDS];
-    for (byte, &word) in bytes.iter_mut().zip(words.iter()) {
-        *byte = word;
-    }
-    bytes
 }
 
 impl Contents for Simulation {

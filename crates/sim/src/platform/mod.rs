@@ -233,6 +233,8 @@ pub struct Home {
     pub memory_path: Quantity,
     /// From what is behind the home to a unit and back, for local operations and what is told of lines, picoseconds.
     pub local_path: Quantity,
+    /// Between two local operations that a slice takes from the device, and between two unlocks, picoseconds.
+    pub local_interval: Quantity,
     /// From the start of what memory has done at its unit to what the unit then sends, picoseconds.
     /// A unit for which it is not given needs `latency` for this, as for all else.
     pub resume: Option<Quantity>,
@@ -485,6 +487,11 @@ impl Platform {
             ("home.pending", Count, &mut self.home.pending),
             ("home.memory_path", Picoseconds, &mut self.home.memory_path),
             ("home.local_path", Picoseconds, &mut self.home.local_path),
+            (
+                "home.local_interval",
+                Picoseconds,
+                &mut self.home.local_interval,
+            ),
         ];
         for (name, unit, quantity) in [
             ("home.resume", Picoseconds, &mut self.home.resume),
@@ -572,6 +579,7 @@ impl Platform {
                 pending: test(2),
                 memory_path: test(NANOSECOND),
                 local_path: test(NANOSECOND),
+                local_interval: test(NANOSECOND),
                 resume: None,
                 resume_occupancy: None,
                 reads: None,

@@ -1,0 +1,124 @@
+//! An application that is hardware in a clocked home: what it hears of the simulator, and what it has done.
+
+use super::*;
+use crate::agents::clocked::{Bytes, Happened, Heard, WORDS};
+
+/// What an application in hardware hears of an event from others than its home, which speaks to it itself.
+pub(super) fn heard(event: &Event) -> Option<Heard> {
+    match event {
+        Event::Start { .. } => Some(Heard::Start),
+        Event::Stop => Some(Heard::Stop),
+        Event::Fetched { tag, words, .. } => Some(Heard::Fetched {
+            tag: *tag,
+            bytes: bytes(words),
+        }),
+        Event::Stored { tag } => Some(Heard::Stored { tag: *tag }),
+        _ => None,
+    }
+}
+
+/// A line's words as the pins of hardware have them.
+fn bytes(words: &Words) -> Bytes {
+    let mut bytes = [0; WORDS];
+    for (byte, &word) in bytes.iter_mut().zip(words.iter()) {
+        *byte = word;
+    }
+    bytes
+}
+
+impl Simulation {
+    /// What an application in hardware has done: nothing is on its way from it any more.
+    pub(crate) fn hardware_acts(&mut self, mut happened: Happened) {
+        let now = self.now;
+        let words = usize::from(self.data.words());
+        let line = *happened.line_mut();
+        let Some(behind) = &mut self.behind else {
+            return self.fail(
+                FailureKind::Hardware,
+                line,
+                "no application is known".into(),
+            );
+        };
+        let locals = &self.home.controller().locals;
+        let action = match &happened {
+            Happened::Answers { line, bytes } => Action::Answer {
+                line: *line,
+                words: bytes[..words].into(),
+            },
+            Happened::Accepts { line } => Action::Accept { line: *line },
+            Happened::Asks { line, operation } => {
+                let local = locals.get(usize::from(*operation));
+                let Some(local) = local.filter(|_| *line < self.platform.lines) else {
+                    let text = format!(
+                        "{} asks for local operation {operation}, which is none of such a line",
+                        behind.name
+                    );
+                    return self.fail(FailureKind::Contract, *line, text);
+                };
+                Action::Local {
+                    line: *line,
+                    operation: match local.ensures {
+                        Right::None => Operation::CleanInvalidate,
+                        _ => Operation::Clean,
+                    },
+                    lock: local.locks,
+                }
+            }
+            Happened::Unlocks { line } => Action::Unlock { line: *line },
+            Happened::Fetches {
+                tag, line, lines, ..
+            } => Action::Fetch {
+                tag: *tag,
+                first: *line,
+                lines: *lines,
+            },
+            Happened::Stores { tag, line, .. } => Action::Store {
+                tag: *tag,
+                line: *line,
+                words: Box::default(),
+            },
+            _ => return,
+        };
+        if let Err(breach) = behind.contract.action(&action) {
+            let text = format!("{} {}", behind.name, breach.what);
+            return self.fail(FailureKind::Contract, breach.line, text);
+        }
+        self.progress = now;
+        match happened {
+            Happened::Answers { line, bytes } => {
+                self.write_by_application(line, &bytes[..words].into());
+                self.put_before(line, Work::Read(line));
+            }
+            Happened::Accepts { line } => self.put_before(line, Work::Written(line)),
+            Happened::Asks { line, operation } => {
+                behind.asked.insert(line, (now, false));
+                self.put_before(line, Work::Local(line, operation));
+            }
+            Happened::Unlocks { line } => {
+                behind.locks.remove(&line);
+                self.put_before(line, Work::Unlock(line));
+            }
+            Happened::Fetches {
+                tag,
+                line,
+                lines,
+                step,
+            } => self.fetch(tag, line, lines, step),
+            Happened::Stores {
+                tag,
+                line,
+                bytes,
+                mask,
+            } => {
+                let mut words = self.memory_words(line);
+                for (word, place) in words.iter_mut().enumerate() {
+                    if mask >> word & 1 != 0 {
+                        *place = bytes[word];
+                    }
+                }
+                self.store_by_application(tag, line, words);
+            }
+            _ => {}
+        }
+    }
+}
