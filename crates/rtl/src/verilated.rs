@@ -7,22 +7,24 @@
 //! With an application in the RTL, too, what passes between it and the home is told, and its own memory is at pins that are
 //! like those of the home's.
 
+mod application;
+
 use crate::lockstep::changes::{Change, Changes};
 use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES, UNITS};
 use crate::rom::Rom;
 use crate::CLOCK;
-use cohkit_application::rpc::Calls;
-use cohkit_application::shared_table::SharedTable;
-use cohkit_protocol::controller::{Controller, Event, Local};
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::protocol::MessageId;
 use cohkit_sim::agents::clocked::{Bytes, ClockedHome, Happened, Heard, Took, WORDS};
 use cohkit_sim::components::tags::folded;
-use cohkit_sim::data::Random;
 use cohkit_sim::kernel::Time;
 use cohkit_sim::message::Line;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::path::Path;
+
+pub use application::Application;
+use application::InRtl;
 
 /// Bits of a line's number on the pins.
 const LINE: u64 = (1 << 36) - 1;
@@ -50,119 +52,6 @@ pub struct Verilated {
     /// Cycles since anything moved.
     rest: u32,
     application: Option<InRtl>,
-}
-
-/// The applications of `hardware/lockstep/applications.sv`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Application {
-    /// Calls with sides of so many lines. Its layout is that of [`Application::calls`].
-    Rpc {
-        /// Lines of a side.
-        payload: u32,
-    },
-    /// The engines of a table, one in each slice. Its numbers are those of [`SharedTable`].
-    SharedTable {
-        /// Number of the local operation that takes a line and locks it.
-        operation: u8,
-        /// Rows.
-        rows: u32,
-        /// Of each thousand rows, those that are incremented.
-        contended: u32,
-        /// Rows in work at a time, of each engine.
-        outstanding: u32,
-        /// Rows that each engine increments; without end if not given.
-        increments: Option<u32>,
-    },
-    /// The prefetchers of a region, one in each slice. Blocks have 8 KiB, of both slices together.
-    Prefetcher {
-        /// Lines of the region, an even number.
-        lines: u32,
-        /// Blocks in use.
-        blocks: u32,
-    },
-}
-
-impl Application {
-    /// Contexts that one slice serves.
-    pub const CONTEXTS: u32 = 2;
-    /// Most lines of a side of a call.
-    pub const MOST_PAYLOAD: u32 = 8;
-
-    /// Calls to the application in hardware, which [`Application::Rpc`] serves: contexts are dealt out to slices.
-    pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
-        Calls {
-            slices: SLICES as u32,
-            room: Application::MOST_PAYLOAD,
-            ..Calls::new(contexts, payload, calls)
-        }
-    }
-
-    /// Most blocks of the prefetcher.
-    pub const MOST_BLOCKS: u32 = 8;
-    /// Most rows that an engine of the shared table has in work.
-    pub const MOST_OUTSTANDING: u32 = 4;
-
-    /// The device of a table that has as many engines as there are slices.
-    pub fn of_table(table: &SharedTable, home: &Controller) -> Application {
-        let takes = |local: &Local| local.ensures == Right::None && local.locks;
-        let operation = home.locals.iter().position(takes);
-        Application::SharedTable {
-            operation: operation.unwrap_or_default() as u8,
-            rows: table.rows,
-            contended: table.contended,
-            outstanding: table.outstanding,
-            increments: table.device.map(|device| device as u32),
-        }
-    }
-
-    /// Whether the home's reads and writes go to it.
-    fn between(self) -> bool {
-        match self {
-            Application::Rpc { .. } | Application::Prefetcher { .. } => true,
-            Application::SharedTable { .. } => false,
-        }
-    }
-
-    /// Its name and numbers as arguments of Verilog.
-    fn arguments(self) -> String {
-        match self {
-            Application::Rpc { payload } => format!("application=1 payload={payload}"),
-            Application::Prefetcher { lines, blocks } => {
-                format!("application=3 lines={lines} blocks={blocks}")
-            }
-            Application::SharedTable {
-                operation,
-                rows,
-                contended,
-                outstanding,
-                increments,
-            } => {
-                let increments = increments.unwrap_or(u32::MAX);
-                format!("application=2 operation={operation} rows={rows} contended={contended} outstanding={outstanding} increments={increments}")
-            }
-        }
-    }
-}
-
-/// An application in the RTL, and what is under way between it and its memory.
-struct InRtl {
-    kind: Application,
-    /// What its memory draws from if it answers and listens by chance.
-    chance: Option<Random>,
-    memories: [OwnMemory; SLICES],
-}
-
-/// The memory of an application, at the pins of a slice.
-#[derive(Default)]
-struct OwnMemory {
-    /// By the number of a read: lines to come, and those that are here.
-    reads: Vec<(u64, u32, VecDeque<Bytes>)>,
-    /// The read whose beats are going, and the beat.
-    going: Option<(u64, usize)>,
-    addresses: VecDeque<(Line, u64)>,
-    data: VecDeque<(Bytes, u16)>,
-    coming: (usize, Bytes, u16),
-    written: VecDeque<u64>,
 }
 
 /// Bits of what passes between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
@@ -284,11 +173,7 @@ impl Verilated {
             slices: Default::default(),
             cycle: 0,
             rest: 0,
-            application: application.map(|(kind, seed)| InRtl {
-                kind,
-                chance: (seed != 0).then(|| Random::new(seed.into())),
-                memories: Default::default(),
-            }),
+            application: application.map(|(kind, seed)| InRtl::new(kind, seed)),
         };
         home.inputs.reset = 1;
         for _ in 0..4 {
@@ -523,103 +408,6 @@ impl Verilated {
         }
         Ok(())
     }
-
-    /// What the application of a slice has said to the home, and asked of its own memory.
-    fn acts(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
-        let (outputs, inputs, slice) = (&self.outputs, &self.inputs, &mut self.slices[s]);
-        let Some(application) = &mut self.application else {
-            return Ok(());
-        };
-        let passes = outputs.passes[s];
-        if application.kind.between() {
-            if outputs.passes_r[s] != 0 {
-                let (beat, bytes) = &mut slice.passing;
-                if *beat == self.beats {
-                    return Err("an answer of the application has too many beats".into());
-                }
-                bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.passes_r_data[s]);
-                *beat += 1;
-            }
-            if passes & passes::LAST_READ != 0 {
-                let (beats, bytes) = std::mem::take(&mut slice.passing);
-                let line = of_number(&mut slice.reads, outputs.passes_r_id[s]);
-                let Some(line) = line.filter(|_| beats == self.beats) else {
-                    return Err("the application answers what was not read".into());
-                };
-                happened.push(Happened::Answers { line, bytes });
-            }
-            if passes & passes::WRITTEN != 0 {
-                let Some(line) = of_number(&mut slice.writes, outputs.passes_b_id[s]) else {
-                    return Err("the application accepts what was not written".into());
-                };
-                happened.push(Happened::Accepts { line });
-            }
-        }
-        if passes & passes::LOCAL != 0 {
-            let local = outputs.passes_local[s];
-            happened.push(Happened::Asks {
-                line: (local & LINE) as Line,
-                operation: (local >> 36 & 7) as u8,
-            });
-        }
-        if passes & passes::UNLOCK != 0 {
-            let line = (outputs.passes_unlock[s] & LINE) as Line;
-            happened.push(Happened::Unlocks { line });
-        }
-        let line_bytes = self.words as u64 * 8;
-        let memory = &mut application.memories[s];
-        let tag = |id: u64| (id as u32) << 1 | s as u32;
-        if inputs.app_r_valid[s] & outputs.app_r_ready[s] != 0 {
-            memory.beat_taken(self.beats);
-        }
-        if inputs.app_b_valid[s] & outputs.app_b_ready[s] != 0 {
-            memory.written.pop_front();
-        }
-        if inputs.app_ar_ready[s] & outputs.app_ar_valid[s] != 0 {
-            let (id, lines) = (outputs.app_ar_id[s], outputs.app_ar_lines[s] as u32 + 1);
-            memory.reads.push((id, lines, VecDeque::new()));
-            happened.push(Happened::Fetches {
-                tag: tag(id),
-                line: (outputs.app_ar_addr[s] / line_bytes) as Line,
-                lines,
-                step: SLICES as Line,
-            });
-        }
-        if inputs.app_aw_ready[s] & outputs.app_aw_valid[s] != 0 {
-            let line = (outputs.app_aw_addr[s] / line_bytes) as Line;
-            memory.addresses.push_back((line, outputs.app_aw_id[s]));
-        }
-        if inputs.app_w_ready[s] & outputs.app_w_valid[s] != 0 {
-            let (data, strobes) = (&outputs.app_w_data[s], outputs.app_w_strb[s]);
-            if let Some(whole) = assemble(&mut memory.coming, data, strobes, outputs.app_w_last[s])?
-            {
-                memory.data.push_back(whole);
-            }
-        }
-        if let (Some(&(line, id)), Some(&(bytes, mask))) =
-            (memory.addresses.front(), memory.data.front())
-        {
-            memory.addresses.pop_front();
-            memory.data.pop_front();
-            happened.push(Happened::Stores {
-                tag: tag(id),
-                line,
-                bytes,
-                mask,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The line whose read or write has this number, which is over.
-fn of_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
-    let line = open
-        .iter()
-        .find(|(_, &id)| id == number)
-        .map(|(&line, _)| line)?;
-    open.remove(&line);
-    Some(line)
 }
 
 /// A beat that is written; gives the line with its words that are written, if it was the last one.
@@ -646,66 +434,6 @@ fn assemble(
         (*beat, *bytes, *mask) = (0, [0; WORDS], 0);
         whole
     }))
-}
-
-impl InRtl {
-    /// Puts on the pins what the application's memory says.
-    fn drive(&mut self, inputs: &mut Inputs, beats: usize) {
-        for (s, memory) in self.memories.iter_mut().enumerate() {
-            // What is on the pins and was not taken stays there.
-            let mut goes = true;
-            if let Some(chance) = &mut self.chance {
-                let drawn = chance.below(64);
-                inputs.app_ar_ready[s] = drawn & 1;
-                inputs.app_aw_ready[s] = drawn >> 1 & 1;
-                inputs.app_w_ready[s] = drawn >> 2 & 1;
-                goes = drawn >> 3 != 0;
-            }
-            if memory.going.is_none() && goes {
-                let here = |read: &&(u64, u32, VecDeque<Bytes>)| !read.2.is_empty();
-                let count = memory.reads.iter().filter(here).count();
-                let which = match &mut self.chance {
-                    Some(chance) if count > 0 => chance.below(count as u64) as usize,
-                    _ => 0,
-                };
-                let read = memory.reads.iter().filter(here).nth(which);
-                memory.going = read.map(|read| (read.0, 0));
-            }
-            inputs.app_r_valid[s] = u64::from(memory.going.is_some());
-            if let Some((id, beat)) = memory.going {
-                let read = memory.reads.iter().find(|read| read.0 == id);
-                if let Some((_, left, lines)) = read {
-                    inputs.app_r_id[s] = id;
-                    inputs.app_r_last[s] = u64::from(*left == 1 && beat + 1 == beats);
-                    inputs.app_r_data[s].copy_from_slice(&lines[0][beat * BEAT..][..BEAT]);
-                }
-            }
-            inputs.app_b_valid[s] = u64::from(!memory.written.is_empty());
-            inputs.app_b_id[s] = memory.written.front().copied().unwrap_or(0);
-        }
-    }
-}
-
-impl OwnMemory {
-    /// The application has taken a beat.
-    fn beat_taken(&mut self, beats: usize) {
-        let Some((id, beat)) = &mut self.going else {
-            return;
-        };
-        *beat += 1;
-        if *beat < beats {
-            return;
-        }
-        if let Some(place) = self.reads.iter().position(|read| read.0 == *id) {
-            let read = &mut self.reads[place];
-            read.1 -= 1;
-            read.2.pop_front();
-            if read.1 == 0 {
-                self.reads.remove(place);
-            }
-        }
-        self.going = None;
-    }
 }
 
 impl ClockedHome for Verilated {
@@ -788,17 +516,9 @@ impl ClockedHome for Verilated {
             Some(_) => REST_OF_APPLICATION,
             None => REST,
         };
-        let owns = |application: &InRtl| {
-            let memories = &mut application.memories.iter();
-            memories.any(|memory| {
-                memory.going.is_some()
-                    || !memory.written.is_empty()
-                    || memory.reads.iter().any(|read| !read.2.is_empty())
-            })
-        };
         self.rest >= rest
             && self.outputs.idle == [1; SLICES]
-            && !self.application.as_ref().is_some_and(owns)
+            && self.application.as_ref().is_none_or(InRtl::quiet)
     }
 
     fn has_application(&self) -> bool {
@@ -807,23 +527,8 @@ impl ClockedHome for Verilated {
 
     fn application(&mut self, heard: Heard) {
         self.rest = 0;
-        let Some(application) = &mut self.application else {
-            return;
-        };
-        match heard {
-            Heard::Start => self.inputs.start = 1,
-            Heard::Stop => self.inputs.stop = 1,
-            Heard::Fetched { tag, bytes } => {
-                let memory = &mut application.memories[tag as usize % SLICES];
-                let mut reads = memory.reads.iter_mut();
-                if let Some(read) = reads.find(|read| read.0 == u64::from(tag >> 1)) {
-                    read.2.push_back(bytes);
-                }
-            }
-            Heard::Stored { tag } => {
-                let memory = &mut application.memories[tag as usize % SLICES];
-                memory.written.push_back(u64::from(tag >> 1));
-            }
+        if let Some(application) = &mut self.application {
+            application.hears(heard, &mut self.inputs);
         }
     }
 }

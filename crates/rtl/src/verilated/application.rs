@@ -1,0 +1,357 @@
+//! An application in RTL behind the Verilated home: which one, with what numbers, what passes between it and the home,
+//! and its own memory at its pins.
+
+use super::{assemble, passes, Verilated, LINE};
+use crate::lockstep::model::{Inputs, Outputs, BEAT, SLICES};
+use cohkit_application::rpc::Calls;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_protocol::controller::{Controller, Local};
+use cohkit_protocol::protocol::Right;
+use cohkit_sim::agents::clocked::{Bytes, Happened, Heard};
+use cohkit_sim::data::Random;
+use cohkit_sim::message::Line;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// The applications of `hardware/lockstep/applications.sv`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Application {
+    /// Calls with sides of so many lines. Its layout is that of [`Application::calls`].
+    Rpc {
+        /// Lines of a side.
+        payload: u32,
+    },
+    /// The engines of a table, one in each slice. Its numbers are those of [`SharedTable`].
+    SharedTable {
+        /// Number of the local operation that takes a line and locks it.
+        operation: u8,
+        /// Rows.
+        rows: u32,
+        /// Of each thousand rows, those that are incremented.
+        contended: u32,
+        /// Rows in work at a time, of each engine.
+        outstanding: u32,
+        /// Rows that each engine increments; without end if not given.
+        increments: Option<u32>,
+    },
+    /// The prefetchers of a region, one in each slice. Blocks have 8 KiB, of both slices together.
+    Prefetcher {
+        /// Lines of the region, an even number.
+        lines: u32,
+        /// Blocks in use.
+        blocks: u32,
+    },
+}
+
+impl Application {
+    /// Contexts that one slice serves.
+    pub const CONTEXTS: u32 = 2;
+    /// Most lines of a side of a call.
+    pub const MOST_PAYLOAD: u32 = 8;
+    /// Most blocks of the prefetcher.
+    pub const MOST_BLOCKS: u32 = 8;
+    /// Most rows that an engine of the shared table has in work.
+    pub const MOST_OUTSTANDING: u32 = 4;
+
+    /// Calls to the application in hardware, which [`Application::Rpc`] serves: contexts are dealt out to slices.
+    pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
+        Calls {
+            slices: SLICES as u32,
+            room: Application::MOST_PAYLOAD,
+            ..Calls::new(contexts, payload, calls)
+        }
+    }
+
+    /// The device of a table that has as many engines as there are slices.
+    pub fn of_table(table: &SharedTable, home: &Controller) -> Application {
+        let takes = |local: &Local| local.ensures == Right::None && local.locks;
+        let operation = home.locals.iter().position(takes);
+        Application::SharedTable {
+            operation: operation.unwrap_or_default() as u8,
+            rows: table.rows,
+            contended: table.contended,
+            outstanding: table.outstanding,
+            increments: table.device.map(|device| device as u32),
+        }
+    }
+
+    /// Whether the home's reads and writes go to it.
+    pub(super) fn between(self) -> bool {
+        match self {
+            Application::Rpc { .. } | Application::Prefetcher { .. } => true,
+            Application::SharedTable { .. } => false,
+        }
+    }
+
+    /// Its name and numbers as arguments of Verilog.
+    pub(super) fn arguments(self) -> String {
+        match self {
+            Application::Rpc { payload } => format!("application=1 payload={payload}"),
+            Application::Prefetcher { lines, blocks } => {
+                format!("application=3 lines={lines} blocks={blocks}")
+            }
+            Application::SharedTable {
+                operation,
+                rows,
+                contended,
+                outstanding,
+                increments,
+            } => {
+                let increments = increments.unwrap_or(u32::MAX);
+                format!("application=2 operation={operation} rows={rows} contended={contended} outstanding={outstanding} increments={increments}")
+            }
+        }
+    }
+}
+
+/// An application in the RTL, and what is under way between it and its memory.
+pub(super) struct InRtl {
+    kind: Application,
+    /// What its memory draws from if it answers and listens by chance.
+    chance: Option<Random>,
+    memories: [OwnMemory; SLICES],
+}
+
+/// The memory of an application, at the pins of a slice.
+#[derive(Default)]
+struct OwnMemory {
+    bursts: Vec<Burst>,
+    /// The burst whose beats are going, and the beat.
+    going: Option<(u64, usize)>,
+    addresses: VecDeque<(Line, u64)>,
+    data: VecDeque<(Bytes, u16)>,
+    /// The write whose beats are coming.
+    coming: (usize, Bytes, u16),
+    written: VecDeque<u64>,
+}
+
+/// A burst that the application reads.
+struct Burst {
+    id: u64,
+    /// Lines whose last beat has not gone.
+    left: u32,
+    /// Those of them that are here.
+    lines: VecDeque<Bytes>,
+}
+
+impl InRtl {
+    /// With a seed of 0 its memory is as fast as it can be.
+    pub fn new(kind: Application, seed: u16) -> InRtl {
+        InRtl {
+            kind,
+            chance: (seed != 0).then(|| Random::new(seed.into())),
+            memories: Default::default(),
+        }
+    }
+
+    /// Whether its memory has nothing for it.
+    pub fn quiet(&self) -> bool {
+        self.memories.iter().all(|memory| {
+            memory.going.is_none()
+                && memory.written.is_empty()
+                && memory.bursts.iter().all(|burst| burst.lines.is_empty())
+        })
+    }
+
+    /// Something other than the home says something to it.
+    pub fn hears(&mut self, heard: Heard, inputs: &mut Inputs) {
+        match heard {
+            Heard::Start => inputs.start = 1,
+            Heard::Stop => inputs.stop = 1,
+            Heard::Fetched { tag, bytes } => {
+                let (slice, id) = from_tag(tag);
+                let mut bursts = self.memories[slice].bursts.iter_mut();
+                if let Some(burst) = bursts.find(|burst| burst.id == id) {
+                    burst.lines.push_back(bytes);
+                }
+            }
+            Heard::Stored { tag } => {
+                let (slice, id) = from_tag(tag);
+                self.memories[slice].written.push_back(id);
+            }
+        }
+    }
+
+    /// Puts on the pins what its memory says.
+    pub fn drive(&mut self, inputs: &mut Inputs, beats: usize) {
+        for (s, memory) in self.memories.iter_mut().enumerate() {
+            // What is on the pins and was not taken stays there.
+            let mut goes = true;
+            if let Some(chance) = &mut self.chance {
+                let drawn = chance.below(64);
+                inputs.app_ar_ready[s] = drawn & 1;
+                inputs.app_aw_ready[s] = drawn >> 1 & 1;
+                inputs.app_w_ready[s] = drawn >> 2 & 1;
+                goes = drawn >> 3 != 0;
+            }
+            if memory.going.is_none() && goes {
+                let mut here = memory.bursts.iter().filter(|burst| !burst.lines.is_empty());
+                let which = match &mut self.chance {
+                    Some(chance) => match here.clone().count() {
+                        0 => 0,
+                        count => chance.below(count as u64) as usize,
+                    },
+                    None => 0,
+                };
+                memory.going = here.nth(which).map(|burst| (burst.id, 0));
+            }
+            inputs.app_r_valid[s] = u64::from(memory.going.is_some());
+            if let Some((id, beat)) = memory.going {
+                if let Some(burst) = memory.bursts.iter().find(|burst| burst.id == id) {
+                    inputs.app_r_id[s] = id;
+                    inputs.app_r_last[s] = u64::from(burst.left == 1 && beat + 1 == beats);
+                    inputs.app_r_data[s].copy_from_slice(&burst.lines[0][beat * BEAT..][..BEAT]);
+                }
+            }
+            inputs.app_b_valid[s] = u64::from(!memory.written.is_empty());
+            inputs.app_b_id[s] = memory.written.front().copied().unwrap_or(0);
+        }
+    }
+}
+
+impl OwnMemory {
+    /// What has passed at the pins of a slice.
+    fn pass(
+        &mut self,
+        s: usize,
+        (inputs, outputs): (&Inputs, &Outputs),
+        beats: usize,
+        happened: &mut Vec<Happened>,
+    ) -> Result<(), String> {
+        let line_of = |address: u64| (address / (beats * BEAT * 8) as u64) as Line;
+        if inputs.app_r_valid[s] & outputs.app_r_ready[s] != 0 {
+            self.beat_taken(beats);
+        }
+        if inputs.app_b_valid[s] & outputs.app_b_ready[s] != 0 {
+            self.written.pop_front();
+        }
+        if inputs.app_ar_ready[s] & outputs.app_ar_valid[s] != 0 {
+            let (id, lines) = (outputs.app_ar_id[s], outputs.app_ar_lines[s] as u32 + 1);
+            if self.bursts.iter().any(|burst| burst.id == id) {
+                return Err(format!(
+                    "the application reads under the number {id} of a burst that has not ended"
+                ));
+            }
+            self.bursts.push(Burst {
+                id,
+                left: lines,
+                lines: VecDeque::new(),
+            });
+            happened.push(Happened::Fetches {
+                tag: tag(s, id),
+                line: line_of(outputs.app_ar_addr[s]),
+                lines,
+                step: SLICES as Line,
+            });
+        }
+        if inputs.app_aw_ready[s] & outputs.app_aw_valid[s] != 0 {
+            let line = line_of(outputs.app_aw_addr[s]);
+            self.addresses.push_back((line, outputs.app_aw_id[s]));
+        }
+        if inputs.app_w_ready[s] & outputs.app_w_valid[s] != 0 {
+            let (data, strobes) = (&outputs.app_w_data[s], outputs.app_w_strb[s]);
+            let whole = assemble(&mut self.coming, data, strobes, outputs.app_w_last[s])?;
+            self.data.extend(whole);
+        }
+        if let (Some(&(line, id)), Some(&(bytes, mask))) =
+            (self.addresses.front(), self.data.front())
+        {
+            self.addresses.pop_front();
+            self.data.pop_front();
+            happened.push(Happened::Stores {
+                tag: tag(s, id),
+                line,
+                bytes,
+                mask,
+            });
+        }
+        Ok(())
+    }
+
+    /// The application has taken a beat.
+    fn beat_taken(&mut self, beats: usize) {
+        let Some((id, beat)) = &mut self.going else {
+            return;
+        };
+        *beat += 1;
+        if *beat < beats {
+            return;
+        }
+        if let Some(place) = self.bursts.iter().position(|burst| burst.id == *id) {
+            let burst = &mut self.bursts[place];
+            burst.left -= 1;
+            burst.lines.pop_front();
+            if burst.left == 0 {
+                self.bursts.remove(place);
+            }
+        }
+        self.going = None;
+    }
+}
+
+/// The simulator's tag for what a slice's application has under a number at its memory, and back.
+fn tag(slice: usize, id: u64) -> u32 {
+    id as u32 * SLICES as u32 + slice as u32
+}
+
+fn from_tag(tag: u32) -> (usize, u64) {
+    (tag as usize % SLICES, u64::from(tag) / SLICES as u64)
+}
+
+impl Verilated {
+    /// What the application of a slice has said to the home, and asked of its own memory.
+    pub(super) fn acts(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
+        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
+        let Some(application) = &mut self.application else {
+            return Ok(());
+        };
+        let passes = outputs.passes[s];
+        if application.kind.between() {
+            if outputs.passes_r[s] != 0 {
+                let (beat, bytes) = &mut slice.passing;
+                if *beat == self.beats {
+                    return Err("an answer of the application has too many beats".into());
+                }
+                bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.passes_r_data[s]);
+                *beat += 1;
+            }
+            if passes & passes::LAST_READ != 0 {
+                let (beats, bytes) = std::mem::take(&mut slice.passing);
+                let line = of_number(&mut slice.reads, outputs.passes_r_id[s]);
+                let Some(line) = line.filter(|_| beats == self.beats) else {
+                    return Err("the application answers what was not read".into());
+                };
+                happened.push(Happened::Answers { line, bytes });
+            }
+            if passes & passes::WRITTEN != 0 {
+                let Some(line) = of_number(&mut slice.writes, outputs.passes_b_id[s]) else {
+                    return Err("the application accepts what was not written".into());
+                };
+                happened.push(Happened::Accepts { line });
+            }
+        }
+        if passes & passes::LOCAL != 0 {
+            let local = outputs.passes_local[s];
+            happened.push(Happened::Asks {
+                line: (local & LINE) as Line,
+                operation: (local >> 36 & 7) as u8,
+            });
+        }
+        if passes & passes::UNLOCK != 0 {
+            let line = (outputs.passes_unlock[s] & LINE) as Line;
+            happened.push(Happened::Unlocks { line });
+        }
+        let pins = (&self.inputs, &**outputs);
+        application.memories[s].pass(s, pins, self.beats, happened)
+    }
+}
+
+/// The line whose read or write has this number, which is over.
+fn of_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
+    let line = open
+        .iter()
+        .find(|(_, &id)| id == number)
+        .map(|(&line, _)| line)?;
+    open.remove(&line);
+    Some(line)
+}
