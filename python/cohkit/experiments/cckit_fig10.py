@@ -39,8 +39,8 @@ registers and reads as many results, of one word or of the 16 of a line. Descrip
 descriptor into memory and then a register; the device fetches the one and then the other, and writes results and the
 call's number into memory, where the thread polls; the thread writes and reads all words one by one. The bus is PCIe
 of 16 lanes, Gen3. No source here gives its latency: 400 ns each way is assumed, as are the rest of `bus.*` in the
-platform, each with its range; so these are baselines of this model, not published ones. With one context nothing
-varies but the first call.
+platform, each with its range; so these are baselines of this model, not published ones. 2 ms after 100 us of warm-up,
+in which each call takes as long as the one before, as nothing is random.
 """
 LEFT_OUT = (
     "the operating system, address translation and all other traffic, which make most of the tail of a measured "
