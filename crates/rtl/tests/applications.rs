@@ -9,14 +9,15 @@ mod homes;
 use cohkit_application::hardware::{Hardware, InHardware};
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::shared_table::SharedTable;
-use cohkit_rtl::lockstep::build::{Endpoint, Shape, SOURCES};
+use cohkit_rtl::lockstep::build::{Endpoint, Shape};
 use cohkit_rtl::verilated::{Application, Verilated};
 use cohkit_sim::kernel::Time;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
 use cohkit_sim::simulation::{MakeHome, Setup, Simulation};
-use homes::{built, compiled, Built};
+use homes::seeded::{argument, seeded, Fault};
+use homes::{compiled, Built};
 use std::sync::Arc;
 
 /// How many seeds each application is played with, unless COHKIT_SEEDS says otherwise.
@@ -34,74 +35,60 @@ fn home() -> Option<Built> {
         endpoint: Endpoint::Application,
         ..Shape::default()
     };
-    let mut sources: Vec<(&str, String)> = SOURCES
-        .iter()
-        .map(|&(name, text)| (name, text.to_string()))
-        .collect();
-    let mut replace = |file: &str, right: &str, wrong: &str| {
-        let source = sources.iter_mut().find(|(name, _)| *name == file);
-        let (_, text) = source.unwrap_or_else(|| panic!("there is no source {file}"));
-        assert_eq!(text.matches(right).count(), 1, "`{right}` in {file}");
-        *text = text.replace(right, wrong);
-    };
-    for (index, (_, file, right, wrong)) in FAULTS.iter().enumerate() {
-        let awake = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
-        replace(file, right, &wrong.replace('@', &awake));
-    }
-    let package = "package home_pkg;\n";
-    replace(
-        "home_pkg.sv",
-        package,
-        &format!("{package}  int unsigned seeded_fault;\n"),
-    );
-    let end = "endmodule : lockstep";
-    let reads = "if ($value$plusargs(\"fault=%d\", home_pkg::seeded_fault) == 0) home_pkg::seeded_fault = 0;";
-    replace("lockstep.sv", end, &format!("  initial {reads}\n{end}"));
-    let sources: Vec<(&str, &str)> = sources
-        .iter()
-        .map(|(name, text)| (*name, text.as_str()))
-        .collect();
-    built(compiled("eci.coh"), &sources, shape)
+    let faults = FAULTS.iter().map(|(_, fault)| fault);
+    seeded(compiled("eci.coh"), shape, faults)
 }
 
-/// Faults of the applications: a name, a source, a part of it, and what it becomes (`@` stands for "this fault is awake").
+/// Faults of the applications, each with a name that begins with the application's.
 /// All tests share a build, so they are in it, asleep.
-const FAULTS: &[(&str, &str, &str, &str)] = &[
+const FAULTS: &[(&str, Fault)] = &[
     (
         "rpc: wrong result",
-        "rpc_echo.sv",
-        "words[results_at_q.side][i*64+:64] + 64'd1;",
-        "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
+        Fault {
+            file: "rpc_echo.sv",
+            right: "words[results_at_q.side][i*64+:64] + 64'd1;",
+            wrong: "words[results_at_q.side][i*64+:64] + (@ ? 64'd2 : 64'd1);",
+        },
     ),
     (
         "rpc: answer before the arguments are there",
-        "rpc_echo.sv",
-        "assign answerable = asked.side == remote_q[asked.number];",
-        "assign answerable = asked.side == remote_q[asked.number] || @;",
+        Fault {
+            file: "rpc_echo.sv",
+            right: "assign answerable = asked.side == remote_q[asked.number];",
+            wrong: "assign answerable = asked.side == remote_q[asked.number] || @;",
+        },
     ),
     (
         "shared_table: lost unlock",
-        "shared_table.sv",
-        "assign unlock_valid_o    = next_unlock.valid;",
-        "assign unlock_valid_o    = next_unlock.valid && !@;",
+        Fault {
+            file: "shared_table.sv",
+            right: "assign unlock_valid_o    = next_unlock.valid;",
+            wrong: "assign unlock_valid_o    = next_unlock.valid && !@;",
+        },
     ),
     (
         "shared_table: lost increment",
-        "shared_table.sv",
-        "word_q[w] <= r_data_i[63:0] + 64'd1;",
-        "word_q[w] <= r_data_i[63:0] + (@ ? 64'd0 : 64'd1);",
+        Fault {
+            file: "shared_table.sv",
+            right: "word_q[w] <= r_data_i[63:0] + 64'd1;",
+            wrong: "word_q[w] <= r_data_i[63:0] + (@ ? 64'd0 : 64'd1);",
+        },
     ),
     (
         "prefetcher: wrong block",
-        "prefetcher.sv",
-        ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
-        ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
+        Fault {
+            file: "prefetcher.sv",
+            right: ": place_of(block_q[entry], offset_q[entry]), r_beat_q)),",
+            wrong: ": place_of(@ ? ~block_q[entry] : block_q[entry], offset_q[entry]), r_beat_q)),",
+        },
     ),
     (
         "prefetcher: write that passes its block by",
-        "prefetcher.sv",
-        "into_q[free_write]    <= w_present;",
-        "into_q[free_write]    <= w_present && !@;",
+        Fault {
+            file: "prefetcher.sv",
+            right: "into_q[free_write]    <= w_present;",
+            wrong: "into_q[free_write]    <= w_present && !@;",
+        },
     ),
 ];
 
@@ -121,7 +108,7 @@ fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> Ma
     Arc::new(move || {
         let with = Some((application, seed));
         let rom = image.clone();
-        let fault = format!("fault={fault}");
+        let fault = argument(fault);
         let home = Verilated::open_with(&library, &file, rom, line_bytes, 0, with, &fault)?;
         Ok(Box::new(home))
     })

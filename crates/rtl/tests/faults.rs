@@ -7,26 +7,27 @@
 mod homes;
 
 use cohkit_rtl::lockstep::bench::{Check, Mismatch, Run};
-use cohkit_rtl::lockstep::build::{Shape, SOURCES};
+use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
-use homes::{built, compiled, Built};
+use homes::seeded::{argument, seeded, Fault};
+use homes::{compiled, Built};
 
-struct Fault {
+struct Named {
     name: &'static str,
-    file: &'static str,
-    right: &'static str,
-    wrong: &'static str,
+    fault: Fault,
     /// What notices it first.
     by: Check,
 }
 
 macro_rules! faults {
     ($($name:ident in $file:literal: $right:literal becomes $wrong:literal: $by:ident;)*) => {
-        const FAULTS: &[Fault] = &[$(Fault {
+        const FAULTS: &[Named] = &[$(Named {
             name: stringify!($name),
-            file: $file,
-            right: $right,
-            wrong: $wrong,
+            fault: Fault {
+                file: $file,
+                right: $right,
+                wrong: $wrong,
+            },
             by: Check::$by,
         }),*];
 
@@ -109,44 +110,15 @@ faults! {
         becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
 }
 
-/// A place in a source that occurs once is replaced.
-fn replace(sources: &mut [(&str, String)], file: &str, right: &str, wrong: &str) {
-    let source = sources.iter_mut().find(|(name, _)| *name == file);
-    let (_, text) = source.unwrap_or_else(|| panic!("there is no source {file}"));
-    assert_eq!(text.matches(right).count(), 1, "`{right}` in {file}");
-    *text = text.replace(right, wrong);
-}
-
-/// The home with all faults asleep, and a number in its package that wakes one.
 fn faulty(file: &str) -> Option<Built> {
-    let mut sources: Vec<(&str, String)> = SOURCES
-        .iter()
-        .map(|&(name, text)| (name, text.to_string()))
-        .collect();
-    for (index, fault) in FAULTS.iter().enumerate() {
-        let awake = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
-        let wrong = fault.wrong.replace('@', &awake);
-        replace(&mut sources, fault.file, fault.right, &wrong);
-    }
-    let package = "package home_pkg;\n";
-    let with_number = format!("{package}  int unsigned seeded_fault;\n");
-    replace(&mut sources, "home_pkg.sv", package, &with_number);
-    let end = "endmodule : lockstep";
-    let reads = format!(
-        "  initial if ($value$plusargs(\"fault=%d\", home_pkg::seeded_fault) == 0) home_pkg::seeded_fault = 0;\n{end}"
-    );
-    replace(&mut sources, "lockstep.sv", end, &reads);
-    let sources: Vec<(&str, &str)> = sources
-        .iter()
-        .map(|(name, text)| (*name, text.as_str()))
-        .collect();
-    built(compiled(file), &sources, Shape::default())
+    let faults = FAULTS.iter().map(|named| &named.fault);
+    seeded(compiled(file), Shape::default(), faults)
 }
 
 /// The first of some seeds whose run notices something, and what. Nothing takes long in these runs, so that one in which
 /// nothing moves any more is soon over.
 fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
-    let argument = format!("fault={number}");
+    let argument = argument(number);
     let setup = Setup {
         argument: &argument,
         ..built.setup()

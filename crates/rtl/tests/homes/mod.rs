@@ -3,6 +3,8 @@
 // Each test uses a part of this.
 #![allow(dead_code)]
 
+pub mod seeded;
+
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;

@@ -1,0 +1,54 @@
+//! Homes with faults in a copy of their RTL, asleep: an argument wakes one, so that all share a build.
+
+use super::{built, Built, Compiled};
+use cohkit_rtl::lockstep::build::{Shape, SOURCES};
+
+/// A fault of the RTL.
+pub struct Fault {
+    /// A source.
+    pub file: &'static str,
+    /// A part of it, which occurs once.
+    pub right: &'static str,
+    /// What it becomes; `@` stands for "this fault is awake".
+    pub wrong: &'static str,
+}
+
+/// The argument that wakes a fault by its number, from 1; 0 lets all sleep.
+pub fn argument(number: usize) -> String {
+    format!("fault={number}")
+}
+
+/// The home of a protocol with these faults.
+pub fn seeded<'f>(
+    compiled: Compiled,
+    shape: Shape,
+    faults: impl Iterator<Item = &'f Fault>,
+) -> Option<Built> {
+    let mut sources: Vec<(&str, String)> = SOURCES
+        .iter()
+        .map(|&(name, text)| (name, text.to_string()))
+        .collect();
+    let mut replace = |file: &str, right: &str, wrong: &str| {
+        let source = sources.iter_mut().find(|(name, _)| *name == file);
+        let (_, text) = source.unwrap_or_else(|| panic!("there is no source {file}"));
+        assert_eq!(text.matches(right).count(), 1, "`{right}` in {file}");
+        *text = text.replace(right, wrong);
+    };
+    for (index, fault) in faults.enumerate() {
+        let awake = format!("(home_pkg::seeded_fault == 32'd{})", index + 1);
+        replace(fault.file, fault.right, &fault.wrong.replace('@', &awake));
+    }
+    let package = "package home_pkg;\n";
+    let with_number = format!("{package}  int unsigned seeded_fault;\n");
+    replace("home_pkg.sv", package, &with_number);
+    let end = "endmodule : lockstep";
+    let reads = format!(
+        "  initial if ($value$plusargs(\"fault=%d\", home_pkg::seeded_fault) == 0) home_pkg::seeded_fault = 0;\n{end}"
+    );
+    replace("lockstep.sv", end, &reads);
+    let sources: Vec<(&str, &str)> = sources
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    built(compiled, &sources, shape)
+}
