@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ def lint(root: Path, top: str, more: list[Path], capfd: pytest.CaptureFixture[st
     assert driver.processOptions()
     assert driver.parseAllSources()
     driver.runFullCompilation(quiet=False)
+    # It writes by way of C, which keeps what goes to a file until somebody asks for it.
+    ctypes.CDLL(None).fflush(None)
     said = capfd.readouterr()
     return said.out + said.err
 
