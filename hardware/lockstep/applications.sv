@@ -1,5 +1,5 @@
 // The applications behind a slice, of which the argument `+application=` names one: 1 RPC, 2 the shared table, 3 the prefetcher.
-// Further arguments are their numbers. With `+seed=`, all streams between home and application take their time.
+// Further arguments are their numbers. With `+seed=`, there are random stalls of all streams between home and application.
 
 module applications #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -17,13 +17,13 @@ module applications #(
   output behind_pkg::to_home_t     home_o,
 
   // The home's memory, which hears what passes at the home, for applications that stand beside the way to it.
-  input  behind_pkg::to_home_t     pins_i,
+  input  behind_pkg::axi_slave_t   pins_i,
   output logic                     pins_b_ready_o,
   output logic                     pins_r_ready_o,
 
   // The application's own memory.
-  input  behind_pkg::from_memory_t memory_i,
-  output behind_pkg::to_memory_t   memory_o
+  input  behind_pkg::axi_slave_t   memory_i,
+  output behind_pkg::axi_master_t  memory_o
 );
   localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
   localparam int unsigned Payload = 8;   // most lines of a side of a call
@@ -49,69 +49,69 @@ module applications #(
     if ($value$plusargs("blocks=%d", blocks) == 0) blocks = '0;
   end
 
-  // ------------------------------------------------------------------ streams that take their time
+  // ------------------------------------------------------------------ random stalls
 
   behind_pkg::from_home_t from;
   behind_pkg::to_home_t   to;
-  logic [7:0]             hesitates;
+  logic [7:0]             stalls;
 
-  hesitation #(.Width($bits({home_i.aw_id, home_i.aw_addr})), .Salt(16'(Slice * 8))) u_aw (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[0]),
-    .wr_valid_i(home_i.aw_valid), .wr_ready_o(home_o.aw_ready), .wr_data_i({home_i.aw_id, home_i.aw_addr}),
-    .rd_valid_o(from.aw_valid), .rd_ready_i(to.aw_ready), .rd_data_o({from.aw_id, from.aw_addr})
+  random_stalls #(.Width($bits({home_i.axi.aw_id, home_i.axi.aw_addr})), .Salt(16'(Slice * 8))) u_aw (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[0]),
+    .wr_valid_i(home_i.axi.aw_valid), .wr_ready_o(home_o.axi.aw_ready), .wr_data_i({home_i.axi.aw_id, home_i.axi.aw_addr}),
+    .rd_valid_o(from.axi.aw_valid), .rd_ready_i(to.axi.aw_ready), .rd_data_o({from.axi.aw_id, from.axi.aw_addr})
   );
 
-  hesitation #(.Width($bits({home_i.w_data, home_i.w_strb, home_i.w_last})), .Salt(16'(Slice * 8 + 1))) u_w (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[1]),
-    .wr_valid_i(home_i.w_valid), .wr_ready_o(home_o.w_ready), .wr_data_i({home_i.w_data, home_i.w_strb, home_i.w_last}),
-    .rd_valid_o(from.w_valid), .rd_ready_i(to.w_ready), .rd_data_o({from.w_data, from.w_strb, from.w_last})
+  random_stalls #(.Width($bits({home_i.axi.w_data, home_i.axi.w_strb, home_i.axi.w_last})), .Salt(16'(Slice * 8 + 1))) u_w (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[1]),
+    .wr_valid_i(home_i.axi.w_valid), .wr_ready_o(home_o.axi.w_ready), .wr_data_i({home_i.axi.w_data, home_i.axi.w_strb, home_i.axi.w_last}),
+    .rd_valid_o(from.axi.w_valid), .rd_ready_i(to.axi.w_ready), .rd_data_o({from.axi.w_data, from.axi.w_strb, from.axi.w_last})
   );
 
-  hesitation #(.Width($bits(to.b_id)), .Salt(16'(Slice * 8 + 2))) u_b (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[2]),
-    .wr_valid_i(to.b_valid), .wr_ready_o(from.b_ready), .wr_data_i(to.b_id),
-    .rd_valid_o(home_o.b_valid), .rd_ready_i(home_i.b_ready), .rd_data_o(home_o.b_id)
+  random_stalls #(.Width($bits(to.axi.b_id)), .Salt(16'(Slice * 8 + 2))) u_b (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[2]),
+    .wr_valid_i(to.axi.b_valid), .wr_ready_o(from.axi.b_ready), .wr_data_i(to.axi.b_id),
+    .rd_valid_o(home_o.axi.b_valid), .rd_ready_i(home_i.axi.b_ready), .rd_data_o(home_o.axi.b_id)
   );
 
-  hesitation #(.Width($bits({home_i.ar_id, home_i.ar_addr})), .Salt(16'(Slice * 8 + 3))) u_ar (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[3]),
-    .wr_valid_i(home_i.ar_valid), .wr_ready_o(home_o.ar_ready), .wr_data_i({home_i.ar_id, home_i.ar_addr}),
-    .rd_valid_o(from.ar_valid), .rd_ready_i(to.ar_ready), .rd_data_o({from.ar_id, from.ar_addr})
+  random_stalls #(.Width($bits({home_i.axi.ar_id, home_i.axi.ar_addr})), .Salt(16'(Slice * 8 + 3))) u_ar (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[3]),
+    .wr_valid_i(home_i.axi.ar_valid), .wr_ready_o(home_o.axi.ar_ready), .wr_data_i({home_i.axi.ar_id, home_i.axi.ar_addr}),
+    .rd_valid_o(from.axi.ar_valid), .rd_ready_i(to.axi.ar_ready), .rd_data_o({from.axi.ar_id, from.axi.ar_addr})
   );
 
-  hesitation #(.Width($bits({to.r_id, to.r_data, to.r_last})), .Salt(16'(Slice * 8 + 4))) u_r (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[4]),
-    .wr_valid_i(to.r_valid), .wr_ready_o(from.r_ready), .wr_data_i({to.r_id, to.r_data, to.r_last}),
-    .rd_valid_o(home_o.r_valid), .rd_ready_i(home_i.r_ready), .rd_data_o({home_o.r_id, home_o.r_data, home_o.r_last})
+  random_stalls #(.Width($bits({to.axi.r_id, to.axi.r_data, to.axi.r_last})), .Salt(16'(Slice * 8 + 4))) u_r (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[4]),
+    .wr_valid_i(to.axi.r_valid), .wr_ready_o(from.axi.r_ready), .wr_data_i({to.axi.r_id, to.axi.r_data, to.axi.r_last}),
+    .rd_valid_o(home_o.axi.r_valid), .rd_ready_i(home_i.axi.r_ready), .rd_data_o({home_o.axi.r_id, home_o.axi.r_data, home_o.axi.r_last})
   );
 
-  hesitation #(.Width($bits(to.local_req)), .Salt(16'(Slice * 8 + 5))) u_local_req (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[5]),
+  random_stalls #(.Width($bits(to.local_req)), .Salt(16'(Slice * 8 + 5))) u_local_req (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[5]),
     .wr_valid_i(to.local_req_valid), .wr_ready_o(from.local_req_ready), .wr_data_i(to.local_req),
     .rd_valid_o(home_o.local_req_valid), .rd_ready_i(home_i.local_req_ready), .rd_data_o(home_o.local_req)
   );
 
-  hesitation #(.Width($bits(to.unlock_line)), .Salt(16'(Slice * 8 + 6))) u_unlock (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[6]),
+  random_stalls #(.Width($bits(to.unlock_line)), .Salt(16'(Slice * 8 + 6))) u_unlock (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[6]),
     .wr_valid_i(to.unlock_valid), .wr_ready_o(from.unlock_ready), .wr_data_i(to.unlock_line),
     .rd_valid_o(home_o.unlock_valid), .rd_ready_i(home_i.unlock_ready), .rd_data_o(home_o.unlock_line)
   );
 
-  hesitation #(.Width($bits(home_i.local_rsp)), .Salt(16'(Slice * 8 + 7))) u_local_rsp (
-    .clk_i, .rst_ni, .seed_i(seed), .busy_o(hesitates[7]),
+  random_stalls #(.Width($bits(home_i.local_rsp)), .Salt(16'(Slice * 8 + 7))) u_local_rsp (
+    .clk_i, .rst_ni, .seed_i(seed), .busy_o(stalls[7]),
     .wr_valid_i(home_i.local_rsp_valid), .wr_ready_o(home_o.local_rsp_ready), .wr_data_i(home_i.local_rsp),
     .rd_valid_o(from.local_rsp_valid), .rd_ready_i(to.local_rsp_ready), .rd_data_o(from.local_rsp)
   );
 
   // ------------------------------------------------------------------ which application
 
-  behind_pkg::to_home_t   to_rpc, to_table, to_prefetcher;
-  behind_pkg::to_memory_t memory_of_table, memory_of_prefetcher;
-  logic                   table_busy;
+  behind_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
+  behind_pkg::axi_master_t memory_of_table, memory_of_prefetcher;
+  logic                    table_busy;
 
-  assign busy_o         = hesitates != '0 || table_busy;
-  assign pins_b_ready_o = from.b_ready && application == 2'd2;
-  assign pins_r_ready_o = from.r_ready && application == 2'd2;
+  assign busy_o         = stalls != '0 || table_busy;
+  assign pins_b_ready_o = from.axi.b_ready && application == 2'd2;
+  assign pins_r_ready_o = from.axi.r_ready && application == 2'd2;
 
   always_comb begin
     to       = '0;
@@ -130,9 +130,6 @@ module applications #(
     endcase
   end
 
-  logic unused;
-  assign unused = ^pins_i;
-
   // ------------------------------------------------------------------ RPC
 
   assign to_rpc.unlock_valid = 1'b0;
@@ -149,27 +146,27 @@ module applications #(
     .clk_i,
     .rst_ni,
     .payload_i        (payload),
-    .aw_valid_i       (from.aw_valid && application == 2'd1),
-    .aw_ready_o       (to_rpc.aw_ready),
-    .aw_id_i          (from.aw_id),
-    .aw_addr_i        (from.aw_addr),
-    .w_valid_i        (from.w_valid && application == 2'd1),
-    .w_ready_o        (to_rpc.w_ready),
-    .w_data_i         (from.w_data),
-    .w_strb_i         (from.w_strb),
-    .w_last_i         (from.w_last),
-    .b_valid_o        (to_rpc.b_valid),
-    .b_ready_i        (from.b_ready),
-    .b_id_o           (to_rpc.b_id),
-    .ar_valid_i       (from.ar_valid && application == 2'd1),
-    .ar_ready_o       (to_rpc.ar_ready),
-    .ar_id_i          (from.ar_id),
-    .ar_addr_i        (from.ar_addr),
-    .r_valid_o        (to_rpc.r_valid),
-    .r_ready_i        (from.r_ready),
-    .r_id_o           (to_rpc.r_id),
-    .r_data_o         (to_rpc.r_data),
-    .r_last_o         (to_rpc.r_last),
+    .aw_valid_i       (from.axi.aw_valid && application == 2'd1),
+    .aw_ready_o       (to_rpc.axi.aw_ready),
+    .aw_id_i          (from.axi.aw_id),
+    .aw_addr_i        (from.axi.aw_addr),
+    .w_valid_i        (from.axi.w_valid && application == 2'd1),
+    .w_ready_o        (to_rpc.axi.w_ready),
+    .w_data_i         (from.axi.w_data),
+    .w_strb_i         (from.axi.w_strb),
+    .w_last_i         (from.axi.w_last),
+    .b_valid_o        (to_rpc.axi.b_valid),
+    .b_ready_i        (from.axi.b_ready),
+    .b_id_o           (to_rpc.axi.b_id),
+    .ar_valid_i       (from.axi.ar_valid && application == 2'd1),
+    .ar_ready_o       (to_rpc.axi.ar_ready),
+    .ar_id_i          (from.axi.ar_id),
+    .ar_addr_i        (from.axi.ar_addr),
+    .r_valid_o        (to_rpc.axi.r_valid),
+    .r_ready_i        (from.axi.r_ready),
+    .r_id_o           (to_rpc.axi.r_id),
+    .r_data_o         (to_rpc.axi.r_data),
+    .r_last_o         (to_rpc.axi.r_last),
     .local_req_valid_o(to_rpc.local_req_valid),
     .local_req_ready_i(from.local_req_ready),
     .local_req_o      (to_rpc.local_req),
@@ -180,15 +177,7 @@ module applications #(
 
   // ------------------------------------------------------------------ the shared table
 
-  assign to_table.aw_ready = 1'b1;
-  assign to_table.w_ready  = 1'b1;
-  assign to_table.ar_ready = 1'b1;
-  assign to_table.b_valid  = pins_i.b_valid;
-  assign to_table.b_id     = pins_i.b_id;
-  assign to_table.r_valid  = pins_i.r_valid;
-  assign to_table.r_id     = pins_i.r_id;
-  assign to_table.r_data   = pins_i.r_data;
-  assign to_table.r_last   = pins_i.r_last;
+  assign to_table.axi = pins_i;
 
   assign memory_of_table.ar_lines = '0;
 
@@ -260,27 +249,27 @@ module applications #(
     .rst_ni,
     .lines_i       (home_pkg::LineWidth'(lines) >> 1),
     .blocks_i      (blocks),
-    .aw_valid_i    (from.aw_valid && application == 2'd3),
-    .aw_ready_o    (to_prefetcher.aw_ready),
-    .aw_id_i       (from.aw_id),
-    .aw_addr_i     (from.aw_addr),
-    .w_valid_i     (from.w_valid && application == 2'd3),
-    .w_ready_o     (to_prefetcher.w_ready),
-    .w_data_i      (from.w_data),
-    .w_strb_i      (from.w_strb),
-    .w_last_i      (from.w_last),
-    .b_valid_o     (to_prefetcher.b_valid),
-    .b_ready_i     (from.b_ready),
-    .b_id_o        (to_prefetcher.b_id),
-    .ar_valid_i    (from.ar_valid && application == 2'd3),
-    .ar_ready_o    (to_prefetcher.ar_ready),
-    .ar_id_i       (from.ar_id),
-    .ar_addr_i     (from.ar_addr),
-    .r_valid_o     (to_prefetcher.r_valid),
-    .r_ready_i     (from.r_ready),
-    .r_id_o        (to_prefetcher.r_id),
-    .r_data_o      (to_prefetcher.r_data),
-    .r_last_o      (to_prefetcher.r_last),
+    .aw_valid_i    (from.axi.aw_valid && application == 2'd3),
+    .aw_ready_o    (to_prefetcher.axi.aw_ready),
+    .aw_id_i       (from.axi.aw_id),
+    .aw_addr_i     (from.axi.aw_addr),
+    .w_valid_i     (from.axi.w_valid && application == 2'd3),
+    .w_ready_o     (to_prefetcher.axi.w_ready),
+    .w_data_i      (from.axi.w_data),
+    .w_strb_i      (from.axi.w_strb),
+    .w_last_i      (from.axi.w_last),
+    .b_valid_o     (to_prefetcher.axi.b_valid),
+    .b_ready_i     (from.axi.b_ready),
+    .b_id_o        (to_prefetcher.axi.b_id),
+    .ar_valid_i    (from.axi.ar_valid && application == 2'd3),
+    .ar_ready_o    (to_prefetcher.axi.ar_ready),
+    .ar_id_i       (from.axi.ar_id),
+    .ar_addr_i     (from.axi.ar_addr),
+    .r_valid_o     (to_prefetcher.axi.r_valid),
+    .r_ready_i     (from.axi.r_ready),
+    .r_id_o        (to_prefetcher.axi.r_id),
+    .r_data_o      (to_prefetcher.axi.r_data),
+    .r_last_o      (to_prefetcher.axi.r_last),
     .mem_aw_valid_o(memory_of_prefetcher.aw_valid),
     .mem_aw_ready_i(memory_i.aw_ready),
     .mem_aw_id_o   (memory_of_prefetcher.aw_id),

@@ -85,8 +85,8 @@ module behind #(
   input  logic                          start_i,
   input  logic                          stop_i,
   output logic                          busy_o,
-  input  behind_pkg::from_memory_t      memory_i,
-  output behind_pkg::to_memory_t        memory_o
+  input  behind_pkg::axi_slave_t        memory_i,
+  output behind_pkg::axi_master_t       memory_o
 );
   if (Endpoint != 4) begin : gen_no_application
     assign home_unlock_valid_o = pin_unlock_valid_i;
@@ -124,35 +124,42 @@ module behind #(
     assign unused = ^{clk_i, rst_ni};
   end else if (Endpoint == 4) begin : gen_applications
     behind_pkg::from_home_t from;
-    behind_pkg::to_home_t   to, pins;
-
-    always_comb begin
-      pins         = '0;
-      pins.b_valid = pin_b_valid_i;
-      pins.b_id    = pin_b_id_i;
-      pins.r_valid = pin_r_valid_i;
-      pins.r_id    = pin_r_id_i;
-      pins.r_data  = pin_r_data_i;
-      pins.r_last  = pin_r_last_i;
-    end
+    behind_pkg::to_home_t   to;
+    behind_pkg::axi_slave_t pins;
 
     assign from = '{
-      aw_valid:        home_aw_valid_i,
-      aw_id:           home_aw_id_i,
-      aw_addr:         36'(home_aw_addr_i),
-      w_valid:         home_w_valid_i,
-      w_data:          home_w_data_i,
-      w_strb:          home_w_strb_i,
-      w_last:          home_w_last_i,
-      b_ready:         home_b_ready_i,
-      ar_valid:        home_ar_valid_i,
-      ar_id:           home_ar_id_i,
-      ar_addr:         36'(home_ar_addr_i),
-      r_ready:         home_r_ready_i,
+      axi: '{
+        aw_valid: home_aw_valid_i,
+        aw_id:    home_aw_id_i,
+        aw_addr:  36'(home_aw_addr_i),
+        w_valid:  home_w_valid_i,
+        w_data:   home_w_data_i,
+        w_strb:   home_w_strb_i,
+        w_last:   home_w_last_i,
+        b_ready:  home_b_ready_i,
+        ar_valid: home_ar_valid_i,
+        ar_id:    home_ar_id_i,
+        ar_addr:  36'(home_ar_addr_i),
+        ar_lines: '0,
+        r_ready:  home_r_ready_i
+      },
       local_req_ready: home_local_req_ready_i,
       unlock_ready:    home_unlock_ready_i,
       local_rsp_valid: home_local_rsp_valid_i,
       local_rsp:       home_local_rsp_i
+    };
+
+    // The pins show what is asked of memory where it leaves the home; there it has been taken when it has passed.
+    assign pins = '{
+      aw_ready: 1'b1,
+      w_ready:  1'b1,
+      b_valid:  pin_b_valid_i,
+      b_id:     pin_b_id_i,
+      ar_ready: 1'b1,
+      r_valid:  pin_r_valid_i,
+      r_id:     pin_r_id_i,
+      r_data:   pin_r_data_i,
+      r_last:   pin_r_last_i
     };
 
     applications #(
@@ -174,22 +181,21 @@ module behind #(
       .memory_o
     );
 
-    assign home_aw_ready_o        = to.aw_ready;
-    assign home_w_ready_o         = to.w_ready;
-    assign home_b_valid_o         = to.b_valid;
-    assign home_b_id_o            = to.b_id;
-    assign home_ar_ready_o        = to.ar_ready;
-    assign home_r_valid_o         = to.r_valid;
-    assign home_r_id_o            = to.r_id;
-    assign home_r_data_o          = to.r_data;
-    assign home_r_last_o          = to.r_last;
+    assign home_aw_ready_o        = to.axi.aw_ready;
+    assign home_w_ready_o         = to.axi.w_ready;
+    assign home_b_valid_o         = to.axi.b_valid;
+    assign home_b_id_o            = to.axi.b_id;
+    assign home_ar_ready_o        = to.axi.ar_ready;
+    assign home_r_valid_o         = to.axi.r_valid;
+    assign home_r_id_o            = to.axi.r_id;
+    assign home_r_data_o          = to.axi.r_data;
+    assign home_r_last_o          = to.axi.r_last;
     assign home_local_req_valid_o = to.local_req_valid;
     assign home_local_req_o       = to.local_req;
     assign home_unlock_valid_o    = to.unlock_valid;
     assign home_unlock_line_o     = to.unlock_line;
     assign home_local_rsp_ready_o = to.local_rsp_ready;
 
-    // The pins show what is asked of memory where it leaves the home; there it has been taken when it has passed.
     assign pin_aw_valid_o         = 1'b0;
     assign pin_aw_id_o            = home_aw_id_i;
     assign pin_aw_addr_o          = home_aw_addr_i;

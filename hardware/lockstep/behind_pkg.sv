@@ -1,45 +1,7 @@
 // The ports between home, application and memory, each side's as one value.
 
 package behind_pkg;
-  // What a slice of the home says to what is behind it.
-  typedef struct packed {
-    logic                 aw_valid;
-    logic [7:0]           aw_id;
-    logic [35:0]          aw_addr;
-    logic                 w_valid;
-    logic [511:0]         w_data;
-    logic [63:0]          w_strb;
-    logic                 w_last;
-    logic                 b_ready;
-    logic                 ar_valid;
-    logic [7:0]           ar_id;
-    logic [35:0]          ar_addr;
-    logic                 r_ready;
-    logic                 local_req_ready;
-    logic                 unlock_ready;
-    logic                 local_rsp_valid;
-    home_pkg::local_rsp_t local_rsp;
-  } from_home_t;
-
-  // What is said to it.
-  typedef struct packed {
-    logic                           aw_ready;
-    logic                           w_ready;
-    logic                           b_valid;
-    logic [7:0]                     b_id;
-    logic                           ar_ready;
-    logic                           r_valid;
-    logic [7:0]                     r_id;
-    logic [511:0]                   r_data;
-    logic                           r_last;
-    logic                           local_req_valid;
-    home_pkg::local_req_t           local_req;
-    logic                           unlock_valid;
-    logic [home_pkg::LineWidth-1:0] unlock_line;
-    logic                           local_rsp_ready;
-  } to_home_t;
-
-  // What an application says to its memory; `ar_lines` is the length of a burst, in lines, less one.
+  // What the master of an AXI port says; `ar_lines` is the length of a burst, in lines, less one.
   typedef struct packed {
     logic         aw_valid;
     logic [7:0]   aw_id;
@@ -54,9 +16,9 @@ package behind_pkg;
     logic [35:0]  ar_addr;
     logic [7:0]   ar_lines;
     logic         r_ready;
-  } to_memory_t;
+  } axi_master_t;
 
-  // What its memory says.
+  // What its slave says.
   typedef struct packed {
     logic         aw_ready;
     logic         w_ready;
@@ -67,5 +29,24 @@ package behind_pkg;
     logic [7:0]   r_id;
     logic [511:0] r_data;
     logic         r_last;
-  } from_memory_t;
+  } axi_slave_t;
+
+  // What a slice of the home says to what is behind it.
+  typedef struct packed {
+    axi_master_t          axi;
+    logic                 local_req_ready;
+    logic                 unlock_ready;
+    logic                 local_rsp_valid;
+    home_pkg::local_rsp_t local_rsp;
+  } from_home_t;
+
+  // What is said to it.
+  typedef struct packed {
+    axi_slave_t                     axi;
+    logic                           local_req_valid;
+    home_pkg::local_req_t           local_req;
+    logic                           unlock_valid;
+    logic [home_pkg::LineWidth-1:0] unlock_line;
+    logic                           local_rsp_ready;
+  } to_home_t;
 endpackage : behind_pkg

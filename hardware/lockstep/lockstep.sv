@@ -161,8 +161,8 @@ module lockstep #(
   logic [1:0]                     home_unlock_ready;
   logic [1:0][home_pkg::LineWidth-1:0] home_unlock_line;
   logic [1:0]                     home_idle, app_busy;
-  behind_pkg::from_memory_t [1:0] from_memory;
-  behind_pkg::to_memory_t   [1:0] to_memory;
+  behind_pkg::axi_slave_t   [1:0] from_memory;
+  behind_pkg::axi_master_t  [1:0] to_memory;
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
     behind #(

@@ -1,12 +1,12 @@
 //! Scenarios whose application is hardware behind a home in hardware: threads and what has to hold are the same,
-//! and in the place of the application stands somebody who only looks on.
+//! and in the place of the application stands a monitor.
 
 use crate::interface::{Actions, Application, Contents, Event, Line, Placement, Scenario, Table};
 
 /// A scenario whose application there is in hardware.
 pub trait InHardware: Scenario + Clone {
     /// Counts what the application does, from what reaches it; `made` is for [`InHardware::judge`].
-    fn look(&self, event: &Event, made: &mut u64, actions: &mut Actions);
+    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions);
 
     /// Whether threads and data are as they have to be at the end, after the application has `made` so much.
     ///
@@ -24,16 +24,16 @@ pub trait InHardware: Scenario + Clone {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hardware<S>(pub S);
 
-/// Who looks on: it hears everything that reaches the application, and does nothing but count.
+/// In the place of the application: it hears everything that reaches that, and does nothing but count.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Onlooker<S> {
+pub struct Monitor<S> {
     scenario: S,
     name: String,
     placement: Placement,
     made: u64,
 }
 
-impl<S: InHardware> Application for Onlooker<S> {
+impl<S: InHardware> Application for Monitor<S> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -43,12 +43,12 @@ impl<S: InHardware> Application for Onlooker<S> {
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
-        self.scenario.look(&event, &mut self.made, actions);
+        self.scenario.observe(&event, &mut self.made, actions);
     }
 }
 
 impl<S: InHardware> Scenario for Hardware<S> {
-    type Application = Onlooker<S>;
+    type Application = Monitor<S>;
     type Thread = S::Thread;
 
     fn lines(&self) -> Line {
@@ -59,9 +59,9 @@ impl<S: InHardware> Scenario for Hardware<S> {
         self.0.ends()
     }
 
-    fn application(&self) -> Onlooker<S> {
+    fn application(&self) -> Monitor<S> {
         let application = self.0.application();
-        Onlooker {
+        Monitor {
             scenario: self.0.clone(),
             name: format!("{} in hardware", application.name()),
             placement: application.placement(),
@@ -75,7 +75,7 @@ impl<S: InHardware> Scenario for Hardware<S> {
 
     fn verify(
         &self,
-        application: &Onlooker<S>,
+        application: &Monitor<S>,
         threads: &[S::Thread],
         contents: &dyn Contents,
     ) -> Result<(), String> {

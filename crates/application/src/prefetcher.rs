@@ -319,7 +319,7 @@ impl Scenario for Prefetch {
 }
 
 impl InHardware for Prefetch {
-    fn look(&self, event: &Event, _made: &mut u64, actions: &mut Actions) {
+    fn observe(&self, event: &Event, _made: &mut u64, actions: &mut Actions) {
         if let Event::Fetched { .. } = event {
             actions.count("lines fetched", 1);
         }

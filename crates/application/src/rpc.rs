@@ -300,7 +300,7 @@ fn right(threads: &[Caller]) -> Result<(), String> {
 
 impl InHardware for Calls {
     /// What it has made are lines of arguments.
-    fn look(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
         if let Event::Done { .. } = event {
             *made += 1;
             let whole = made.is_multiple_of(self.payload.into());

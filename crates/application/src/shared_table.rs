@@ -206,7 +206,7 @@ impl Scenario for SharedTable {
 }
 
 impl InHardware for SharedTable {
-    fn look(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
+    fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
         match event {
             Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
             Event::Stored { .. } => {

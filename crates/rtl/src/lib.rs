@@ -45,6 +45,7 @@ pub mod print;
 pub mod proof;
 pub mod registers;
 pub mod rom;
+pub mod sources;
 pub mod synth;
 mod tool;
 pub mod verilated;

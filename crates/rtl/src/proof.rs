@@ -4,7 +4,8 @@
 //! A claim is proven if it holds in the first cycles, and if no sequence of cycles in which all claims hold,
 //! from whatever state, leads to one in which one does not. What is proven so holds for ever.
 
-use crate::lockstep::build::{BuildError, SOURCES};
+use crate::lockstep::build::BuildError;
+use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
 use std::ffi::OsString;
 use std::fs;

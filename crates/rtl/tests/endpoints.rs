@@ -5,9 +5,10 @@
 mod homes;
 
 use cohkit_rtl::lockstep::bench::{Pattern, Run, Traffic};
-use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape, SOURCES};
+use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::{rate, Scenario};
+use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
 use homes::{built, compiled, Built};
 use std::process::Command;
 
@@ -129,18 +130,11 @@ fn the_example_of_a_board_elaborates() {
     let package = compiled("eci.coh").package;
     let board = include_str!("../../../hardware/example/board.sv");
     let own = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
-    for (name, text) in SOURCES.iter().chain(&own) {
+    let sources = || HOME.iter().chain(ENDPOINTS);
+    for (name, text) in sources().chain(&own) {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
     }
-    let ours = [
-        "home_pkg.sv",
-        "behind_pkg.sv",
-        "hesitation.sv",
-        "applications.sv",
-        "behind.sv",
-        "lockstep.sv",
-    ];
-    let rest = |name: &&str| !ours.contains(name);
+    let rest = |name: &&str| *name != "home_pkg.sv";
     let lint = |parameter: &str| {
         let output = Command::new("verilator")
             .args([
@@ -152,7 +146,7 @@ fn the_example_of_a_board_elaborates() {
                 parameter,
             ])
             .args(["home_pkg.sv", "eci_pkg.sv"])
-            .args(SOURCES.iter().map(|(name, _)| *name).filter(rest))
+            .args(sources().map(|(name, _)| *name).filter(rest))
             .arg("board.sv")
             .current_dir(folder.path())
             .output()

@@ -6,11 +6,12 @@ mod homes;
 
 use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{Run, Withheld};
-use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape, SOURCES};
+use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
+use cohkit_rtl::sources::{HOME, SOURCES};
 use homes::{built, compiled, compiled_text, Built, Compiled};
 use std::path::Path;
 use std::process::Command;
@@ -293,14 +294,10 @@ fn a_parameter_out_of_range_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let package = compiled("eci.coh").package;
     let own = [("eci_pkg.sv", package.as_str()), ("top.sv", TOP)];
-    for (name, text) in SOURCES.iter().chain(&own) {
+    for (name, text) in HOME.iter().chain(&own) {
         std::fs::write(folder.path().join(name), text).expect("it can be written");
     }
-    let end = SOURCES
-        .iter()
-        .position(|(name, _)| *name == "axi_memory.sv")
-        .expect("what is behind the home comes after it");
-    let rest = SOURCES[..end].iter().map(|(name, _)| *name);
+    let rest = HOME.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["home_pkg.sv", "eci_pkg.sv"]
         .into_iter()
         .chain(rest.filter(|name| *name != "home_pkg.sv"))

@@ -7,8 +7,9 @@ mod common;
 mod homes;
 
 use cohkit_protocol::protocol::Right;
-use cohkit_rtl::lockstep::build::{Shape, SOURCES};
+use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
+use cohkit_rtl::sources::SOURCES;
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::simulation::{run, MakeHome, RunError, Setup, Simulation};

@@ -1,6 +1,7 @@
 //! Runs Yosys: a slice of the home, mapped to UltraScale+.
 
-use crate::lockstep::build::{BuildError, SOURCES};
+use crate::lockstep::build::BuildError;
+use crate::sources::HOME;
 use crate::tool;
 use std::ffi::OsStr;
 use std::fs;
@@ -30,21 +31,6 @@ const APART: &[&str] = &[
     "dcs_counters",
     "dcs_registers",
     "protocol_rom",
-];
-
-/// What is no part of a slice.
-const ELSEWHERE: &[&str] = &[
-    "home.sv",
-    "axi_memory.sv",
-    "invalidation_engine.sv",
-    "rpc_echo.sv",
-    "shared_table.sv",
-    "prefetcher.sv",
-    "behind_pkg.sv",
-    "hesitation.sv",
-    "applications.sv",
-    "behind.sv",
-    "lockstep.sv",
 ];
 
 /// The size of a slice.
@@ -131,9 +117,10 @@ impl Yosys {
         let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
         fs::create_dir_all(folder).map_err(cannot)?;
         let package_file = format!("{protocol}_pkg.sv");
-        let files = SOURCES
+        let files = HOME
             .iter()
-            .filter(|(name, _)| !ELSEWHERE.contains(name))
+            // The top has a slice where the home has two.
+            .filter(|(name, _)| *name != "home.sv")
             .copied()
             .chain([
                 (package_file.as_str(), package),

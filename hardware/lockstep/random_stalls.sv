@@ -1,8 +1,8 @@
-// A stream that takes its time: a place that is filled by chance, and now and then seldom. Off, it is a wire.
+// Random stalls of a stream: a place that is filled by chance, and now and then seldom. Off, it is a wire.
 
 `include "assertions.svh"
 
-module hesitation #(
+module random_stalls #(
   parameter int unsigned Width = 1,
   parameter logic [15:0] Salt  = 16'd0   // another for each stream
 ) (
@@ -50,4 +50,4 @@ module hesitation #(
   end
 
   `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
-endmodule : hesitation
+endmodule : random_stalls

@@ -1,0 +1,158 @@
+//! The RTL, by file name and in the order in which tools have to read it.
+
+/// A file's name and its text.
+pub type Source = (&'static str, &'static str);
+
+/// The home.
+pub const HOME: &[Source] = &[
+    (
+        "assertions.svh",
+        include_str!("../../../hardware/rtl/assertions.svh"),
+    ),
+    (
+        "home_pkg.sv",
+        include_str!("../../../hardware/rtl/home_pkg.sv"),
+    ),
+    (
+        "registers_pkg.sv",
+        include_str!("../../../hardware/rtl/registers_pkg.sv"),
+    ),
+    ("fifo.sv", include_str!("../../../hardware/rtl/fifo.sv")),
+    (
+        "spill_register.sv",
+        include_str!("../../../hardware/rtl/spill_register.sv"),
+    ),
+    (
+        "rr_pick.sv",
+        include_str!("../../../hardware/rtl/rr_pick.sv"),
+    ),
+    (
+        "stream_arbiter.sv",
+        include_str!("../../../hardware/rtl/stream_arbiter.sv"),
+    ),
+    (
+        "ram_block.sv",
+        include_str!("../../../hardware/rtl/ram_block.sv"),
+    ),
+    (
+        "ram_distributed.sv",
+        include_str!("../../../hardware/rtl/ram_distributed.sv"),
+    ),
+    (
+        "rom_block.sv",
+        include_str!("../../../hardware/rtl/rom_block.sv"),
+    ),
+    (
+        "protocol_rom.sv",
+        include_str!("../../../hardware/rtl/protocol_rom.sv"),
+    ),
+    (
+        "dcu_directory.sv",
+        include_str!("../../../hardware/rtl/dcu_directory.sv"),
+    ),
+    (
+        "dcu_queues.sv",
+        include_str!("../../../hardware/rtl/dcu_queues.sv"),
+    ),
+    ("dcu.sv", include_str!("../../../hardware/rtl/dcu.sv")),
+    (
+        "dcs_ingress.sv",
+        include_str!("../../../hardware/rtl/dcs_ingress.sv"),
+    ),
+    (
+        "dcs_writer.sv",
+        include_str!("../../../hardware/rtl/dcs_writer.sv"),
+    ),
+    (
+        "dcs_reader.sv",
+        include_str!("../../../hardware/rtl/dcs_reader.sv"),
+    ),
+    (
+        "dcs_egress.sv",
+        include_str!("../../../hardware/rtl/dcs_egress.sv"),
+    ),
+    (
+        "dcs_changes.sv",
+        include_str!("../../../hardware/rtl/dcs_changes.sv"),
+    ),
+    (
+        "ones_count.sv",
+        include_str!("../../../hardware/rtl/ones_count.sv"),
+    ),
+    (
+        "dcs_counters.sv",
+        include_str!("../../../hardware/rtl/dcs_counters.sv"),
+    ),
+    (
+        "dcs_registers.sv",
+        include_str!("../../../hardware/rtl/dcs_registers.sv"),
+    ),
+    ("dcs.sv", include_str!("../../../hardware/rtl/dcs.sv")),
+    ("home.sv", include_str!("../../../hardware/rtl/home.sv")),
+];
+
+/// What may stand behind it.
+pub const ENDPOINTS: &[Source] = &[
+    (
+        "axi_memory.sv",
+        include_str!("../../../hardware/endpoints/axi_memory.sv"),
+    ),
+    (
+        "invalidation_engine.sv",
+        include_str!("../../../hardware/endpoints/invalidation_engine.sv"),
+    ),
+    (
+        "rpc_echo.sv",
+        include_str!("../../../hardware/endpoints/rpc_echo.sv"),
+    ),
+    (
+        "prefetcher.sv",
+        include_str!("../../../hardware/endpoints/prefetcher.sv"),
+    ),
+    (
+        "shared_table.sv",
+        include_str!("../../../hardware/endpoints/shared_table.sv"),
+    ),
+];
+
+/// What a host program drives, with the home and an endpoint in it.
+const SHELL: &[Source] = &[
+    (
+        "behind_pkg.sv",
+        include_str!("../../../hardware/lockstep/behind_pkg.sv"),
+    ),
+    (
+        "random_stalls.sv",
+        include_str!("../../../hardware/lockstep/random_stalls.sv"),
+    ),
+    (
+        "applications.sv",
+        include_str!("../../../hardware/lockstep/applications.sv"),
+    ),
+    (
+        "behind.sv",
+        include_str!("../../../hardware/lockstep/behind.sv"),
+    ),
+    (
+        "lockstep.sv",
+        include_str!("../../../hardware/lockstep/lockstep.sv"),
+    ),
+];
+
+/// All of them.
+pub const SOURCES: &[Source] =
+    &joined::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
+
+const fn joined<const N: usize>(parts: [&[Source]; 3]) -> [Source; N] {
+    let mut all = [("", ""); N];
+    let (mut part, mut at, mut end) = (0, 0, 0);
+    while end < N {
+        if at < parts[part].len() {
+            all[end] = parts[part][at];
+            (at, end) = (at + 1, end + 1);
+        } else {
+            (part, at) = (part + 1, 0);
+        }
+    }
+    all
+}
