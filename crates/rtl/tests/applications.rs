@@ -179,10 +179,14 @@ fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
     let only = std::env::var("COHKIT_SEED").ok();
     let seeds = std::env::var("COHKIT_SEEDS").ok();
     let seeds = seeds.map_or(SEEDS, |seeds| seeds.parse().expect("a number"));
-    for seed in 0..seeds {
-        if only.as_ref().is_some_and(|only| *only != seed.to_string()) {
-            continue;
+    let seeds = match only {
+        Some(only) => {
+            let only = only.parse().expect("a number");
+            only..only + 1
         }
+        None => 0..seeds,
+    };
+    for seed in seeds {
         let tally = tortured(&built, name, seed, 0).unwrap_or_else(|failure| {
             panic!(
                 "COHKIT_SEED={seed} cargo test -p cohkit-rtl --test applications {name}\n{failure}"

@@ -86,12 +86,16 @@ pub(crate) struct Running {
 struct Ports {
     /// When each may take the next.
     free: Vec<Time>,
+    /// When each takes its last.
+    taken: Vec<Time>,
 }
 
 impl Ports {
     fn new(platform: &Platform) -> Ports {
+        let slices = platform.home.slices.value as usize;
         Ports {
-            free: vec![0; platform.home.slices.value as usize],
+            free: vec![0; slices],
+            taken: vec![0; slices],
         }
     }
 
@@ -100,7 +104,13 @@ impl Ports {
         let slice = line as usize % self.free.len();
         let at = self.free[slice].max(now);
         self.free[slice] = at + interval;
+        self.taken[slice] = at;
         at
+    }
+
+    /// When the slice of a line takes the last that it was given, or has taken it.
+    fn last(&self, line: Line) -> Time {
+        self.taken[line as usize % self.taken.len()]
     }
 }
 
@@ -425,7 +435,9 @@ impl Simulation {
                     return self.fail(FailureKind::Contract, line, text);
                 }
                 behind.asked.insert(line, (now, false));
-                let at = behind.locals.enter(line, now, self.times.local_interval);
+                // It may be on a line whose unlock still waits at the other port, and does not pass that.
+                let since = now.max(behind.unlocks.last(line));
+                let at = behind.locals.enter(line, since, self.times.local_interval);
                 let at = at + self.times.local.0;
                 self.queue.push(at, KernelEvent::Local(line, number));
             }

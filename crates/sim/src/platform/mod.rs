@@ -234,6 +234,7 @@ pub struct Home {
     /// From what is behind the home to a unit and back, for local operations and what is told of lines, picoseconds.
     pub local_path: Quantity,
     /// Between two local operations that a slice takes from the device, and between two unlocks, picoseconds.
+    /// No operation passes an unlock that was asked of its slice before it.
     pub local_interval: Quantity,
     /// From the start of what memory has done at its unit to what the unit then sends, picoseconds.
     /// A unit for which it is not given needs `latency` for this, as for all else.
