@@ -55,6 +55,10 @@ impl<S: InHardware> Scenario for Hardware<S> {
         self.0.lines()
     }
 
+    fn words(&self) -> u64 {
+        self.0.words()
+    }
+
     fn ends(&self) -> bool {
         self.0.ends()
     }

@@ -499,6 +499,11 @@ pub trait Scenario {
     /// Lines of the home that it uses, from 0.
     fn lines(&self) -> Line;
 
+    /// Words of each line that it uses, from 0.
+    fn words(&self) -> u64 {
+        1
+    }
+
     /// Whether it ends by itself.
     fn ends(&self) -> bool;
 

@@ -30,10 +30,19 @@ pub struct SharedTable {
 }
 
 impl SharedTable {
+    /// Of the first rows, those that the device increments, too.
+    fn share(&self, rows: Line) -> u64 {
+        u64::from(rows) * u64::from(self.contended) / 1000
+    }
+
     /// Whether the device increments a row, too.
     fn contends(&self, row: Line) -> bool {
-        let share = |rows: Line| u64::from(rows) * u64::from(self.contended) / 1000;
-        share(row + 1) > share(row)
+        self.share(row + 1) > self.share(row)
+    }
+
+    /// Whether the device is to increment rows, of which it has none.
+    pub fn has_nothing_to_increment(&self) -> bool {
+        self.device.is_some() && self.share(self.rows) == 0
     }
 }
 

@@ -196,16 +196,27 @@ pub fn visit<V: Visitor>(
     let line = |name: &str| value(name) as Line;
     let end = |name: &str| Some(value(name)).filter(|&count| count > 0);
     Ok(match name {
-        "shared-table" => visitor.visit(SharedTable {
-            rows: line("rows"),
-            contended: small("contended"),
-            engines: 1,
-            outstanding: small("outstanding"),
-            // A device that never increments does so without end.
-            device: end("device"),
-            threads: small("threads"),
-            thread: end("thread"),
-        }),
+        "shared-table" => {
+            let table = SharedTable {
+                rows: line("rows"),
+                contended: small("contended"),
+                engines: 1,
+                outstanding: small("outstanding"),
+                // A device that never increments does so without end.
+                device: end("device"),
+                threads: small("threads"),
+                thread: end("thread"),
+            };
+            if table.has_nothing_to_increment() {
+                return Err(format!(
+                    "the device is to make {} increments, but {} of a thousand rows are none of {}",
+                    value("device"),
+                    value("contended"),
+                    value("rows")
+                ));
+            }
+            visitor.visit(table)
+        }
         "prefetcher" => {
             if !value("block").is_power_of_two() {
                 let block = value("block");

@@ -361,7 +361,8 @@ pub(crate) struct Play {
     #[arg(long, requires = "json")]
     pub tables: bool,
 
-    /// Do not compare loads with the last write, nor watch for rights that exclude each other.
+    /// Do not compare loads with the last write, nor watch for rights that exclude each other, nor
+    /// judge the data at the end.
     #[arg(long)]
     pub no_oracle: bool,
 

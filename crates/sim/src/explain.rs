@@ -166,7 +166,7 @@ impl Simulation {
     fn polled(&self) -> Option<String> {
         let behind = self.behind.as_ref()?;
         let (thread, name) = (behind.polls()?, behind.name());
-        let idle = (self.now - self.progress) / 1000;
+        let idle = self.now.saturating_sub(self.progress) / 1000;
         Some(format!(
             "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"
         ))
@@ -278,7 +278,8 @@ impl Simulation {
             Some((issued, _)) => {
                 let whose = open.iter().find(|(of, _)| *of == line);
                 let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
-                let (idle, issued) = ((self.now - self.progress) / 1000, issued / 1000);
+                let idle = self.now.saturating_sub(self.progress) / 1000;
+                let issued = issued / 1000;
                 format!("no access has been performed for {idle} ns; the oldest was issued at {issued} ns{whose}")
             }
             None if self.behind.is_some() => match open.first() {

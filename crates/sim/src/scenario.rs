@@ -41,6 +41,9 @@ pub trait Playable: Send + Sync {
     /// Lines of the home that it uses, from 0.
     fn uses(&self) -> Line;
 
+    /// Words of each line that it uses, from 0.
+    fn words_used(&self) -> u64;
+
     /// Whether it ends by itself.
     fn has_end(&self) -> bool;
 
@@ -72,6 +75,10 @@ pub trait Played {
 impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
     fn uses(&self) -> Line {
         self.lines()
+    }
+
+    fn words_used(&self) -> u64 {
+        self.words()
     }
 
     fn has_end(&self) -> bool {

@@ -288,6 +288,7 @@ pub struct Simulation {
     pub(crate) trace: Option<Trace>,
     /// The line that is traced; no line's number if none is.
     traced: Line,
+    /// When something was performed last, or will be: see [`Simulation::expect`].
     pub(crate) progress: Time,
     /// Accesses of cores that are not done.
     pub(crate) in_flight: u64,
@@ -322,6 +323,16 @@ impl Simulation {
             Some(play) => Some(Behind::new(play, &setup.home, platform, hardware)?),
             None => None,
         };
+        let words = u64::from(protocol.line_bytes / 8);
+        let used = setup
+            .play
+            .as_ref()
+            .map_or(0, |play| play.scenario.words_used());
+        if used > words {
+            return Err(format!(
+                "{used} words of each line are used, but a line has {words}"
+            ));
+        }
         let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
             queue: Queue::new(),
@@ -444,7 +455,7 @@ impl Simulation {
                 Event::Thread(core) => self.thread(core, time),
                 Event::Overdue => self.overdue(),
             }
-            if time - self.progress > self.times.patience || self.failure.is_some() {
+            if time.saturating_sub(self.progress) > self.times.patience || self.failure.is_some() {
                 if self.waits() {
                     self.stuck();
                 }
@@ -499,6 +510,12 @@ impl Simulation {
     /// Indices of the rules that the caches and the home have executed.
     pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
         (self.remote.executed(), self.home.executed())
+    }
+
+    /// Something is performed at this time, now or later: until then it is no wonder if nothing else is.
+    #[inline]
+    pub(crate) fn expect(&mut self, at: Time) {
+        self.progress = self.progress.max(at);
     }
 
     /// A core issues its next access at a time not before now.
@@ -605,7 +622,7 @@ impl Simulation {
             return self.drained(&access, hit, performed, done);
         }
         self.in_flight -= 1;
-        self.progress = self.now;
+        self.expect(self.now);
         if performed {
             self.counters.performed += 1;
             self.counters.hits += u64::from(hit);

@@ -14,6 +14,7 @@ use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Client, Maintainer, Order, View};
 use cohkit_protocol::protocol::Right;
 use cohkit_sim::explain::FailureKind;
+use cohkit_sim::kernel::SECOND;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
@@ -374,8 +375,27 @@ impl Application for Breaker {
                 "reads on" => actions.fetch(0, 0, Line::MAX),
                 "replies" => actions.reply(7, 1),
                 "reads far" => actions.host_fetch(0, 5, u32::MAX),
+                "wakes itself" => {
+                    actions.answer(line, words());
+                    actions.wake(0, 1000);
+                }
+                "wakes itself at once" => actions.wake(0, 0),
+                "keeps busy" => {
+                    actions.answer(line, words());
+                    actions.wake(1, SECOND / 1000);
+                }
+                "is never woken" => actions.wake(0, u64::MAX),
+                "answers after 0.5 s" => actions.wake(0, SECOND / 2),
+                "answers after 2 s" => actions.wake(0, 2 * SECOND),
                 way => unreachable!("{way}"),
             },
+            Event::Timer { .. } if self.0 == "wakes itself" => actions.wake(0, 1000),
+            Event::Timer { .. } if self.0 == "wakes itself at once" => actions.wake(0, 0),
+            Event::Timer { .. } if self.0 == "keeps busy" => {
+                actions.local(20, Operation::Clean, false);
+                actions.wake(1, SECOND / 1000);
+            }
+            Event::Timer { .. } => actions.answer(3, words()),
             Event::Write { .. } if self.0 == "never accepts" => {}
             Event::Write { line, .. } => actions.accept(line),
             Event::Done { line: 20, .. } if self.0 == "asks under its lock" => {
@@ -454,6 +474,9 @@ fn broken_contracts_are_reported_by_name() {
         ("reads on", vec![3, 2]),
         ("replies", vec![3, 2]),
         ("reads far", vec![3, 2]),
+        ("wakes itself", vec![3]),
+        ("wakes itself at once", vec![3]),
+        ("is never woken", vec![3]),
         // Nothing wrong, except that line 2 is never answered with zeros.
         ("no wrong", vec![4]),
         // A thread beyond memory.
@@ -487,6 +510,9 @@ fn broken_contracts_are_reported_by_name() {
         reads on: contract of an application, line 0, 211 ns: breaker reads 4294967295 lines at once; 65536 is the most
         replies: contract of an application, line 0, 211 ns: breaker answers thread 7, which reads no register
         reads far: contract of an application, line 0, 211 ns: 4294967295 words from 5 on are more than the CPU's own memory has
+        wakes itself: contract of an application, line 0, 1048703 ns: breaker wakes itself 1048576 times in a row and does nothing else
+        wakes itself at once: contract of an application, line 0, 44 ns: breaker wakes itself 1048576 times in a row and does nothing else
+        is never woken: contract of an application, line 0, 44 ns: breaker is to be woken after 18446744073709551615 ps, which is never
         no wrong: result of a scenario, line 0, 127 ns: breaker: line 2 begins with 8604477608339801740
         nothing: contract of an application, line 5000, 0 ns: thread 0 accesses word 0 of line 5000; there are 4096 lines of 16 words
     "#]].assert_eq(&all);
@@ -554,6 +580,112 @@ fn registers_that_are_not_answered_are_reported() {
                 "no progress: thread 0 polls the CPU's own memory, into which breaker has written nothing for 200002 ns (line 0, at 200003.000 ns)",
             ),
         ]"#]].assert_eq(&format!("{all:#?}"));
+}
+
+/// Makes these steps, the last one first.
+#[derive(Clone)]
+struct Steps(Vec<Step>);
+
+impl Thread for Steps {
+    fn step(&mut self, _result: u64) -> Step {
+        self.0.pop().unwrap_or(Step::Stop)
+    }
+}
+
+/// Threads beside a breaker.
+#[derive(Clone)]
+struct Beside(&'static str, Vec<Steps>);
+
+impl Scenario for Beside {
+    type Application = Breaker;
+    type Thread = Steps;
+    fn lines(&self) -> Line {
+        8
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Breaker {
+        Breaker(self.0)
+    }
+    fn threads(&self) -> Vec<Steps> {
+        self.1.clone()
+    }
+    fn verify(&self, _: &Breaker, _: &[Steps], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A device may be slow, and so may a thread, as long as no core gives up; that another core goes on changes nothing.
+#[test]
+fn cores_wait_for_about_a_second() {
+    let load = |line| Step::Load { line, word: 0 };
+    let busy: Vec<Step> = [Step::Work(SECOND / 1000), load(1)].repeat(3000);
+    for others in [vec![], vec![Steps(busy)]] {
+        let run = |way: &'static str, steps: Vec<Step>| {
+            let mut threads = vec![Steps(steps)];
+            threads.extend(others.clone());
+            let scenario = Arc::new(Beside(way, threads));
+            let platform = Platform::shipped("enzian-dc-bram").unwrap();
+            let setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
+            match cohkit_sim::simulation::run(&setup) {
+                Err(RunError::Failure(failure)) => {
+                    Some((failure.kind, failure.line, failure.time / SECOND))
+                }
+                Err(error) => panic!("{error}"),
+                Ok(_) => None,
+            }
+        };
+        assert_eq!(run("answers after 0.5 s", vec![load(3)]), None);
+        let work = Step::Work(3 * SECOND);
+        assert_eq!(run("no wrong", vec![load(4), work, load(4)]), None);
+        let gives_up = run("answers after 2 s", vec![load(3)]);
+        assert_eq!(gives_up, Some((FailureKind::Timeout, 3, 1)));
+    }
+}
+
+/// What would be beyond the end of time is reported, and so is an application that does not heed its end.
+#[test]
+fn times_have_an_end() {
+    let report = |way, steps: Vec<Step>, until| {
+        let mut setup = machine(Arc::new(Beside(way, vec![Steps(steps)])), 1, 0);
+        setup.play.as_mut().unwrap().until = until;
+        match cohkit_sim::simulation::run(&setup) {
+            Err(RunError::Failure(failure)) => failure.to_string().lines().next().map(String::from),
+            _ => None,
+        }
+    };
+    let all = [
+        report(
+            "no wrong",
+            vec![Step::Work(u64::MAX), Step::Work(1000)],
+            None,
+        ),
+        report(
+            "keeps busy",
+            vec![Step::Load { line: 3, word: 0 }],
+            Some(SECOND / 1000),
+        ),
+    ];
+    expect_test::expect![[r#"
+        [
+            Some(
+                "contract of an application: thread 0 works for 18446744073709551615 ps, which never ends (line 0, at 0.000 ns)",
+            ),
+            Some(
+                "contract of an application: breaker still goes on 1000000044 ns after it has been told to stop (line 0, at 1001000044.212 ns)",
+            ),
+        ]"#]].assert_eq(&format!("{all:#?}"));
+    let count = Step::Count {
+        what: "much",
+        by: u64::MAX,
+    };
+    let setup = machine(
+        Arc::new(Beside("no wrong", vec![Steps(vec![count, count])])),
+        1,
+        0,
+    );
+    assert_eq!(play(&setup).unwrap().counts["much"], u64::MAX);
 }
 
 /// A core does not wait for ever, even if all others go on.

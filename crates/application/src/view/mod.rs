@@ -207,6 +207,10 @@ impl Scenario for View {
         self.layout().view().end
     }
 
+    fn words(&self) -> u64 {
+        self.words
+    }
+
     fn ends(&self) -> bool {
         true
     }

@@ -123,6 +123,36 @@ fn what_cannot_be_played_is_refused() {
             "#]],
         ),
         (
+            vec![
+                "enzian-dc-ddr",
+                "view",
+                "--with",
+                "updates=10",
+                "--with",
+                "words=17",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: 17 words of each line are used, but a line has 16
+            "#]],
+        ),
+        (
+            vec![
+                "enzian-dc-bram",
+                "shared-table",
+                "--with",
+                "rows=4",
+                "--with",
+                "device=50",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: the device is to make 50 increments, but 100 of a thousand rows are none of 4
+            "#]],
+        ),
+        (
             vec!["enzian-dc-ddr", "view", "--tables"],
             expect![[r#"
                 exit code 2

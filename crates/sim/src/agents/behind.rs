@@ -14,7 +14,6 @@ use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
 use cohkit_protocol::protocol::Right;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 use super::home::Work;
 use super::host::Host;
@@ -61,6 +60,8 @@ pub(crate) struct Behind {
     pub warm_up: Time,
     pub until: Time,
     stopped: bool,
+    /// How often in a row the application has only woken itself, and when it did so last.
+    idle: (u32, Time),
     /// Whether the application is hardware in a clocked home. Then the one here only looks on: it hears the same events,
     /// and may count.
     hardware: bool,
@@ -116,6 +117,12 @@ impl Ports {
 
 /// Most lines that one burst may have.
 const MOST_LINES: Line = 1 << 16;
+
+/// How often in a row an application may wake itself while nothing else is left to do.
+const MOST_WAKES: u32 = 1 << 20;
+
+/// Whatever is asked for later than this is a mistake: it is some months.
+pub(crate) const LAST: Time = 1 << 63;
 
 impl Behind {
     /// An application that has not begun.
@@ -183,6 +190,7 @@ impl Behind {
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
             stopped: false,
+            idle: (0, 0),
             hardware,
         })
     }
@@ -227,11 +235,33 @@ impl Behind {
         }
     }
 
-    /// Counts something at a moment.
+    /// Counts something at a moment. A count that has reached the greatest number stays there.
     pub fn count(&mut self, what: &'static str, by: u64, at: Time) {
         if (self.warm_up..=self.until).contains(&at) {
-            *self.tally.counts.entry(what).or_default() += by;
+            let count = self.tally.counts.entry(what).or_default();
+            *count = count.saturating_add(by);
         }
+    }
+
+    /// Takes note of an event that the application has handled: why it will never come to an end, if it will not.
+    ///
+    /// As long as a thread goes on, it counts only how often the application wakes itself without time going on.
+    fn endless(&mut self, idles: bool, now: Time, patience: Time) -> Option<String> {
+        let goes_on = idles && (now == self.idle.1 || !self.running());
+        self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
+        if self.idle.0 == MOST_WAKES {
+            return Some(format!(
+                "{} wakes itself {MOST_WAKES} times in a row and does nothing else",
+                self.name
+            ));
+        }
+        (now.saturating_sub(self.until) > patience).then(|| {
+            format!(
+                "{} still goes on {} ns after it has been told to stop",
+                self.name,
+                (now - self.until) / 1000
+            )
+        })
     }
 
     /// Records what took from `since` to `at`.
@@ -273,6 +303,7 @@ impl Simulation {
             let number = behind.numbers;
             behind.numbers = number.wrapping_add(1);
             behind.coming.insert(number, event);
+            self.expect(at);
             self.queue.push(at, KernelEvent::Application(number));
         }
     }
@@ -375,16 +406,27 @@ impl Simulation {
             return;
         };
         behind.contract.event(&event);
+        let timer = matches!(event, Event::Timer { .. });
         let heard = hardware::heard(&event).filter(|_| behind.hardware);
         let mut actions = Actions::new();
         behind.played.application().handle(event, &mut actions);
         if let Some(heard) = heard {
             self.give_application(heard);
         }
-        for action in actions.take().collect::<VecDeque<_>>() {
+        let actions: Vec<Action> = actions.take().collect();
+        let idles = timer && actions.iter().all(only_waits);
+        for action in actions {
             self.carry_out(action);
         }
-        self.progress = self.now;
+        let (now, patience) = (self.now, self.times.timeout);
+        self.expect(now);
+        let endless = self
+            .behind
+            .as_mut()
+            .and_then(|behind| behind.endless(idles, now, patience));
+        if let Some(text) = endless {
+            self.fail(FailureKind::Contract, 0, text);
+        }
     }
 
     /// Carries an action of the application out.
@@ -393,11 +435,8 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return;
         };
-        let counts = matches!(
-            action,
-            Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
-        );
-        if behind.hardware && !counts {
+        let acts = !only_waits(&action) || matches!(action, Action::Wake { .. });
+        if behind.hardware && acts {
             let text = format!("{} is in hardware, and acts beside it, too", behind.name);
             return self.fail(FailureKind::Contract, 0, text);
         }
@@ -448,7 +487,16 @@ impl Simulation {
             }
             Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines, 1),
             Action::Store { tag, line, words } => self.store_by_application(tag, line, words),
-            Action::Wake { tag, after } => self.tell(now + after, Event::Timer { tag }),
+            Action::Wake { tag, after } => {
+                let Some(at) = now.checked_add(after).filter(|at| *at < LAST) else {
+                    let text = format!(
+                        "{} is to be woken after {after} ps, which is never",
+                        behind.name
+                    );
+                    return self.fail(FailureKind::Contract, 0, text);
+                };
+                self.tell(at, Event::Timer { tag });
+            }
             Action::Reply { thread, value } => self.reply(thread, value),
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
             Action::HostStore { first, words } => self.host_store(first, words),
@@ -589,6 +637,14 @@ impl Simulation {
             .map(|behind| behind.tally.clone())
             .unwrap_or_default()
     }
+}
+
+/// Whether an action leaves everything but the application itself as it is.
+fn only_waits(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Wake { .. } | Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
+    )
 }
 
 impl Contents for Simulation {

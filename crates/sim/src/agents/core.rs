@@ -212,7 +212,7 @@ impl Simulation {
 
     /// An access is done for its core at a time not before now.
     fn goes_on(&mut self, access: &Pending, done: Time) {
-        self.progress = self.now;
+        self.expect(self.now);
         self.counters.latency.record(done - access.issued);
         self.issue(access.core, done + self.times.work);
     }
@@ -303,7 +303,7 @@ impl Simulation {
         entry.stage = Stage::Performed;
         let stores = entry.stores;
         self.in_flight -= stores;
-        self.progress = self.now;
+        self.expect(self.now);
         if performed {
             self.counters.performed += stores;
             self.counters.hits += if hit { stores } else { 0 };

@@ -761,7 +761,7 @@ impl Simulation {
     }
 
     fn ask_later(&mut self) {
-        self.progress = self.now;
+        self.expect(self.now);
         let pause = self.device.random.below(self.device.workload.pause + 1);
         self.queue.push(self.now + pause, KernelEvent::Ask);
     }

@@ -81,7 +81,7 @@ impl Simulation {
             }
         };
         if on {
-            self.progress = now;
+            self.expect(now);
         }
         let Some(host) = self.host() else {
             return;
@@ -125,6 +125,7 @@ impl Simulation {
         if let Some(behind) = &mut self.behind {
             behind.threads[usize::from(core)].reads = None;
         }
+        self.expect(at);
         self.queue.push(at, KernelEvent::Thread(core));
     }
 
@@ -160,13 +161,14 @@ impl Simulation {
         let number = host.numbers;
         host.numbers = number.wrapping_add(1);
         host.transfers.insert(number, transfer);
+        self.expect(at);
         self.queue.push(at, KernelEvent::Transfer(number));
     }
 
     /// A transfer reaches the CPU's own memory.
     pub(crate) fn transferred(&mut self, number: u32) {
         let now = self.now;
-        self.progress = now;
+        self.expect(now);
         let Some(host) = self.host() else {
             return;
         };

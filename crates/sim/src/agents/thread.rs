@@ -3,6 +3,7 @@
 use cohkit_application::interface::{Step, Update};
 use cohkit_protocol::controller::Access;
 
+use crate::agents::behind::LAST;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::simulation::{Event as KernelEvent, Purpose, Simulation};
@@ -36,7 +37,17 @@ impl Simulation {
             running.step = step;
             match step {
                 Step::Stop => running.stopped = true,
-                Step::Work(time) => at += time,
+                Step::Work(time) => {
+                    let Some(after) = at.checked_add(time).filter(|after| *after < LAST) else {
+                        let text = format!("thread {core} works for {time} ps, which never ends");
+                        return self.fail(FailureKind::Contract, 0, text);
+                    };
+                    at = after;
+                    // What is shorter needs no excuse, and whoever polls may do it again and again.
+                    if time > self.times.patience {
+                        self.expect(at);
+                    }
+                }
                 Step::Begin => running.since = at,
                 Step::End { what } => {
                     let since = running.since;

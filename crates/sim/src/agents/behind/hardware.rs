@@ -83,7 +83,7 @@ impl Simulation {
             let text = format!("{} {}", behind.name, breach.what);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
-        self.progress = now;
+        self.progress = self.progress.max(now);
         match happened {
             Happened::Answers { line, bytes } => {
                 self.write_by_application(line, &bytes[..words].into());
