@@ -436,7 +436,7 @@ pub(crate) struct RtlTest {
     pub messages: u64,
 
     /// Spoil this many rows of the ROM, one after the other, and see that each is noticed; `all` is every row that can
-    /// be used.
+    /// be used. What is wrong of a row follows from the row and the first seed alone; up to 20 runs are led to it.
     #[arg(long, value_name = "N", default_value = "0", value_parser = spoilt)]
     pub spoil: u64,
 

@@ -137,7 +137,7 @@ fn spoil(setup: &Setup, options: &RtlTest, total: &mut Total) -> Result<(), Fail
     let count = options.spoil.min(rows.len() as u64);
     for index in 0..count {
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
-        match setup.notices(state, event) {
+        match setup.notices(state, event, options.seed) {
             Ok(true) => total.noticed += 1,
             Ok(false) => total.missed.push((state, event)),
             // It gives no mismatch.

@@ -6,7 +6,7 @@ use super::chance::Chance;
 use super::measure;
 use super::model::Model;
 use super::ways::Ways;
-use crate::rom::{Effect, Memory, Rom, Row};
+use crate::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, Right};
 use std::fmt::Write;
@@ -110,19 +110,21 @@ impl Setup<'_> {
         result.map_err(|wrong| bench.failed(wrong))
     }
 
-    /// Spoils a row and lets runs be led to it, until one notices it. False if none of them does.
+    /// Spoils a row as [`Setup::spoilt`] says and lets runs be led to it, until one notices it. False if none of them does.
     ///
     /// # Errors
     /// [`Failed`], but for a mismatch.
-    pub fn notices(&self, state: usize, event: usize) -> Result<bool, Failed> {
+    pub fn notices(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
         let aim = self.ways.and_then(|ways| ways.aim((state, event)));
+        let spoilt = self.spoilt(state, event, seed);
         // A way may be barred, and a row that is used where something is lacking does nothing; other runs use it again.
-        for seed in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            let seed = seed.wrapping_add(attempt);
             let run = match aim {
                 Some(aim) => Run::toward(aim, seed),
                 None => Run::new(seed, 2000),
             };
-            match self.run_spoilt(run, state, event) {
+            match self.run_spoilt(run, state, event, spoilt) {
                 Ok(_) => {}
                 Err(Failed::Mismatch(_)) => return Ok(true),
                 Err(failed) => return Err(failed),
@@ -131,17 +133,27 @@ impl Setup<'_> {
         Ok(false)
     }
 
-    /// Does one run with one row of the ROM spoilt; which way follows from the seed.
+    /// The row that stands in the place of another when that is spoilt: it follows from the place and from a seed, so that
+    /// no run can choose one that it notices.
+    pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
+        // Seeds that follow each other are far apart, so that places do not share what is drawn.
+        let own = Chance::new(seed).bits() ^ self.rom.address(state, event) as u64;
+        spoil(self.rom, self.rom.row(state, event), &mut Chance::new(own))
+    }
+
+    /// Does one run with a row of the ROM that has another in its place.
     ///
     /// # Errors
     /// [`Failed`]; this is what is hoped for.
-    pub fn run_spoilt(&self, run: Run, state: usize, event: usize) -> Result<Report, Failed> {
-        let row = spoil(
-            self.rom,
-            self.rom.row(state, event),
-            &mut Chance::new(run.seed ^ (state << 8 | event) as u64),
-        );
-        let image = self.image(Some((self.rom.address(state, event), self.rom.word(row))))?;
+    pub fn run_spoilt(
+        &self,
+        run: Run,
+        state: usize,
+        event: usize,
+        spoilt: Row,
+    ) -> Result<Report, Failed> {
+        let address = self.rom.address(state, event);
+        let image = self.image(Some((address, self.rom.word(spoilt))))?;
         self.run_with(&image, run, None)
     }
 
@@ -189,47 +201,44 @@ impl Setup<'_> {
     }
 }
 
-/// A row that differs in something that matters when it is used.
+/// A row that differs in one field from what it should be, in one that the hardware looks at when it uses the row.
 fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
-    let mut other = |count: usize, not: u16| {
-        let value = chance.below(count as u64 - 1) as u16;
-        value + u16::from(value >= not)
-    };
-    let mut spoilt = row;
-    if row.effect != Effect::Take {
-        spoilt.effect = match (row.effect, other(3, 2)) {
-            (_, 0) => Effect::Take,
-            (Effect::Leave, _) => Effect::Refuse,
-            _ => Effect::Leave,
-        };
-        return spoilt;
-    }
-    let mut right = |not: Right| {
+    let effects = [Effect::Never, Effect::Leave, Effect::Refuse, Effect::Take];
+    let mut fields = vec![effects.map(|effect| Row { effect, ..row }).to_vec()];
+    // A unit does nothing of what stands in the other fields unless it takes the event.
+    if row.effect == Effect::Take {
+        let memories = [Memory::None, Memory::Read, Memory::Write];
         let rights = [Right::None, Right::Read, Right::Write];
-        rights[usize::from(other(3, not as u16))]
-    };
-    let known = [right(row.known.before), right(row.known.after)];
-    match other(8, 7) {
-        0 => {
-            spoilt.effect = [Effect::Never, Effect::Leave, Effect::Refuse][usize::from(other(4, 3))]
-        }
-        1 => {
-            spoilt.memory = if row.memory == Memory::Read {
-                Memory::None
-            } else {
-                Memory::Read
-            }
-        }
-        2 => spoilt.acknowledge = !row.acknowledge,
-        3 if rom.sends.len() > 1 => {
-            spoilt.grant = row
-                .grant
-                .map_or(Some(0), |grant| Some(other(rom.sends.len(), grant)))
-        }
-        5 => spoilt.known.before = known[0],
-        6 => spoilt.known.after = known[1],
-        4 => spoilt.forward = row.forward.map_or(Some(0), |_| None),
-        _ => spoilt.next = other(rom.states.len(), row.next),
+        let sends = || std::iter::once(None).chain((0..rom.sends.len() as u16).map(Some));
+        let known = |known| Row { known, ..row };
+        fields.extend([
+            memories.map(|memory| Row { memory, ..row }).to_vec(),
+            [false, true]
+                .map(|acknowledge| Row { acknowledge, ..row })
+                .to_vec(),
+            sends().map(|grant| Row { grant, ..row }).collect(),
+            sends().map(|forward| Row { forward, ..row }).collect(),
+            rights
+                .map(|before| {
+                    known(Known {
+                        before,
+                        ..row.known
+                    })
+                })
+                .to_vec(),
+            rights
+                .map(|after| known(Known { after, ..row.known }))
+                .to_vec(),
+            (0..rom.states.len() as u16)
+                .map(|next| Row { next, ..row })
+                .collect(),
+        ]);
     }
-    spoilt
+    for spoilt in &mut fields {
+        spoilt.retain(|&spoilt| spoilt != row);
+    }
+    // A home of one state has no other next state.
+    fields.retain(|spoilt| !spoilt.is_empty());
+    let field = &fields[chance.below(fields.len() as u64) as usize];
+    field[chance.below(field.len() as u64) as usize]
 }

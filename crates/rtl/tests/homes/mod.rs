@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Mutex;
 
 /// What nobody sets.
-static NEVER: AtomicBool = AtomicBool::new(false);
+pub static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A protocol, its home for one remote, that as a ROM, the ways to its rows, and the package.
 pub struct Compiled {
