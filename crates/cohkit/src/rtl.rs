@@ -70,11 +70,10 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
 }
 
 /// What stands in the first lines of what is printed. Folders are left out, so that the place makes no difference.
-fn origin<'a>(source: &'a Source, file: &'a str, command: &'a str) -> Origin<'a> {
+fn origin<'a>(source: &'a Source, file: &'a str) -> Origin<'a> {
     Origin {
         file,
         text: &source.text,
-        command,
         version: env!("CARGO_PKG_VERSION"),
     }
 }
@@ -108,8 +107,7 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
     let (home, rom) = compile(&source, console)?;
     let name = &source.protocol.name;
     let file = file_name(&options.file);
-    let command = format!("cohkit rtl emit {file}");
-    let origin = origin(&source, &file, &command);
+    let origin = origin(&source, &file);
     files::make_folder(&options.out)?;
     let (package_file, image_file) = (
         options.out.join(format!("{name}_pkg.sv")),

@@ -8,6 +8,11 @@ use cohkit_protocol::rows::{rows, Row as Words};
 use cohkit_protocol::text::line_column;
 use std::fmt::Write;
 
+/// Names that [`package`] uses besides those of the text, and that no name of the text may be.
+pub(crate) const PACKAGE_NAMES: &[&str] = &[
+    "home_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol",
+];
+
 /// Where a ROM comes from, for the first lines of what is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
@@ -15,8 +20,6 @@ pub struct Origin<'a> {
     pub file: &'a str,
     /// The protocol text.
     pub text: &'a str,
-    /// The command that prints it again.
-    pub command: &'a str,
     /// The version of Cohkit.
     pub version: &'a str,
 }
@@ -24,8 +27,8 @@ pub struct Origin<'a> {
 impl Origin<'_> {
     fn header(&self, what: &str) -> String {
         format!(
-            "// {what}\n//\n// Generated from {} by `{}`, Cohkit {}; do not edit.\n\n",
-            self.file, self.command, self.version
+            "// {what}\n//\n// Generated from {0} by `cohkit rtl emit {0} --out .`, Cohkit {1}; do not edit.\n\n",
+            self.file, self.version
         )
     }
 }

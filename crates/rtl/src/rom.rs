@@ -7,6 +7,8 @@
 //! from the initial state which memory operation and which local operation a line has in hand in each state;
 //! so the hardware relies on it without looking.
 
+use crate::print::PACKAGE_NAMES;
+use crate::sources::SOURCES;
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{
     Controller, Effect as Rule, Event, Expression, Statement, Target,
@@ -496,8 +498,35 @@ impl Compiler<'_> {
             .unwrap_or(Right::None)
     }
 
-    /// States and events stand in one package, where names are told apart.
+    /// States, events and messages stand in one package, where names are told apart, and the package stands beside others.
     fn names(&self, rom: &Rom) -> Result<(), Refusal> {
+        let package = format!("{}_pkg", self.protocol.name);
+        let its = |file: &str| file.strip_suffix(".sv") == Some(&package);
+        if SOURCES.iter().any(|(file, _)| its(file)) {
+            return Err(Refusal {
+                what: format!(
+                    "the package of the protocol `{}` would be called `{package}`, as one of the hardware's own",
+                    self.protocol.name
+                ),
+                span: self.home.span,
+                help: Some("give the protocol another name".into()),
+            });
+        }
+        let states = self.home.states.iter();
+        let messages = self.protocol.messages.iter();
+        let spans = states
+            .map(|state| (&state.name, state.span))
+            .chain(messages.map(|message| (&message.name, message.span)))
+            .chain(rom.events.iter().map(|event| (&event.name, self.home.span)));
+        for (name, span) in spans {
+            if PACKAGE_NAMES.contains(&name.as_str()) || *name == package {
+                return Err(Refusal {
+                    what: format!("the package needs the name `{name}` for itself"),
+                    span,
+                    help: Some("give it another name in the text".into()),
+                });
+            }
+        }
         let names: Vec<&String> = rom
             .states
             .iter()

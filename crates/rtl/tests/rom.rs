@@ -7,6 +7,7 @@ use cohkit_protocol::protocol::{Class, Home, Protocol};
 use cohkit_protocol::text;
 use cohkit_rtl::print::{image, package, Origin};
 use cohkit_rtl::rom::{Refusal, Rom};
+use cohkit_rtl::sources::SOURCES;
 use expect_test::{expect, expect_file};
 use std::path::{Path, PathBuf};
 
@@ -123,7 +124,6 @@ fn verify(text: &str) -> usize {
     let origin = Origin {
         file: "a.coh",
         text,
-        command: "cohkit",
         version: "0",
     };
     let words = words(&image(&protocol, &home, &rom, &origin));
@@ -203,7 +203,6 @@ fn the_package_of_a_home_with_other_circuits() {
     let origin = Origin {
         file: "back-invalidate.coh",
         text: &text,
-        command: "cohkit rtl emit back-invalidate.coh",
         version: "0.1.0",
     };
     expect_file!["golden/back_invalidate_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
@@ -214,11 +213,9 @@ fn the_package_of_eci() {
     let text = read("protocols/eci.coh");
     let (protocol, home, rom) = compile(&text);
     let rom = rom.expect("it fits");
-    let command = "cohkit rtl emit eci.coh";
     let origin = Origin {
         file: "eci.coh",
         text: &text,
-        command,
         version: "0.1.0",
     };
     expect_file!["golden/eci_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
@@ -231,7 +228,7 @@ fn the_package_of_eci() {
     expect![[r#"
         // The protocol ROM of the home of eci: 4096 rows of 24 bits, addressed by state (7 bits) and event (5 bits).
         //
-        // Generated from eci.coh by `cohkit rtl emit eci.coh`, Cohkit 0.1.0; do not edit.
+        // Generated from eci.coh by `cohkit rtl emit eci.coh --out .`, Cohkit 0.1.0; do not edit.
 
         // Rows that are not named are 0: the event cannot happen in the state.
 
@@ -310,6 +307,81 @@ fn what_the_hardware_cannot_hold_is_refused() {
         no eviction: the directory could not make room: no local operation takes a line from every remote without a lock
         a message called like a state: nobody sends `I`
     "#]].assert_eq(&reasons);
+}
+
+/// Every name that the package has besides those of the text.
+#[test]
+fn names_that_the_package_needs_are_refused() {
+    let eci = read("protocols/eci.coh");
+    let (protocol, _, rom) = compile(&eci);
+    let origin = Origin {
+        file: "eci.coh",
+        text: &eci,
+        version: "0",
+    };
+    let package = package(&protocol, &rom.expect("it fits"), &origin);
+    let declared = package.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let name = match words.next()? {
+            "package" | "}" => words.next(),
+            "localparam" => words.nth(1),
+            _ => None,
+        };
+        Some(name?.trim_end_matches(';'))
+    });
+    let mut names: Vec<&str> = declared.collect();
+    assert_eq!(
+        names,
+        ["eci_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol"]
+    );
+    // It speaks of another package.
+    assert!(package.contains("home_pkg::"));
+    names.push("home_pkg");
+    for name in names {
+        let says = format!("the package needs the name `{name}` for itself");
+        // A request, a message to the remote, and a state.
+        for of_text in ["ReadOnce", "DataShared", "S"] {
+            assert_eq!(refusal(&renamed(&eci, of_text, name)), says, "{of_text}");
+        }
+    }
+}
+
+/// A text with a name in the place of another.
+fn renamed(text: &str, from: &str, to: &str) -> String {
+    let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
+    let mut other = String::new();
+    let mut rest = text;
+    while let Some(sign) = rest.chars().next() {
+        let length = match rest.find(|sign| !is_of_name(sign)) {
+            Some(0) => sign.len_utf8(),
+            Some(length) => length,
+            None => rest.len(),
+        };
+        let (word, after) = rest.split_at(length);
+        other += if word == from { to } else { word };
+        rest = after;
+    }
+    other
+}
+
+#[test]
+fn protocols_whose_package_the_hardware_has_are_refused() {
+    let eci = read("protocols/eci.coh");
+    let own = |(file, _): &(&'static str, _)| file.strip_suffix("_pkg.sv");
+    let names: Vec<&str> = SOURCES.iter().filter_map(own).collect();
+    assert!(names.contains(&"registers"), "{names:?}");
+    for name in names {
+        let text = renamed(&eci, "eci", name);
+        let reason = match text::parse(&text) {
+            Ok(_) => refusal(&text),
+            Err(errors) => errors[0].message.clone(),
+        };
+        let says = match name {
+            "home" => "`home` is a word of the language".to_string(),
+            _ => format!("the package of the protocol `{name}` would be called `{name}_pkg`, as one of the hardware's own"),
+        };
+        assert_eq!(reason, says);
+    }
 }
 
 #[test]

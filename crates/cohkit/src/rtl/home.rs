@@ -30,8 +30,7 @@ pub(crate) fn instead(
     let (home, rom) = compile(source, console)?;
     let protocol = &source.protocol;
     let file = super::file_name(&source.path);
-    let command = format!("cohkit rtl emit {file}");
-    let origin = origin(source, &file, &command);
+    let origin = origin(source, &file);
     let text = package(protocol, &rom, &origin);
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;

@@ -50,8 +50,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
     let file = file_name(&options.file);
-    let command = format!("cohkit rtl emit {file}");
-    let package = package(protocol, &rom, &origin(&source, &file, &command));
+    let package = package(protocol, &rom, &origin(&source, &file));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
     if let Some(file) = &options.waveform {

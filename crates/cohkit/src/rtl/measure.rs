@@ -52,8 +52,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
     let file = file_name(&options.file);
-    let command = format!("cohkit rtl emit {file}");
-    let package = package(protocol, &rom, &origin(&source, &file, &command));
+    let package = package(protocol, &rom, &origin(&source, &file));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
     let mut shape = Shape::whole(options.units / 2, 7, 16);

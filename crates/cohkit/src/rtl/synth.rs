@@ -62,8 +62,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
     let (home, rom) = compile(&source, console)?;
     let yosys = find().map_err(not_built)?;
     let file = file_name(&options.file);
-    let command = format!("cohkit rtl emit {file}");
-    let origin = origin(&source, &file, &command);
+    let origin = origin(&source, &file);
     let package = package(&source.protocol, &rom, &origin);
     let image = image(&source.protocol, &home, &rom, &origin);
     if let Some(folder) = &options.build {

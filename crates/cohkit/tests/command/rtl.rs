@@ -19,8 +19,21 @@ fn a_home_is_printed_as_a_package_and_an_image() {
     "#]]
     .assert_eq(&emit(&[]));
     let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");
-    assert!(package.contains("Generated from eci.coh by `cohkit rtl emit eci.coh`, Cohkit"));
     let image = fs::read_to_string(out.join("eci.mem")).expect("it is there");
+    // The command in their headers prints both again, in the folder of the text.
+    fs::copy("../../protocols/eci.coh", folder.path().join("eci.coh")).expect("it is copied");
+    for printed in [&package, &image] {
+        let command = printed.split('`').nth(1).expect("the header names it");
+        let mut words = command.split(' ');
+        assert_eq!(words.next(), Some("cohkit"), "{command}");
+        let again = cohkit(words).current_dir(folder.path()).output();
+        let again = again.expect("starts");
+        assert!(again.status.success(), "{}", text(&again.stderr));
+    }
+    for (file, first) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
+        let again = fs::read_to_string(folder.path().join(file)).expect("it is there");
+        assert_eq!(again, *first);
+    }
     assert_eq!(
         image.lines().filter(|line| line.starts_with('@')).count(),
         1556
@@ -71,6 +84,44 @@ fn a_home_without_a_place_in_hardware_is_refused() {
                = help: give the home `local clean_invalidate { ensure all == I }`
         "#]],
     );
+}
+
+#[test]
+fn names_that_the_package_has_itself_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let eci = fs::read_to_string("../../protocols/eci.coh").expect("the text is there");
+    let emit = |from: &str, to: &str| {
+        let file = folder.path().join("other.coh");
+        fs::write(&file, eci.replace(from, to)).expect("it can be written");
+        let mut command = cohkit(["rtl", "emit"]);
+        let output = command.arg(&file).args(["--out", "/nowhere"]).output();
+        let said = crate::transcript(&output.expect("starts"));
+        said.replace(&folder.path().display().to_string(), "HERE")
+    };
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: the hardware cannot hold this home: the package needs the name `event_e` for itself
+          --> HERE/other.coh:20:13
+           |
+        20 |             event_e, WriteLine (store), WritePartial (partial store)
+           |             ^^^^^^^
+           |
+           = help: give it another name in the text
+    "#]]
+    .assert_eq(&emit("ReadOnce", "event_e"));
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: the hardware cannot hold this home: the package of the protocol `registers` would be called `registers_pkg`, as one of the hardware's own
+          --> HERE/other.coh:80:1
+           |
+        80 | home {
+           | ^^^^
+           |
+           = help: give the protocol another name
+    "#]]
+    .assert_eq(&emit("protocol eci", "protocol registers"));
 }
 
 #[test]

@@ -51,7 +51,6 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let origin = Origin {
         file,
         text,
-        command: &format!("cohkit rtl emit {file}"),
         version: env!("CARGO_PKG_VERSION"),
     };
     let package = package(&protocol, &rom, &origin);
