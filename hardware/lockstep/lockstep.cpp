@@ -159,14 +159,15 @@ void lockstep_delete(void* pointer) {
   delete model;
 }
 
-// Opens a file for the waveform of what follows; returns 0 if this build has no waveforms.
+// Opens a file for the waveform of what follows; returns 0 if it cannot, or if this build has no waveforms.
 int lockstep_trace(void* pointer, const char* file) {
 #if VM_TRACE
   auto* model = static_cast<Model*>(pointer);
   model->trace = std::make_unique<VerilatedFstC>();
   model->top->trace(model->trace.get(), 99);
   model->trace->open(file);
-  return 1;
+  if (!model->trace->isOpen()) model->trace.reset();
+  return model->trace != nullptr;
 #else
   (void)pointer, (void)file;
   return 0;

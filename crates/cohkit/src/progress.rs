@@ -48,6 +48,25 @@ impl Drop for Bar {
     }
 }
 
+/// A line on standard error that says what is being done, where nobody knows how far it has come; it goes when this is
+/// dropped.
+pub(crate) struct Busy(ProgressBar);
+
+impl Busy {
+    /// A line with these words; hidden where there is no terminal.
+    pub fn new(doing: String, terminal: &Terminal) -> Busy {
+        let bar = shown(None, "{spinner} {msg}, {elapsed}", terminal);
+        bar.set_message(doing);
+        Busy(bar)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// A line on standard error that says what a search is doing; it goes when this is dropped.
 pub(crate) struct Line {
     bar: ProgressBar,

@@ -10,6 +10,7 @@ use crate::console::Console;
 use crate::files;
 use crate::options::{self, RtlCommand};
 use crate::outcome::{Failure, Outcome};
+use crate::progress::Busy;
 use crate::protocols::Source;
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::Fault;
@@ -17,11 +18,11 @@ use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::words::counted;
-use cohkit_rtl::lockstep::build::BuildError;
+use cohkit_rtl::lockstep::build::{build, BuildError, Printed, Shape};
 use cohkit_rtl::print::{image, package, Origin};
 use cohkit_rtl::rom::Rom;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<Outcome, Failure> {
     match &options.command {
@@ -89,9 +90,22 @@ fn interrupted() -> Failure {
     Failure::new(Outcome::Interrupted, "interrupted; nothing was written")
 }
 
+/// The library of a home, which is built in a folder unless it is there.
+fn built(
+    cache: &Path,
+    printed: Printed,
+    shape: Shape,
+    waveforms: bool,
+    console: &Console,
+) -> Result<PathBuf, Failure> {
+    let doing = format!("{}: building the RTL with Verilator", printed.protocol);
+    let _busy = Busy::new(doing, &console.terminal);
+    build(cache, printed, shape, waveforms, console.interrupted).map_err(not_built)
+}
+
 fn not_built(error: BuildError) -> Failure {
     let message = match error {
-        BuildError::Missing(what) => format!("error: {what}"),
+        BuildError::Missing(what) | BuildError::Unusable(what) => format!("error: {what}"),
         BuildError::Folder(folder, why) => format!(
             "error: {}: cannot be written: {why}\n  help: `--build` names another folder",
             folder.display()

@@ -7,6 +7,7 @@
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
+use crate::tool::{self, Asked};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -109,18 +110,18 @@ impl Prover {
     /// Looks for the tools in a folder and then where all programs are.
     ///
     /// # Errors
-    /// [`BuildError::Missing`] if one is not there, with what to install.
+    /// [`BuildError::Missing`] if one is not there, with what to install; [`BuildError::Unusable`] if one does not run.
     pub fn find(folder: Option<&Path>) -> Result<Prover, BuildError> {
         let path = path_with(folder);
         let yosys = find_in(&path)?;
-        let z3 = Command::new("z3")
-            .arg("--version")
-            .env("PATH", &path)
-            .output();
+        let z3 = tool::version("z3", "--version", &path);
         match z3 {
-            Ok(output) if output.status.success() => Ok(Prover { yosys, path }),
-            _ => Err(BuildError::Missing(format!(
+            Asked::Says(_) => Ok(Prover { yosys, path }),
+            Asked::Absent => Err(BuildError::Missing(format!(
                 "Z3 is not installed\n  help: {HELP}"
+            ))),
+            Asked::Fails(what) => Err(BuildError::Unusable(format!(
+                "Z3 is installed and does not run: {what}\n  help: {HELP}"
             ))),
         }
     }

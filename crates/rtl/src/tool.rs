@@ -1,7 +1,9 @@
 //! Programs that others have written and that run for long: Verilator and Yosys.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +12,60 @@ use std::time::Duration;
 
 /// How often it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// What comes of asking a program for its version.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// There is no such program.
+    Absent,
+    /// It is there and does not run; how that shows.
+    Fails(String),
+    /// It says this.
+    Says(String),
+}
+
+/// Most lines that are told of what a program said; the last ones tell most.
+const LAST: usize = 5;
+
+/// Asks a program in these folders for its version by this argument.
+pub(crate) fn version(program: &str, argument: &str, path: &OsStr) -> Asked {
+    let output = Command::new(program)
+        .arg(argument)
+        .env("PATH", path)
+        .stdin(Stdio::null())
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            // So it is said too of a script whose interpreter is not there.
+            let there = env::split_paths(path).any(|folder| folder.join(program).is_file());
+            return match error.kind() {
+                ErrorKind::NotFound if !there => Asked::Absent,
+                _ => Asked::Fails(format!("`{program}` cannot be run: {error}")),
+            };
+        }
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
+    if output.status.success() {
+        return Asked::Says(text(&output.stdout));
+    }
+    let mut what = format!("`{program} {argument}` ends with {}", output.status);
+    let said = text(&[output.stdout, output.stderr].concat());
+    let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    for line in &lines[lines.len().saturating_sub(LAST)..] {
+        what += &format!("\n  {line}");
+    }
+    Asked::Fails(what)
+}
+
+/// What is said of a program whose answer has no version in it.
+pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
+    let says = match says {
+        "" => "nothing".to_string(),
+        _ => format!("`{says}`"),
+    };
+    format!("{name} does not tell its version: `{command}` says {says}")
+}
 
 /// Runs a program in a folder and gives what it said once it has ended; `None` if it was told to stop before. Then nothing
 /// of it runs any more, nor of what it has started, and what they had put aside is gone.

@@ -1,14 +1,14 @@
 //! The RTL as the home of a simulated machine.
 
 use super::lockstep::cache;
-use super::{compile, not_built, origin};
+use super::{built, compile, origin};
 use crate::console::Console;
 use crate::files;
 use crate::interrupt::Tidy;
 use crate::options::{Executed, HomeKind};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use cohkit_rtl::lockstep::build::{build, Printed, Shape};
+use cohkit_rtl::lockstep::build::{Printed, Shape};
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::platform::Platform;
@@ -40,7 +40,7 @@ pub(crate) fn instead(
         package: &text,
     };
     let tidy = Tidy::new();
-    let library = build(&cache, printed, shape, false, console.interrupted).map_err(not_built)?;
+    let library = built(&cache, printed, shape, false, console)?;
     drop(tidy);
     let rows = library.with_file_name(format!("{}.mem", protocol.name));
     files::write(&rows, &image(protocol, &home, &rom, &origin))?;

@@ -1,16 +1,17 @@
 //! `cohkit rtl test`: the RTL in lockstep with the controllers.
 
-use super::{compile, file_name, interrupted, not_built, origin};
-use crate::console::Console;
+use super::{built, compile, file_name, interrupted, origin};
+use crate::console::{Console, Terminal};
 use crate::interrupt::Tidy;
 use crate::options::RtlTest;
 use crate::outcome::{Failure, Outcome};
+use crate::progress::Bar;
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_chart::Text;
 use cohkit_protocol::words::counted;
-use cohkit_rtl::lockstep::bench::{Mismatch, Run};
-use cohkit_rtl::lockstep::build::{build, Printed, Shape};
+use cohkit_rtl::lockstep::bench::{Mismatch, Report, Run};
+use cohkit_rtl::lockstep::build::{Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
@@ -31,6 +32,8 @@ struct Total {
     covered: Vec<Vec<bool>>,
     /// What was found, and the seed.
     mismatch: Option<(u64, Box<Mismatch>)>,
+    /// Why there is no waveform of it although one is asked for.
+    no_waveform: Option<String>,
     /// Rows whose being spoilt was noticed, and those of which it was not.
     noticed: u64,
     missed: Vec<(usize, usize)>,
@@ -46,6 +49,10 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         );
         return Err(Failure::new(Outcome::BadInput, message));
     };
+    // A bad place for results is not found out after a long test.
+    for file in options.output.out.iter().chain(&options.waveform) {
+        files::try_file(file)?;
+    }
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
@@ -53,9 +60,6 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     let package = package(protocol, &rom, &origin(&source, &file));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
-    if let Some(file) = &options.waveform {
-        files::try_file(file)?;
-    }
     let shape = Shape::default();
     let printed = Printed {
         protocol: &protocol.name,
@@ -64,8 +68,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     };
     let stop = console.interrupted;
     let _tidy = Tidy::new();
-    let make = |waveforms| build(&cache, printed, shape, waveforms, stop).map_err(not_built);
-    let library = make(false)?;
+    let library = built(&cache, printed, shape, false, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
     let ways = Ways::new(protocol, &home, &rom);
@@ -105,25 +108,34 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         }
     }
     if let (Some((seed, found)), Some(file)) = (&total.mismatch, &options.waveform) {
-        let with_waveforms = Setup {
-            library: &make(true)?,
-            ..setup
-        };
         let waveform = Waveform {
             file,
             from: found.cycle.saturating_sub(SHOWN).max(5),
         };
-        // It ends as it did before.
-        let _ = with_waveforms.run(Run::new(*seed, options.messages), Some(waveform));
+        let run = || {
+            let library = &built(&cache, printed, shape, true, console)?;
+            let run = Run::new(*seed, options.messages);
+            drawn(Setup { library, ..setup }.run(run, Some(waveform)), file)
+        };
+        match run() {
+            Ok(()) => {}
+            Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
+            // The mismatch is worth more than its waveform.
+            Err(failure) => total.no_waveform = Some(failure.message),
+        }
     }
     if total.mismatch.is_none() && options.spoil > 0 {
-        spoil(&setup, options, &mut total)?;
+        spoil(&setup, options, &mut total, &console.terminal)?;
     }
     let result = match options.output.json {
         true => format!("{:#}\n", json(options, &source, &setup, &total)),
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;
+    if let Some(why) = &total.no_waveform {
+        let why = why.strip_prefix("error: ").unwrap_or(why);
+        console.say(&format!("warning: the mismatch has no waveform: {why}"));
+    }
     Ok(match total.mismatch.is_some() || !total.missed.is_empty() {
         true => Outcome::No,
         false => Outcome::Yes,
@@ -131,10 +143,17 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
 }
 
 /// Spoils rows that are spread over all that can be used.
-fn spoil(setup: &Setup, options: &RtlTest, total: &mut Total) -> Result<(), Failure> {
+fn spoil(
+    setup: &Setup,
+    options: &RtlTest,
+    total: &mut Total,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let rows = reachable(setup);
     let count = options.spoil.min(rows.len() as u64);
+    let bar = Bar::new(setup.protocol.name.clone(), count, "rows spoilt", terminal);
     for index in 0..count {
+        bar.show(index);
         let (state, event) = rows[(index * rows.len() as u64 / count) as usize];
         match setup.notices(state, event, options.seed) {
             Ok(true) => total.noticed += 1,
@@ -151,6 +170,23 @@ fn reachable(setup: &Setup) -> Vec<(usize, usize)> {
     let used = setup.rom.used();
     used.filter(|&row| setup.ways.is_none_or(|ways| ways.aim(row).is_some()))
         .collect()
+}
+
+/// Whether a run that ended in a mismatch has ended so again, and its waveform stands in the file.
+fn drawn(again: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
+    let wrong = |what: &str| Err(Failure::new(Outcome::CouldNotRun, format!("error: {what}")));
+    match again {
+        Ok(_) => return wrong("the run that is to be drawn ends without a mismatch"),
+        Err(failed) => drop(mismatch(failed)?),
+    }
+    match std::fs::metadata(file) {
+        Ok(there) if there.is_file() && there.len() == 0 => wrong(&format!(
+            "{}: nothing could be written; is the disk full?",
+            file.display()
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => Err(files::cannot_write(file, &error)),
+    }
 }
 
 fn mismatch(failed: Failed) -> Result<Box<Mismatch>, Failure> {
@@ -222,7 +258,7 @@ fn text(
                 cohkit_chart::text(sequence, &charts).trim_end()
             );
         }
-        if let Some(file) = &options.waveform {
+        if let (Some(file), None) = (&options.waveform, &total.no_waveform) {
             text += &format!("\nwaveform: {}\n", file.display());
         }
         return text + &format!("\nagain: {}\n", again(options, *seed));
@@ -284,4 +320,44 @@ fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> ser
             "library": Path::new(setup.library).display().to_string(),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cohkit_rtl::lockstep::bench::Check;
+
+    #[test]
+    fn what_hinders_a_waveform_is_said() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("whole.fst"), "something").expect("it can be written");
+        std::fs::write(at("empty.fst"), "").expect("it can be written");
+        let again = || {
+            Err(Failed::Mismatch(Box::new(Mismatch {
+                check: Check::Comparison,
+                what: "something else".into(),
+                cycle: 7,
+                sequence: None,
+            })))
+        };
+        drawn(again(), &at("whole.fst")).expect("it ends as it did before");
+        let tool = Failed::Tool("no such tool".into());
+        for (again, file, says) in [
+            (again(), "empty.fst", "is the disk full?"),
+            (again(), "none.fst", "its folder does not exist"),
+            (Err(tool), "whole.fst", "no such tool"),
+            (
+                Ok(Report::default()),
+                "whole.fst",
+                "ends without a mismatch",
+            ),
+        ] {
+            let failure = drawn(again, &at(file)).expect_err(says);
+            assert_eq!(failure.outcome, Outcome::CouldNotRun);
+            assert!(failure.message.contains(says), "{}", failure.message);
+        }
+        let stopped = drawn(Err(Failed::Stopped), &at("whole.fst")).expect_err("it was stopped");
+        assert_eq!(stopped.outcome, Outcome::Interrupted);
+    }
 }

@@ -1,7 +1,7 @@
 //! `cohkit rtl measure`: latencies and throughput of the RTL.
 
 use super::lockstep::cache;
-use super::{compile, file_name, interrupted, not_built, origin, platform};
+use super::{built, compile, file_name, interrupted, origin, platform};
 use crate::console::Console;
 use crate::files;
 use crate::interrupt::Tidy;
@@ -10,7 +10,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
-use cohkit_rtl::lockstep::build::{build, Endpoint, Printed, Shape};
+use cohkit_rtl::lockstep::build::{Endpoint, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
 use cohkit_rtl::print::package;
@@ -66,7 +66,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         package: &package,
     };
     let _tidy = Tidy::new();
-    let library = build(&cache, printed, shape, false, console.interrupted).map_err(not_built)?;
+    let library = built(&cache, printed, shape, false, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
     let setup = Setup {

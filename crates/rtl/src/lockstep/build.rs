@@ -2,9 +2,10 @@
 
 use crate::rom::Rom;
 use crate::sources::SOURCES;
-use crate::tool;
+use crate::tool::{self, Asked};
 use std::fs;
 use std::hash::{Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -109,6 +110,8 @@ impl Default for Shape {
 pub enum BuildError {
     /// A tool is not installed, or too old; what to install.
     Missing(String),
+    /// A tool is installed and does not run; how that shows.
+    Unusable(String),
     /// The folder cannot be written.
     Folder(PathBuf, String),
     /// Verilator or the compiler refused; what they said.
@@ -124,29 +127,34 @@ const HELP: &str =
 /// The version of Verilator that is installed, in its own words.
 ///
 /// # Errors
-/// If there is none, or it is older than 5.006.
+/// If there is none, or it is older than 5.006, or does not run.
 pub fn verilator() -> Result<String, BuildError> {
-    let output = Command::new("verilator").arg("--version").output();
-    let Ok(output) = output else {
-        return Err(BuildError::Missing(format!(
-            "Verilator is not installed\n  help: {HELP}"
-        )));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let version = match tool::version("verilator", "--version", &path) {
+        Asked::Says(version) => version,
+        Asked::Absent => {
+            return Err(BuildError::Missing(format!(
+                "Verilator is not installed\n  help: {HELP}"
+            )))
+        }
+        Asked::Fails(what) => {
+            return Err(BuildError::Unusable(format!(
+                "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {HELP}"
+            )))
+        }
     };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
     let number = version.split_whitespace().nth(1).and_then(|number| {
         let (major, minor) = number.split_once('.')?;
         Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
     });
     match number {
         Some(number) if number >= (5, 6) => Ok(version),
-        _ => {
-            let version = match version.is_empty() {
-                true => "it does not tell its version",
-                false => &version,
-            };
-            Err(BuildError::Missing(format!(
-                "Verilator is too old: {version}\n  help: {HELP}"
-            )))
+        Some(_) => Err(BuildError::Missing(format!(
+            "Verilator is too old: {version}\n  help: {HELP}"
+        ))),
+        None => {
+            let what = tool::no_version("Verilator", "verilator --version", &version);
+            Err(BuildError::Unusable(format!("{what}\n  help: {HELP}")))
         }
     }
 }
@@ -194,8 +202,8 @@ pub fn build_from(
     let mut hasher = rustc_hash::FxHasher::default();
     (sources, DRIVER, printed.package, shape, waveforms, version).hash(&mut hasher);
     let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
-    let library = folder.join("lockstep.so");
-    if library.exists() {
+    let library = folder.join(LIBRARY);
+    if is_whole(&library) {
         return Ok(library);
     }
     // Built beside its place and then moved there, so that a build that was interrupted is no library.
@@ -208,9 +216,14 @@ pub fn build_from(
     let build = || {
         fs::create_dir_all(&half).map_err(cannot)?;
         verilate(sources, &half, printed, shape, waveforms, stop)?;
+        seal(&half.join(LIBRARY)).map_err(cannot)?;
+        // Somebody else may have built the same meanwhile; what is damaged makes room.
+        if folder.exists() && !is_whole(&library) {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| BuildError::Folder(folder.clone(), error.to_string()))?;
+        }
         match fs::rename(&half, &folder) {
-            // Somebody else has built the same meanwhile.
-            Err(_) if library.exists() => Ok(()),
+            Err(_) if is_whole(&library) => Ok(()),
             moved => moved.map_err(cannot),
         }
     };
@@ -218,6 +231,27 @@ pub fn build_from(
     // What is left where it was built helps nobody.
     let _ = fs::remove_dir_all(&half);
     built.map(|()| library)
+}
+
+/// What the library is called, and the file beside it that has a number for its bytes.
+const LIBRARY: &str = "lockstep.so";
+const SEAL: &str = "lockstep.sum";
+
+/// A number for the bytes of a library. To load one that is damaged can end the process.
+fn sum(library: &Path) -> io::Result<String> {
+    let mut hasher = rustc_hash::FxHasher::default();
+    fs::read(library)?.hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn seal(library: &Path) -> io::Result<()> {
+    fs::write(library.with_file_name(SEAL), sum(library)?)
+}
+
+/// Whether a library is there as it was built.
+fn is_whole(library: &Path) -> bool {
+    let sealed = fs::read_to_string(library.with_file_name(SEAL));
+    matches!((sealed, sum(library)), (Ok(sealed), Ok(sum)) if sealed == sum)
 }
 
 /// Builds the home in a folder.

@@ -150,7 +150,13 @@ impl Model {
     /// If the library is not one of [`super::build`], in words.
     #[allow(unsafe_code)]
     pub fn open(library: &Path, image: &Path, argument: &str) -> Result<Model, String> {
-        let what = |error: libloading::Error| format!("{}: {error}", library.display());
+        let what = |error: libloading::Error| {
+            let folder = library.parent().unwrap_or(library);
+            format!(
+                "the RTL as it was built cannot be loaded: {error}\n  help: remove {}, and it is built anew",
+                folder.display()
+            )
+        };
         let image = CString::new(image.to_string_lossy().as_bytes())
             .map_err(|_| "the image's path has a zero in it".to_string())?;
         let argument =
@@ -176,7 +182,8 @@ impl Model {
         }
     }
 
-    /// Writes the waveform of what follows into a file; false if this library was built without waveforms.
+    /// Writes the waveform of what follows into a file; false if that cannot be opened, or if this library was built without
+    /// waveforms.
     #[allow(unsafe_code)]
     pub fn trace(&mut self, file: &Path) -> bool {
         let Ok(file) = CString::new(file.to_string_lossy().as_bytes()) else {

