@@ -105,9 +105,26 @@ fn shown_commands_print_what_is_shown() {
     assert!(update || wrong.is_empty(), "{wrong}");
 }
 
+/// A document's headings as links name them: in small letters, with hyphens for spaces and without other marks.
+fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
+    // What stands in code is no heading.
+    let parts = text.split("\n```").step_by(2);
+    let lines = parts.flat_map(str::lines);
+    let headings = lines.filter_map(|line| {
+        line.trim_start_matches('#')
+            .strip_prefix(' ')
+            .filter(|_| line.starts_with('#'))
+    });
+    headings.map(|heading| {
+        let kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
+        let slug: String = heading.trim().chars().filter(kept).collect();
+        slug.to_lowercase().replace(' ', "-")
+    })
+}
+
 #[test]
 fn relative_links_resolve() {
-    let mut links = 0;
+    let (mut links, mut anchors) = (0, 0);
     for path in documents() {
         let text = std::fs::read_to_string(&path).expect("the document can be read");
         let mut code = false;
@@ -120,15 +137,25 @@ fn relative_links_resolve() {
             }
             for part in line.split("](").skip(1) {
                 let link = part.split([')', ' ']).next().unwrap_or_default();
-                let file = link.split('#').next().unwrap_or_default();
-                if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                if link.contains("://") || link.starts_with("mailto:") {
                     continue;
                 }
                 links += 1;
-                let target = path.parent().expect("a folder").join(file);
+                let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let target = match file {
+                    "" => path.clone(),
+                    file => path.parent().expect("a folder").join(file),
+                };
                 assert!(target.exists(), "{}: {link}", path.display());
+                if !anchor.is_empty() {
+                    anchors += 1;
+                    let text = std::fs::read_to_string(&target).expect("it can be read");
+                    let found = headings(&text).any(|heading| heading == anchor);
+                    assert!(found, "{}: {link}: no such heading", path.display());
+                }
             }
         }
     }
     assert!(links > 0, "no document has a relative link");
+    assert!(anchors > 0, "no link leads to a heading");
 }
