@@ -1,7 +1,8 @@
 // Coherent memory: a block RAM behind the home's AXI port of a slice. After reset it fills itself with zeros, and then
 // answers in order.
 //
-// A line's number without the bit of its slice is its place.
+// A line's number without the bit of its slice is its place. There is no line behind the last: a simulation stops at such
+// an address, and hardware drops its upper bits.
 
 `include "assertions.svh"
 

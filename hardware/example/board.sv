@@ -6,7 +6,9 @@
 
 module board #(
   parameter int unsigned Units       = 32,   // of each slice
-  parameter int unsigned MemoryLines = 4096, // of each slice; they repeat themselves throughout its range
+  // Of each slice, from the beginning of the range. The CPU must be given no more of it than this: what lies behind it is
+  // an error in simulation, and in hardware another line, because upper bits of addresses are dropped.
+  parameter int unsigned MemoryLines = 4096,
 
   localparam home_pkg::protocol_t Protocol = eci_pkg::Protocol,
   localparam int unsigned NumRx        = int'(Protocol.rx_circuits),

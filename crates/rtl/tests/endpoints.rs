@@ -8,6 +8,7 @@ use cohkit_rtl::lockstep::bench::{Pattern, Run, Traffic};
 use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::{rate, Scenario};
+use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
 use homes::{built, compiled, Built};
 use std::process::Command;
@@ -63,6 +64,32 @@ fn coherent_memory_keeps_what_is_written() {
         assert!(messages >= 12_000, "{file}: {messages} messages");
         assert!(evictions >= 50, "{file}: {evictions} evictions");
     }
+}
+
+/// The last line that memory has can be read, and the next one cannot.
+#[test]
+fn a_line_behind_the_memory_is_noticed_by_name() {
+    let Some(built) = behind(Endpoint::Memory, "eci.coh") else {
+        return;
+    };
+    let request = built.compiled.rom.event("ReadShared").expect("it is one") as u64;
+    let lines = 2 * built.shape.memory_lines as u64;
+    let said = |line: u64| {
+        let mut model = built.model();
+        let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
+        inputs.tx_ready = [3, 3];
+        inputs.rx_header[0][0] = 0xffff << 48 | request << 40 | line;
+        let mut step = |cycle: usize| {
+            inputs.reset = u64::from(cycle == 0);
+            inputs.rx_valid[0] = u64::from(cycle == 200);
+            model.step(&inputs, &mut outputs).err()
+        };
+        (0..300).find_map(&mut step)
+    };
+    assert_eq!(said(lines - 2), None);
+    let said = said(lines).expect("an assertion fails");
+    let address = format!("address {:x} lies behind the memory", lines * 128);
+    assert!(said.contains(&address), "{said}");
 }
 
 /// Afterwards the CPU has nothing of the range, memory has what was dirty, and each line was taken once.

@@ -8,7 +8,7 @@ use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{Run, Withheld};
 use cohkit_rtl::lockstep::build::{verilator, BuildError, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
-use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
+use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
@@ -401,24 +401,7 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
     let Some(built) = eci() else {
         return;
     };
-    let Built {
-        compiled,
-        library,
-        folder,
-        ..
-    } = &built;
-    let file = folder.path().join("eci.mem");
-    let row = |(state, event)| {
-        let rom = &compiled.rom;
-        format!(
-            "@{:x} {:x}\n",
-            rom.address(state, event),
-            rom.word(rom.row(state, event))
-        )
-    };
-    std::fs::write(&file, compiled.rom.used().map(row).collect::<String>())
-        .expect("it can be written");
-    let mut model = Model::open(library, &file, "").expect("the library was built");
+    let mut model = built.model();
     let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
     inputs.tx_ready = [3, 3];
     inputs.ar_ready = [1, 1];
@@ -432,7 +415,11 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
             .step(&inputs, &mut outputs)
             .expect("no assertion fails");
     }
-    let request = compiled.rom.event("ReadShared").expect("it is a request") as u64;
+    let request = built
+        .compiled
+        .rom
+        .event("ReadShared")
+        .expect("it is a request") as u64;
     let mut beats = 0..0;
     let mut left = None;
     for cycle in 0..100 {

@@ -11,6 +11,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_rtl::lockstep::build::{build_from, BuildError, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
+use cohkit_rtl::lockstep::model::Model;
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::{package, Origin};
 use cohkit_rtl::rom::Rom;
@@ -91,6 +92,19 @@ impl Built {
             folder: self.folder.path(),
             stop: &NEVER,
         }
+    }
+
+    /// The home by itself, with its ROM.
+    pub fn model(&self) -> Model {
+        let rom = &self.compiled.rom;
+        let row = |(state, event)| {
+            let word = rom.word(rom.row(state, event));
+            format!("@{:x} {word:x}\n", rom.address(state, event))
+        };
+        let image = rom.used().map(row).collect::<String>();
+        let file = self.folder.path().join("rows.mem");
+        std::fs::write(&file, image).expect("it can be written");
+        Model::open(&self.library, &file, "").expect("the library was built")
     }
 }
 
