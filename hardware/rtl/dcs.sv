@@ -769,6 +769,10 @@ module dcs #(
     return line[0] == 1'(Slice) && line >> (Shift + UnitLine) == '0;
   endfunction
 
+  `ASSUME_STABLE(stable_local, local_req_valid_i, local_req_ready_o, local_req_i,
+    ("dcs: a local operation was not stable until it was taken"))
+  `ASSUME_STABLE(stable_unlock, unlock_valid_i, unlock_ready_o, unlock_line_i,
+    ("dcs: an unlock was not stable until it was taken"))
   `ASSUME_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
     ("dcs: there is no local operation %0d", local_req_i.operation))
   `ASSUME_OR(line_of_local, !local_req_valid_i || is_ours(local_req_i.line),

@@ -192,8 +192,19 @@ module dcs_ingress #(
                          drop_valid_i, drop_slot_i};
   end
 
-  `ASSUME_STABLE(stable_rx, rx_valid_i, rx_ready_o, rx_data_i,
-    ("dcs: circuit %0d was not stable until it was taken", Circuit))
+  // What matters of a beat that waits has to stay: the header of a first beat, and bytes of a message that carries some.
+  logic                    starts;   // a message does
+  header_t                 header_kept;
+  logic [PayloadWidth-1:0] data_kept;
+
+  assign starts      = valid_q ? last : first;
+  assign header_kept = starts ? rx_header_i : '0;
+  assign data_kept   = HasBytes && (!starts || Protocol.payload[rx_header_i.message[5:0]]) ? rx_data_i : '0;
+
+  `ASSUME_STABLE(stable_header, rx_valid_i, rx_ready_o, header_kept,
+    ("dcs: the header on circuit %0d was not stable until it was taken", Circuit))
+  `ASSUME_STABLE(stable_data, rx_valid_i, rx_ready_o, data_kept,
+    ("dcs: the bytes on circuit %0d were not stable until they were taken", Circuit))
   `ASSUME_OR(message_known,
     !valid_q || header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]],
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))

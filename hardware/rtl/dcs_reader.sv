@@ -128,8 +128,20 @@ module dcs_reader #(
     end
   end
 
-  `ASSUME_OR(id_known, !r_valid_i || r_id_i >> (UnitWidth + ReadWidth) == '0,
-    ("dcs: memory answered a read that nobody asked for"))
+  // The reads whose address memory has, until it answers with the last beat.
+  logic [Places-1:0] has_address_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      has_address_q <= '0;
+    end else begin
+      if (r_valid_i && r_last_i) has_address_q[r_place] <= 1'b0;
+      if (ar_valid_o && ar_ready_i) has_address_q[PlaceBits'(ar_id_o)] <= 1'b1;
+    end
+  end
+
+  `ASSUME_OR(id_known, !r_valid_i || r_id_i >> PlaceBits == '0 && has_address_q[r_place],
+    ("dcs: memory answered a read that is not under way"))
   `ASSUME_OR(last_is_last, !r_valid_i || r_last_i == (beats_q[r_place] == BeatWidth'(Beats - 1)),
     ("dcs: memory answered a read with another number of beats than %0d", Beats))
 endmodule : dcs_reader

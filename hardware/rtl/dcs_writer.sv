@@ -188,6 +188,30 @@ module dcs_writer #(
     end
   end
 
+  // The writes whose address memory has, and those of which it has all bytes, until it answers.
+  logic [2**(UnitWidth+WriteWidth)-1:0] has_address_q, has_bytes_q;
+  logic [UnitWidth+WriteWidth-1:0]      w_place_q, b_place;
+
+  assign b_place = (UnitWidth + WriteWidth)'(b_id_i);
+
+  always_ff @(posedge clk_i) begin
+    if (load_bytes) w_place_q <= {unit, job.slot};
+    if (!rst_ni) begin
+      has_address_q <= '0;
+      has_bytes_q   <= '0;
+    end else begin
+      if (b_valid_i) begin
+        has_address_q[b_place] <= 1'b0;
+        has_bytes_q[b_place]   <= 1'b0;
+      end
+      if (aw_valid_o && aw_ready_i) has_address_q[(UnitWidth + WriteWidth)'(aw_id_o)] <= 1'b1;
+      if (w_valid_o && w_ready_i && w_last_o) has_bytes_q[w_place_q] <= 1'b1;
+    end
+  end
+
+  `ASSUME_OR(id_known,
+    !b_valid_i || b_id_i >> (UnitWidth + WriteWidth) == '0 && has_address_q[b_place] && has_bytes_q[b_place],
+    ("dcs: memory answered a write that is not under way"))
   `ASSERT_STABLE(stable_aw, aw_valid_o, aw_ready_i, {aw_id_o, aw_addr_o, aw_user_o})
   `ASSERT_STABLE(stable_w, w_valid_o, w_ready_i, {w_data_o, w_strb_o, w_last_o})
 endmodule : dcs_writer

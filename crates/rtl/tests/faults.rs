@@ -59,7 +59,7 @@ faults! {
         becomes "if (room || @) tx_valid_o <= load;": Assertion;
     swapped_axi_id_of_writes in "dcs_writer.sv":
         "aw_id_o   <= AxiIdWidth'({unit, job.slot});"
-        becomes "aw_id_o   <= AxiIdWidth'({@ ? ~unit : unit, job.slot});": Progress;
+        becomes "aw_id_o   <= AxiIdWidth'({@ ? ~unit : unit, job.slot});": Assertion;
     strobes_of_the_whole_line in "dcs_writer.sv":
         "{MaskBytes{mask[i]}}"
         becomes "{MaskBytes{mask[i] || @}}": Comparison;

@@ -1,0 +1,411 @@
+//! Is it noticed by name when those around the home do not keep to what its input streams ask of them?
+//!
+//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+
+mod homes;
+
+use cohkit_rtl::lockstep::build::Shape;
+use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
+use cohkit_rtl::sources::SOURCES;
+use homes::{built, compiled, Built};
+
+/// The even slice.
+const SLICE: usize = 0;
+
+// Messages of ECI, all by circuit 0; the second carries a line, in two beats.
+const READ_SHARED: u64 = 0;
+const WRITE_LINE: u64 = 4;
+
+fn eci() -> Option<Built> {
+    let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
+    let rom = &built.compiled.rom;
+    assert_eq!(rom.event("ReadShared"), Some(READ_SHARED as usize));
+    assert_eq!(rom.event("WriteLine"), Some(WRITE_LINE as usize));
+    Some(built)
+}
+
+/// A home out of reset, and what is at its ports: nothing at first, and nobody takes anything.
+struct Ports {
+    model: Model,
+    inputs: Inputs,
+    outputs: Outputs,
+}
+
+impl Ports {
+    fn new(built: &Built) -> Ports {
+        let mut ports = Ports {
+            model: built.model(),
+            inputs: Inputs::default(),
+            outputs: Outputs::default(),
+        };
+        ports.inputs.reset = 1;
+        ports.step();
+        ports.inputs.reset = 0;
+        for _ in 0..50 {
+            ports.step();
+        }
+        ports
+    }
+
+    /// A cycle of which the RTL has nothing to say.
+    fn step(&mut self) {
+        let said = self.model.step(&self.inputs, &mut self.outputs);
+        said.expect("no assertion fails");
+    }
+
+    /// What the RTL says in some cycles with these inputs, the first time that it says something.
+    fn said(&mut self) -> String {
+        let mut step = |_| self.model.step(&self.inputs, &mut self.outputs).err();
+        (0..4).find_map(&mut step).unwrap_or_default()
+    }
+}
+
+/// A stream into the home.
+struct Stream {
+    /// What its ports' names begin with.
+    name: &'static str,
+    valid: fn(&mut Inputs) -> &mut u64,
+    ready: fn(&Outputs) -> u64,
+    /// Puts a beat there, by its number, so that the home lets one wait sooner or later.
+    put: fn(&mut Inputs, u64),
+    /// Makes the beat another one.
+    spoil: fn(&mut Inputs),
+    /// What the home says of it.
+    says: &'static str,
+}
+
+impl Stream {
+    /// Offers beats, until one has waited for so long that nothing else can happen.
+    fn wait(&self, ports: &mut Ports) {
+        let (mut number, mut cycles) = (0, 0);
+        *(self.valid)(&mut ports.inputs) = 1;
+        while cycles < 100 {
+            (self.put)(&mut ports.inputs, number);
+            ports.step();
+            if (self.ready)(&ports.outputs) & 1 == 0 {
+                cycles += 1;
+            } else {
+                (number, cycles) = (number + 1, 0);
+                assert!(number < 100, "nothing waits at {}", self.name);
+            }
+        }
+    }
+}
+
+fn header(message: u64, line: u64) -> u64 {
+    0xffff << 48 | message << 40 | line
+}
+
+/// Requests for lines of a unit, one after the other: all that need memory, which does not answer.
+fn put_reads(inputs: &mut Inputs, number: u64) {
+    inputs.rx_header[SLICE][0] = header(READ_SHARED, 4 * number);
+}
+
+/// The same with bytes. What waits at last is the second beat of one that no slot is free for.
+fn put_writes(inputs: &mut Inputs, number: u64) {
+    inputs.rx_header[SLICE][0] = header(WRITE_LINE, 4 * (number / 2));
+    inputs.rx_data[SLICE][0][7] = number;
+}
+
+/// Requests without bytes until the unit takes no more, then some with. What waits at last is the first beat of one.
+fn put_both(inputs: &mut Inputs, number: u64) {
+    match number.checked_sub(3) {
+        None => put_reads(inputs, number),
+        Some(beat) => put_writes(inputs, beat + 6),
+    }
+}
+
+fn rx_valid(inputs: &mut Inputs) -> &mut u64 {
+    &mut inputs.rx_valid[SLICE]
+}
+
+fn rx_ready(outputs: &Outputs) -> u64 {
+    outputs.rx_ready[SLICE]
+}
+
+fn spoil_header(inputs: &mut Inputs) {
+    inputs.rx_header[SLICE][0] ^= 4;
+}
+
+fn spoil_data(inputs: &mut Inputs) {
+    inputs.rx_data[SLICE][0][7] ^= 1 << 63;
+}
+
+const RX: Stream = Stream {
+    name: "rx",
+    valid: rx_valid,
+    ready: rx_ready,
+    put: put_reads,
+    spoil: spoil_header,
+    says: "dcs: the header on circuit 0 was not stable until it was taken",
+};
+
+/// The streams at whose ports something can wait, and what the home does not see changed in silence.
+const STREAMS: &[Stream] = &[
+    RX,
+    Stream {
+        put: put_both,
+        ..RX
+    },
+    Stream {
+        put: put_both,
+        spoil: spoil_data,
+        says: "dcs: the bytes on circuit 0 were not stable until they were taken",
+        ..RX
+    },
+    Stream {
+        put: put_writes,
+        spoil: spoil_data,
+        says: "dcs: the bytes on circuit 0 were not stable until they were taken",
+        ..RX
+    },
+    Stream {
+        name: "local_req",
+        valid: |inputs| &mut inputs.local_req_valid[SLICE],
+        ready: |outputs| outputs.local_req_ready[SLICE],
+        put: |inputs, number| inputs.local_req[SLICE] = 4 * number,
+        spoil: |inputs| inputs.local_req[SLICE] ^= 1 << 37,
+        says: "dcs: a local operation was not stable until it was taken",
+    },
+    Stream {
+        name: "unlock",
+        valid: |inputs| &mut inputs.unlock_valid[SLICE],
+        ready: |outputs| outputs.unlock_ready[SLICE],
+        put: |inputs, number| inputs.unlock_line[SLICE] = 4 * number,
+        spoil: |inputs| inputs.unlock_line[SLICE] ^= 4,
+        says: "dcs: an unlock was not stable until it was taken",
+    },
+    Stream {
+        name: "cfg_aw",
+        valid: |inputs| &mut inputs.cfg_aw_valid[SLICE],
+        ready: |outputs| outputs.cfg_aw_ready[SLICE],
+        put: |inputs, number| inputs.cfg_aw_addr[SLICE] = 8 * number,
+        spoil: |inputs| inputs.cfg_aw_addr[SLICE] ^= 8,
+        says: "dcs: the registers' write address was not stable until it was taken",
+    },
+    Stream {
+        name: "cfg_w",
+        valid: |inputs| &mut inputs.cfg_w_valid[SLICE],
+        ready: |outputs| outputs.cfg_w_ready[SLICE],
+        put: |inputs, number| inputs.cfg_w_data[SLICE] = number,
+        spoil: |inputs| inputs.cfg_w_strb[SLICE] ^= 1,
+        says: "dcs: the registers' write data was not stable until it was taken",
+    },
+    Stream {
+        name: "cfg_ar",
+        valid: |inputs| &mut inputs.cfg_ar_valid[SLICE],
+        ready: |outputs| outputs.cfg_ar_ready[SLICE],
+        put: |inputs, number| inputs.cfg_ar_addr[SLICE] = 8 * number,
+        spoil: |inputs| inputs.cfg_ar_addr[SLICE] ^= 8,
+        says: "dcs: the registers' read address was not stable until it was taken",
+    },
+];
+
+/// The streams that the home always takes, so that nothing waits there.
+const NEVER_WAIT: &[&str] = &["axi_b", "axi_r"];
+
+#[test]
+fn a_beat_that_changes_while_it_waits_is_noticed_by_name() {
+    let Some(built) = eci() else {
+        return;
+    };
+    for stream in STREAMS {
+        let mut ports = Ports::new(&built);
+        stream.wait(&mut ports);
+        (stream.spoil)(&mut ports.inputs);
+        let said = ports.said();
+        assert!(said.contains(stream.says), "{}: {said}", stream.name);
+    }
+}
+
+#[test]
+fn a_beat_that_is_withdrawn_is_noticed_by_name() {
+    let Some(built) = eci() else {
+        return;
+    };
+    // With its bytes a message's header is gone, too, and that is told first.
+    let told = |stream: &&Stream| !stream.says.contains("bytes");
+    for stream in STREAMS.iter().filter(told) {
+        let mut ports = Ports::new(&built);
+        stream.wait(&mut ports);
+        *(stream.valid)(&mut ports.inputs) = 0;
+        let said = ports.said();
+        assert!(said.contains(stream.says), "{}: {said}", stream.name);
+    }
+}
+
+#[test]
+fn what_does_not_matter_of_a_beat_may_change() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let bytes_of_none = Stream {
+        spoil: spoil_data,
+        ..RX
+    };
+    let header_of_second_beat = Stream {
+        put: put_writes,
+        ..RX
+    };
+    for stream in [bytes_of_none, header_of_second_beat] {
+        let mut ports = Ports::new(&built);
+        stream.wait(&mut ports);
+        (stream.spoil)(&mut ports.inputs);
+        assert_eq!(ports.said(), "");
+    }
+}
+
+#[test]
+fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let not_read = "dcs: memory answered a read that is not under way";
+    let not_written = "dcs: memory answered a write that is not under way";
+    let noticed = |ports: &mut Ports, says: &str| {
+        let said = ports.said();
+        assert!(said.contains(says), "{says}: {said}");
+    };
+
+    // At rest, with any ID.
+    for id in [0, 1, 2, 255] {
+        let mut ports = Ports::new(&built);
+        (ports.inputs.r_valid[SLICE], ports.inputs.r_id[SLICE]) = (1, id);
+        noticed(&mut ports, not_read);
+        let mut ports = Ports::new(&built);
+        (ports.inputs.b_valid[SLICE], ports.inputs.b_id[SLICE]) = (1, id);
+        noticed(&mut ports, not_written);
+    }
+
+    // A read's answer before memory has taken its address, and once more after its end.
+    let reads = || {
+        let mut ports = Ports::new(&built);
+        put_reads(&mut ports.inputs, 0);
+        ports.inputs.rx_valid[SLICE] = 1;
+        ports.step();
+        ports.inputs.rx_valid[SLICE] = 0;
+        while ports.outputs.ar_valid[SLICE] == 0 {
+            ports.step();
+        }
+        ports.inputs.r_id[SLICE] = ports.outputs.ar_id[SLICE];
+        ports
+    };
+    let mut ports = reads();
+    ports.inputs.r_valid[SLICE] = 1;
+    noticed(&mut ports, not_read);
+    let mut ports = reads();
+    ports.inputs.ar_ready[SLICE] = 1;
+    ports.step();
+    ports.inputs.r_valid[SLICE] = 1;
+    ports.step();
+    ports.inputs.r_last[SLICE] = 1;
+    ports.step();
+    ports.inputs.r_last[SLICE] = 0;
+    noticed(&mut ports, not_read);
+    // One that ends too soon.
+    let mut ports = reads();
+    ports.inputs.ar_ready[SLICE] = 1;
+    ports.step();
+    (ports.inputs.r_valid[SLICE], ports.inputs.r_last[SLICE]) = (1, 1);
+    noticed(
+        &mut ports,
+        "dcs: memory answered a read with another number of beats than 2",
+    );
+
+    // A write's answer before memory has its address, or its bytes, and once more after it.
+    let writes = |address: u64, bytes: u64| {
+        let mut ports = Ports::new(&built);
+        ports.inputs.tx_ready[SLICE] = 3;
+        for beat in 0..2 {
+            put_writes(&mut ports.inputs, beat);
+            ports.inputs.rx_valid[SLICE] = 1;
+            ports.step();
+        }
+        ports.inputs.rx_valid[SLICE] = 0;
+        while ports.outputs.aw_valid[SLICE] == 0 || ports.outputs.w_valid[SLICE] == 0 {
+            ports.step();
+        }
+        ports.inputs.b_id[SLICE] = ports.outputs.aw_id[SLICE];
+        (ports.inputs.aw_ready[SLICE], ports.inputs.w_ready[SLICE]) = (address, bytes);
+        for _ in 0..4 {
+            ports.step();
+        }
+        ports.inputs.b_valid[SLICE] = 1;
+        ports
+    };
+    noticed(&mut writes(0, 1), not_written);
+    noticed(&mut writes(1, 0), not_written);
+    let mut ports = writes(1, 1);
+    ports.step();
+    noticed(&mut ports, not_written);
+}
+
+/// What is put at the ports, and what the home says of it.
+type Wrong = (fn(&mut Inputs), &'static str);
+
+#[test]
+fn what_the_home_does_not_know_is_noticed_by_name() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let message: [Wrong; 4] = [
+        (
+            |inputs| inputs.rx_header[SLICE][0] = header(6, 0),
+            "dcs: message 6 does not come by circuit 0",
+        ),
+        (
+            |inputs| inputs.rx_header[SLICE][0] = header(READ_SHARED, 0) | 1 << 36,
+            "dcs: there is no remote 1",
+        ),
+        (
+            |inputs| inputs.rx_header[SLICE][0] = header(READ_SHARED, 1),
+            "dcs: line 1 belongs to the other slice",
+        ),
+        (
+            |inputs| inputs.rx_header[SLICE][0] = header(READ_SHARED, 1 << 35),
+            "lies outside the home's range",
+        ),
+    ];
+    let device: [Wrong; 3] = [
+        (
+            |inputs| (inputs.local_req_valid[SLICE], inputs.local_req[SLICE]) = (1, 4 << 36),
+            "dcs: there is no local operation 4",
+        ),
+        (
+            |inputs| (inputs.local_req_valid[SLICE], inputs.local_req[SLICE]) = (1, 1),
+            "dcs: line 1 of a local operation lies outside the range of slice 0",
+        ),
+        (
+            |inputs| (inputs.unlock_valid[SLICE], inputs.unlock_line[SLICE]) = (1, 1),
+            "dcs: line 1 of an unlock lies outside the range of slice 0",
+        ),
+    ];
+    for (of_message, cases) in [(1, &message[..]), (0, &device[..])] {
+        for (put, says) in cases {
+            let mut ports = Ports::new(&built);
+            put(&mut ports.inputs);
+            ports.inputs.rx_valid[SLICE] = of_message;
+            let said = ports.said();
+            assert!(said.contains(says), "{says}: {said}");
+        }
+    }
+}
+
+/// A stream that the home gets one day has to find its place above.
+#[test]
+fn every_input_stream_of_the_home_is_tested() {
+    let home = cohkit_rtl::proof::right("home.sv");
+    let inputs: Vec<&str> = home
+        .lines()
+        .filter(|line| line.trim().starts_with("input "))
+        .filter_map(|line| line.trim_end_matches(',').rsplit(' ').next())
+        .filter_map(|port| port.strip_suffix("_valid_i"))
+        .collect();
+    let mut tested: Vec<&str> = STREAMS.iter().map(|stream| stream.name).collect();
+    tested.dedup();
+    tested.extend(NEVER_WAIT);
+    tested.sort_unstable();
+    let mut sorted = inputs.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, tested);
+}
