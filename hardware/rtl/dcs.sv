@@ -130,8 +130,8 @@ module dcs #(
   localparam int unsigned BeatWidth   = bits(Beats);
   localparam int unsigned MaskWidth   = 16 / Beats;
 
-  if (2 ** UnitBits != Units) begin : gen_wrong_units
-    $error("dcs: Units must be a power of two");
+  if (2 ** UnitBits != Units || Units > 256) begin : gen_wrong_units
+    $error("dcs: Units must be a power of two up to 256");
   end
   if (Beats * PayloadWidth != LineBits || Beats > 16 || 2 ** $clog2(Beats) != Beats) begin : gen_wrong_payload
     $error("dcs: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");

@@ -148,14 +148,18 @@ module dcu #(
   localparam int unsigned ReadDepth    = 2 ** $clog2(Reads);
   localparam int unsigned WriteDepth   = 2 ** $clog2(Writes);
 
-  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep) begin : gen_wrong_ways
-    $error("dcu: Ways and WaysPerStep must be powers of two, and Ways a multiple of WaysPerStep");
+  // Ways are counted in eight bits.
+  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_wrong_ways
+    $error("dcu: Ways and WaysPerStep must be powers of two up to 128, and Ways a multiple of WaysPerStep");
   end
   if (Waiting >= Ways || Waiting < 1) begin : gen_wrong_waiting
     $error("dcu: Waiting must be at least 1 and less than Ways: a locked line cannot make room for another");
   end
   if (StoreSlots < Waiting) begin : gen_wrong_slots
     $error("dcu: StoreSlots must be at least Waiting: each request that is set aside may have bytes");
+  end
+  if (Patience > 32) begin : gen_wrong_patience
+    $error("dcu: Patience must be at most 32");
   end
   if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places
     $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");

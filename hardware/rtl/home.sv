@@ -107,18 +107,37 @@ module home #(
     $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
   end
 
-  // The slices divide by these; with wrong ones tools say other things than what is wrong, so there are no slices then.
-  localparam bit WrongPayload = PayloadWidth > LineBits || 16 * PayloadWidth < LineBits;
-  localparam bit WrongGroups  = UnitsPerPort < 1 || WaysPerStep < 1 || Ways < WaysPerStep;
+  // With these wrong, tools would first say other things of the slices, or would not come to an end, so there are no
+  // slices then.
+  localparam int unsigned RowBits = 11 + 2 * $bits(send_e) + $bits(state_e);
 
-  if (WrongPayload) begin : gen_wrong_payload
+  localparam bit WrongProtocol = LineBits == 0 || $bits(row_t) != RowBits || 2 ** $bits(event_e) <= 32'(Protocol.memory_done);
+  localparam bit WrongPayload  = PayloadWidth > LineBits || 16 * PayloadWidth < LineBits;
+  localparam bit WrongUnits    = Units > 256;
+  localparam bit WrongGroups   = UnitsPerPort < 1 || WaysPerStep < 1 || Ways < WaysPerStep;
+  localparam bit WrongSets     = SetWidth > 24;
+  localparam bit WrongPlaces   = Reads > 127 || Writes > 127 || Locals > 127 || Reads + Writes + Locals > 127;
+  localparam bit Wrong = WrongProtocol || WrongPayload || WrongUnits || WrongGroups || WrongSets || WrongPlaces;
+
+  if (WrongProtocol) begin : gen_wrong_protocol
+    $error("home: Protocol, state_e, event_e, send_e and row_t must be those of one printed package");
+  end else if (WrongPayload) begin : gen_wrong_payload
     $error("home: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
+  end
+  if (WrongUnits) begin : gen_wrong_units
+    $error("home: Units must be a power of two up to 256");
+  end
+  if (WrongSets) begin : gen_wrong_sets
+    $error("home: SetWidth must be at most 24");
+  end
+  if (WrongPlaces) begin : gen_wrong_places
+    $error("home: Reads, Writes and Locals must be at most 127 together");
   end
   if (WrongGroups) begin : gen_wrong_groups
     $error("home: UnitsPerPort and WaysPerStep must be at least 1, and WaysPerStep at most Ways");
   end
 
-  for (genvar s = 0; s < (WrongPayload || WrongGroups ? 0 : 2); s++) begin : gen_slice
+  for (genvar s = 0; s < (Wrong ? 0 : 2); s++) begin : gen_slice
     dcs #(
       .Protocol    (Protocol),
       .state_e     (state_e),

@@ -326,15 +326,21 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
 const TOP: &str = "module top #(
   parameter int unsigned NumRemotes = 1, Units = 2, SetWidth = 1, TagWidth = 16, Ways = 4, WaysPerStep = 4, Reads = 2,
   Writes = 2, Locals = 2, Waiting = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
-  AxiIdWidth = 8, AxiAddrWidth = 36
+  AxiIdWidth = 8, AxiAddrWidth = 36, Patience = 8, NoProtocol = 0, NoTypes = 0
 );
-  home #(
-    .Protocol(eci_pkg::Protocol), .state_e(eci_pkg::state_e), .event_e(eci_pkg::event_e), .send_e(eci_pkg::send_e),
-    .row_t(eci_pkg::row_t), .NumRemotes(NumRemotes), .Units(Units), .SetWidth(SetWidth), .TagWidth(TagWidth),
-    .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .Waiting(Waiting),
-    .StoreSlots(StoreSlots), .ChangeDepth(ChangeDepth), .UnitsPerPort(UnitsPerPort), .PayloadWidth(PayloadWidth),
-    .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth)
-  ) u_home ();
+  if (NoTypes == 1) begin : gen_untyped
+    home #(
+      .Protocol(eci_pkg::Protocol)
+    ) u_home ();
+  end else begin : gen_typed
+    home #(
+      .Protocol(NoProtocol == 1 ? '0 : eci_pkg::Protocol), .state_e(eci_pkg::state_e), .event_e(eci_pkg::event_e), .send_e(eci_pkg::send_e),
+      .row_t(eci_pkg::row_t), .NumRemotes(NumRemotes), .Units(Units), .SetWidth(SetWidth), .TagWidth(TagWidth),
+      .Ways(Ways), .WaysPerStep(WaysPerStep), .Reads(Reads), .Writes(Writes), .Locals(Locals), .Waiting(Waiting),
+      .StoreSlots(StoreSlots), .ChangeDepth(ChangeDepth), .UnitsPerPort(UnitsPerPort), .PayloadWidth(PayloadWidth),
+      .AxiIdWidth(AxiIdWidth), .AxiAddrWidth(AxiAddrWidth), .Patience(Patience)
+    ) u_home ();
+  end
 endmodule
 ";
 
@@ -367,21 +373,40 @@ fn a_parameter_out_of_range_is_named() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), said)
     };
-    let (fits, said) = lint("NumRemotes=1");
-    assert!(fits, "{said}");
+    for parameters in ["NumRemotes=1", "Ways=128", "Reads=123 AxiIdWidth=12"] {
+        let (fits, said) = lint(parameters);
+        assert!(fits, "{parameters}:\n{said}");
+    }
     for (parameters, says) in [
+        ("NoProtocol=1", "Protocol, state_e, event_e, send_e and"),
+        ("NoTypes=1", "Protocol, state_e, event_e, send_e and"),
         ("NumRemotes=2", "NumRemotes must be 1: "),
         ("Units=3", "Units must be a power of two"),
         ("Units=0", "Units must be a power of two"),
+        ("Units=512", "Units must be a power of two up to 256"),
         ("Ways=6", "Ways and WaysPerStep must be powers of two"),
+        ("Ways=256", "Ways and WaysPerStep must be powers of two"),
+        ("Ways=512", "must be powers of two up to 128"),
+        ("WaysPerStep=3", "Ways and WaysPerStep must be powers of"),
         ("WaysPerStep=0", "WaysPerStep must be at least 1"),
         ("WaysPerStep=8", "and WaysPerStep at most Ways"),
         ("UnitsPerPort=0", "UnitsPerPort and WaysPerStep must be"),
         ("Reads=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("Writes=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("Locals=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("TagWidth=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
+        ("Reads=124", "Reads, Writes and Locals must be at most 127"),
+        ("Writes=200", "Reads, Writes and Locals must be at most 127"),
+        ("Locals=200", "Reads, Writes and Locals must be at most 127"),
+        ("SetWidth=25", "SetWidth must be at most 24"),
         ("SetWidth=0", "Reads, Writes, Locals, SetWidth and TagWidth"),
         ("Waiting=4", "Waiting must be at least 1 and less than Ways"),
+        ("Waiting=0", "Waiting must be at least 1 and less than Ways"),
         ("Waiting=3", "StoreSlots must be at least Waiting"),
         ("ChangeDepth=3", "ChangeDepth must be a power of two"),
+        ("ChangeDepth=1", "ChangeDepth must be a power of two"),
+        ("ChangeDepth=256", "power of two from 2 to 128"),
+        ("Patience=33", "Patience must be at most 32"),
         ("PayloadWidth=500", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=32", "PayloadWidth must be a line's bits"),
         ("PayloadWidth=2048", "PayloadWidth must be a line's bits"),
