@@ -275,7 +275,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub prefetch: Option<u32>,
 
-    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
+    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated for others.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 
@@ -333,7 +333,7 @@ pub(crate) struct Play {
     /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks or view.
     pub application: String,
 
-    /// A number of the application, such as `threads=8`; may be repeated. `--with help` lists them.
+    /// A number of the application, such as `threads=8`; may be repeated for others. `--with help` lists them.
     #[arg(long = "with", value_name = "NAME=VALUE")]
     pub with: Vec<String>,
 
@@ -349,7 +349,7 @@ pub(crate) struct Play {
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
+    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated for others.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 

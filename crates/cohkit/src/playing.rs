@@ -92,7 +92,10 @@ impl Play {
             };
             let number = value.trim().parse::<u64>();
             let number = number.map_err(|_| wrong(format!("`{given}`: `{value}` is no number")))?;
-            values.insert(name.trim().to_string(), number);
+            let name = name.trim();
+            if let Some(before) = values.insert(name.to_string(), number) {
+                return Err(wrong(format!("`{given}`: `{name}` is {before} already")));
+            }
         }
         let scenario = visit(&request.application, &values, Boxed).map_err(wrong)?;
         let shipped = ALL.iter().filter(|s| s.name == request.application);

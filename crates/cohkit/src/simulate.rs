@@ -15,6 +15,7 @@ use cohkit_sim::platform::{text, units, Platform, Quantity, Unit};
 use cohkit_sim::simulation::{self, run_while, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -137,19 +138,23 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
     })
 }
 
-/// Sets quantities of a platform, each written as `name=value`.
+/// Sets quantities of a platform, each written as `name=value`, and each once.
 ///
 /// # Errors
 /// What is wrong with the first setting that cannot be.
 pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
+    let mut given = BTreeMap::new();
     for setting in settings {
         let Some((name, value)) = setting.split_once('=') else {
             let what = format!("the setting `{setting}` has no `=`");
             return Err(NotRun::input(what, "write it like `link.latency=120ns`"));
         };
-        platform
-            .set(name.trim(), value.trim())
-            .map_err(|what| NotRun::plain(format!("the setting `{setting}`: {what}")))?;
+        let (name, value) = (name.trim(), value.trim());
+        let cannot = |what| NotRun::plain(format!("the setting `{setting}`: {what}"));
+        platform.set(name, value).map_err(cannot)?;
+        if let Some(before) = given.insert(name, value) {
+            return Err(cannot(format!("`{name}` is set to {before} already")));
+        }
     }
     Ok(())
 }

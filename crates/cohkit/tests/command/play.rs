@@ -196,6 +196,21 @@ fn what_cannot_be_played_is_refused() {
             "#]],
         ),
         (
+            vec![
+                "enzian-dc-ddr",
+                "rpc",
+                "--with",
+                "calls=4",
+                "--with",
+                "calls=8",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `calls=8`: `calls` is 4 already
+            "#]],
+        ),
+        (
             vec!["enzian-dc-ddr", "rpc", "--with", "call=1"],
             expect![[r#"
                 exit code 2

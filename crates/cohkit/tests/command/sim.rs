@@ -160,6 +160,7 @@ fn bad_input_is_said_in_one_message() {
         (&[&write[..], &["--set", "link.latency=5"]].concat(), "error: the setting `link.latency=5`: `link.latency` has no unit: "),
         (&[&write[..], &["--set", "cache.ways=0"]].concat(), "error: the setting `cache.ways=0`: cache.ways must be 1 to 16, not 0\n"),
         (&[&write[..], &["--set", "lines=4", "--region", "1KiB"]].concat(), "error: a region of 1KiB is larger than the memory of enzian-dc-ddr, 512B\n"),
+        (&[&write[..], &["--set", "link.latency=5ns", "--set", "link.latency=7ns"]].concat(), "error: the setting `link.latency=7ns`: `link.latency` is set to 5ns already\n"),
         (&[&write[..], &["--protocol", "missing.coh"]].concat(), "error: missing.coh: no such file\n"),
     ] {
         let (code, out, err) = sim(arguments);
