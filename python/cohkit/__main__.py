@@ -43,7 +43,10 @@ def _parser() -> argparse.ArgumentParser:
         "experiments", nargs="*", metavar="ID", help="an experiment, or `all`; without one they are listed"
     )
     reproduce.add_argument(
-        "--published", metavar="FILE.toml", help="join further published numbers, in the form of published.toml"
+        "--published",
+        action=_Once,
+        metavar="FILE.toml",
+        help="join further published numbers, in the form of published.toml",
     )
     reproduce.add_argument(
         "--sensitivity",
@@ -52,21 +55,51 @@ def _parser() -> argparse.ArgumentParser:
         "and print how far each number moves",
     )
     reproduce.add_argument(
-        "--out", metavar="DIR", help="write the rows (ID.json) and the plot (ID.svg) of each experiment to this folder"
+        "--out",
+        action=_Once,
+        metavar="DIR",
+        help="write the rows (ID.json) and the plot (ID.svg) of each experiment to this folder",
     )
     reproduce.add_argument("--json", action="store_true", help="print the rows as JSON")
     reproduce.add_argument(
-        "--accesses", metavar="N", type=_positive, help="make no simulation longer than this; full size if not given"
+        "--accesses",
+        action=_Once,
+        metavar="N",
+        type=_positive,
+        help="make simulations smaller, for a quick look: no more than so many accesses each, or what the output says "
+        "in their place; full size if not given",
     )
     reproduce.add_argument(
         "--threads",
+        action=_Once,
         metavar="N",
         type=_positive,
         help="simulations side by side, which the numbers do not depend on; as many as there are processors "
         "if not given, and never more",
     )
-    reproduce.add_argument("--seed", metavar="N", type=_number, default=0, help="what everything random follows from")
+    reproduce.add_argument(
+        "--seed", action=_Once, metavar="N", type=_number, default=0, help="what everything random follows from"
+    )
     return parser
+
+
+class _Once(argparse.Action):
+    """Keep a value and refuse a second one, as the native command does; argparse lets the last win."""
+
+    _given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 -- as argparse calls it
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """Take the value."""
+        if self._given:
+            raise argparse.ArgumentError(self, "this cannot be given twice")
+        self._given = True
+        setattr(namespace, self.dest, values)
 
 
 def _number(text: str) -> int:

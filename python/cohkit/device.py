@@ -245,7 +245,10 @@ class Application(ABC):
     name: str
     """Its name in messages."""
     lines: range | None = None
-    """The lines of which it answers the home's reads and takes its writes; if none, it stands beside the home."""
+    """The lines of which it answers the home's reads and takes its writes, a range with step 1.
+
+    If `None`, it stands beside the home.
+    """
 
     @abstractmethod
     def handle(self, event: Event) -> Iterable[Action]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import cpu, device
+from cohkit.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -102,8 +103,44 @@ class Beginning(NamedTuple):
     verify: Callable[[list[list[int]], list[list[int]]], str | None]
 
 
+# Lines are numbered in 32 bits.
+_MOST_LINES = 2**32 - 1
+
+
+def uses(scenario: Scenario) -> int:
+    """Give how many lines a scenario uses.
+
+    Raises:
+        InputError: it does not say so.
+
+    """
+    lines: object = getattr(scenario, "lines", None)
+    if not isinstance(lines, int) or not 0 <= lines <= _MOST_LINES:
+        name = type(scenario).__name__
+        raise InputError(f"`lines` of the scenario {name} is a number of lines, 0 to {_MOST_LINES}, not {lines!r}")
+    return lines
+
+
+def _served(application: device.Application) -> tuple[int, int] | None:
+    """Give the first line that an application serves, and the one after the last."""
+    lines: object = application.lines
+    if lines is None:
+        return None
+    if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MOST_LINES:
+        raise InputError(
+            f"`lines` of the application {application.name} is a range of lines one after the other, "
+            f"such as range(8), or None, not {lines!r}"
+        )
+    return lines.start, lines.stop
+
+
 def begin(scenario: Scenario) -> Beginning:
-    """Begin a scenario anew."""
+    """Begin a scenario anew.
+
+    Raises:
+        InputError: its application serves what are no lines.
+
+    """
     application = scenario.application()
 
     def handle(kind: str, values: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
@@ -113,9 +150,8 @@ def begin(scenario: Scenario) -> Beginning:
     def verify(words: list[list[int]], initial: list[list[int]]) -> str | None:
         return scenario.verify(application, Contents(words, initial))
 
-    lines = application.lines
-    served = None if lines is None else (lines.start, lines.stop)
-    return Beginning(application.name, served, handle, [_stepper(thread) for thread in scenario.threads()], verify)
+    threads = [_stepper(thread) for thread in scenario.threads()]
+    return Beginning(application.name, _served(application), handle, threads, verify)
 
 
 def _stepper(thread: cpu.Thread) -> Callable[[int], tuple[str, tuple[Any, ...]] | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
-from cohkit.own import Scenario, begin
+from cohkit.own import Scenario, begin, uses
 from cohkit.simulator import eci, machine
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _ready(request: Request) -> _cohkit.Play:
     if isinstance(application, Scenario):
         if numbers:
             raise InputError("a scenario of one's own has its numbers itself; `numbers` are for those that ship")
-        own = (partial(begin, application), application.lines, application.ends)
+        own = (partial(begin, application), uses(application), application.ends)
         application = application.application().name
     return call(
         protocol.file,

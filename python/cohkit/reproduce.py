@@ -56,6 +56,7 @@ def reproduce(wanted: Wanted) -> None:
 
     """
     names = _chosen(wanted.experiments)
+    _refuse_what_has_no_meaning(names, wanted)
     published = Published.shipped()
     if wanted.published:
         published.join(Published.read(wanted.published))
@@ -94,11 +95,29 @@ def _chosen(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _refuse_what_has_no_meaning(names: Sequence[str], wanted: Wanted) -> None:
+    """Refuse an option that none of the experiments takes, and tell of those that show nothing of what is asked for."""
+    limited = [name for name, experiment in EXPERIMENTS.items() if experiment.limited]
+    if wanted.conditions.accesses is not None and not set(limited) & set(names):
+        raise InputError(f"`--accesses` has no meaning for {', '.join(names)}; it has for {', '.join(limited)}")
+    if wanted.sensitivity:
+        rerun = [name for name, experiment in EXPERIMENTS.items() if experiment.spans]
+        others = ", ".join(name for name in names if name not in rerun)
+        told = f"`--sensitivity` has no meaning for {others}; it has for {', '.join(rerun)}"
+        if not set(rerun) & set(names):
+            raise InputError(told)
+        if others:
+            sys.stderr.write(f"note: {told}\n")
+
+
 def _run(name: str, published: Published, wanted: Wanted) -> Done:
     experiment = EXPERIMENTS[name]
     conditions = wanted.conditions
     with Bar(name) as bar:
-        ours = experiment.run(conditions._replace(progress=bar))
+        try:
+            ours = experiment.run(conditions._replace(progress=bar))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
     spans = []
     if wanted.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
@@ -152,8 +171,8 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 def _title(done: Done, conditions: Conditions) -> str:
     """Say what is measured, and whether it is less than what was published."""
     title = f"{done.name}: {done.experiment.title}"
-    if done.experiment.axis and conditions.accesses is not None:
-        title += f"\n(no more than {conditions.accesses} accesses each)"
+    if done.experiment.limited and conditions.accesses is not None:
+        title += f"\n({done.experiment.limited(conditions.accesses)})"
     return title
 
 
@@ -195,16 +214,14 @@ def _sums(ours: Sequence[Ours]) -> str:
 def _moves(done: Done, conditions: Conditions) -> str:
     """Show how far each number moves."""
     accesses = _rerun(done.experiment, conditions).accesses
+    limit = f" ({done.experiment.limited(accesses)})" if done.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
     for span, row in zip(done.spans, done.rows, strict=True):
         cells = [span.name, _number(span.ours, row["unit"])]
         for end in span.ends():
             cells += [_number(end.ours, row["unit"]), f"{end.quantity} = {end.value}" if end.quantity else ""]
         lines.append(cells)
-    return (
-        "With each value that is assumed at both ends of its range, one at a time"
-        f" (no more than {accesses} accesses each):\n\n" + _columns(lines)
-    )
+    return f"With each value that is assumed at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
 
 
 def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tuple[str, Path]]:

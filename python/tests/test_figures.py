@@ -142,9 +142,22 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
+def test_an_option_is_refused_where_no_experiment_takes_it(
+    cohkit_command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
+    says = "`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for cckit-table2, cckit-fig6"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {says}\n")
+    simulating = [name for name in EXPERIMENTS if name != "eci-home"]
+    assert main(["reproduce", "eci-home", "--accesses", "1"]) == 2
+    says = f"`--accesses` has no meaning for eci-home; it has for {', '.join(simulating)}"
+    assert capsys.readouterr() == ("", f"error: {says}\n")
+
+
 def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "eci-home", "cckit-table2", "--accesses", 300, "--sensitivity")
     assert done.returncode == 0
+    assert done.stderr == ("note: `--sensitivity` has no meaning for eci-home; it has for cckit-table2, cckit-fig6\n")
     assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in done.stdout
     [line] = [line for line in done.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]
     assert "home.latency = 12.424ns" in line
@@ -212,6 +225,8 @@ def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:
         (["--accesses", "-5"], "'-5' is not a number from 0"),
         (["--threads", "two"], "'two' is not a number from 0"),
         (["--seed", "1e3"], "'1e3' is not a number from 0"),
+        (["--seed", "0", "--seed", "1"], "argument --seed: this cannot be given twice"),
+        (["--accesses", "10", "--accesses", "10"], "argument --accesses: this cannot be given twice"),
     ],
 )
 def test_wrong_numbers_are_refused(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

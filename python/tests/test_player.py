@@ -184,6 +184,30 @@ def test_exceptions_of_ones_own_code_are_raised() -> None:
         cohkit.play("enzian-dc-bram", Breaking("nothing"), numbers={"rows": 1})
 
 
+@pytest.mark.parametrize(
+    "lines", [range(0, 8, 2), range(7, -1, -1), range(5, 2), range(-1, 8), range(2**32), [0, 1], 8, "8"]
+)
+def test_lines_that_are_none_are_refused(lines: Any) -> None:
+    scenario = Breaking("nothing")
+    breaker = scenario.application()
+    breaker.lines = lines
+    scenario.application = lambda: breaker  # type: ignore[method-assign]
+    with pytest.raises(cohkit.InputError) as refused:
+        cohkit.play("enzian-dc-bram", scenario)
+    says = "`lines` of the application breaker is a range of lines one after the other, such as range(8), or None, not "
+    assert str(refused.value) == f"{says}{lines!r}"
+
+
+@pytest.mark.parametrize("lines", [-1, 2**32, 8.0, range(8), "8", None])
+def test_a_number_of_lines_that_is_none_is_refused(lines: Any) -> None:
+    scenario = Breaking("nothing")
+    scenario.lines = lines
+    with pytest.raises(cohkit.InputError) as refused:
+        cohkit.play("enzian-dc-bram", scenario)
+    says = "`lines` of the scenario Breaking is a number of lines, 0 to 4294967295, not "
+    assert str(refused.value) == f"{says}{lines!r}"
+
+
 class Doubler(device.Application):
     """Doubles what is written into its register, by way of the CPU's memory."""
 

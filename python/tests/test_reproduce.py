@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
@@ -19,6 +19,8 @@ from cohkit.experiments import EXPERIMENTS, Experiment
 from cohkit.published import COUNT, Ours
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from conftest import Command
 
 
@@ -42,6 +44,62 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
     for row in rows:
         assert list(row) == list(get_type_hints(types.Result))
     assert [row["published"] for row in rows[:3]] == [79, 304, 25]
+
+
+@pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if experiment.limited])
+def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    timed = {
+        "cckit-fig7": "0 %, FPGA: no `increments` in",
+        "cckit-fig8": "1, with: no `lines read` in",
+        "cckit-fig10": "1 %, lines, 1 context: no `call` in",
+        "locktable": "1, coherent, host latency: no `host lock` in",
+    }
+    code = main(["reproduce", name, "--accesses", "1"])
+    out, err = capsys.readouterr()
+    if name in timed:
+        assert (code, out, err) == (2, "", f"error: {name}: {timed[name]} 100 ns; more accesses are needed\n")
+    else:
+        assert (code, err) == (0, "")
+        assert out.splitlines()[1].startswith("(no more than ")
+
+
+def test_a_limit_is_kept_and_told_in_its_own_unit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+
+    def look(plays: Iterable[Any], **_: object) -> list[Any]:
+        seen.extend(plays)
+        raise KeyboardInterrupt
+
+    def plays(name: str, accesses: int) -> list[Any]:
+        seen.clear()
+        main(["reproduce", name, "--accesses", str(accesses)])
+        return list(seen)
+
+    monkeypatch.setattr("cohkit.experiments.plays.play_many", look)
+    for name, number, full in [("cckit-table3", "lines", 16384), ("rpc-payload", "calls", 20)]:
+        assert {play["numbers"][number] for play in plays(name, 10)} == {10}
+        assert {play["numbers"][number] for play in plays(name, 10**6)} == {full}
+    assert {play["numbers"]["outstanding"] for play in plays("cckit-table3", 10)} == {1, 10}
+    for name in ("cckit-fig7", "cckit-fig8", "cckit-fig10", "locktable"):
+        assert {(play["time"], play["warm_up"]) for play in plays(name, 10)} == {("2000ns", "1000ns")}
+    # A transaction appends as many rows as its name says, or is left out.
+    views = [play["numbers"] for play in plays("cckit-fig9", 1)]
+    assert {view["scale"] for view in views} == {1}
+    assert {view["updates"] for view in views} == {1, 10, 100}
+    views = [play["numbers"] for play in plays("cckit-fig9", 10**9)]
+    assert {(view["scale"], view["updates"]) for view in views} == {
+        (scale, 10**power) for scale in (500, 1000) for power in range(6)
+    }
+    assert capsys.readouterr().out == ""
+    limits = {name: item.limited(10) for name, item in EXPERIMENTS.items() if item.limited}
+    assert limits["cckit-table2"] == limits["cckit-fig6"] == "no more than 10 accesses each"
+    assert limits["cckit-table3"] == "no more than 10 lines each"
+    assert limits["rpc-payload"] == "no more than 10 calls of each thread"
+    assert limits["cckit-fig7"] == "no more than 1 us each, after no more than 1 us of warm-up"
+    rows = "no more than 1500 rows in a table, of which a transaction appends no more than 375"
+    assert limits["cckit-fig9"] == rows
 
 
 def test_without_an_experiment_they_are_listed(cohkit_command: Command) -> None:

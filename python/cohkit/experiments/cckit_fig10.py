@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, run, time_each, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,9 +50,9 @@ LEFT_OUT = (
 
 def _within(share: int) -> Callable[[Play], float]:
     def measure(result: Play) -> float:
-        times = (result["times_ns"] or {})["call"]
-        wanted = times["count"] * share / 100
-        return next(time for time, count in times["distribution"] if count >= wanted)
+        calls = times(result, "call")
+        wanted = calls["count"] * share / 100
+        return next(time for time, count in calls["distribution"] if count >= wanted)
 
     return measure
 
@@ -86,4 +86,5 @@ EXPERIMENT = Experiment(
     axis="latency of a call (ns)",
     along="share of calls (%)",
     logarithmic="y",
+    limited=time_each,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, REGION
-from cohkit.experiments.experiment import Experiment, Measured, Point
+from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
 
 if TYPE_CHECKING:
     from cohkit.simulator import Request, Workload
@@ -52,4 +52,5 @@ EXPERIMENT = Experiment(
     axis="throughput (GiB/s)",
     spans=_MEASURED.spans,
     rerun_accesses=2**19,
+    limited=accesses_each,
 )

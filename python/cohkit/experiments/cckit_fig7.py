@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, rate, run, time_each
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -31,7 +31,7 @@ LEFT_OUT = "the operating system, address translation, and the cache of the seco
 
 
 def _rate(result: Play) -> float:
-    return (result["rates_per_s"] or {})["increments"] / 1e6
+    return rate(result, "increments") / 1e6
 
 
 def _stages() -> list[Stage]:
@@ -63,4 +63,5 @@ EXPERIMENT = Experiment(
     left_out=LEFT_OUT,
     axis="increments by the thread (million per second)",
     along="contended rows (%)",
+    limited=time_each,
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, rate, run, time_each
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -27,7 +27,7 @@ LEFT_OUT = "the operating system and address translation"
 
 
 def _throughput(result: Play) -> float:
-    return (result["rates_per_s"] or {})["lines read"] * LINE_BYTES / 2**30
+    return rate(result, "lines read") * LINE_BYTES / 2**30
 
 
 def _stages() -> list[Stage]:
@@ -58,4 +58,5 @@ EXPERIMENT = Experiment(
     left_out=LEFT_OUT,
     axis="throughput (GiB/s)",
     along="threads",
+    limited=time_each,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, run, times
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -33,33 +33,48 @@ LEFT_OUT = (
 
 
 def _response(result: Play) -> float:
-    return (result["times_ns"] or {})["response"]["mean"] / 1000
+    return times(result, "response")["mean"] / 1000
+
+
+def _thousandths(accesses: int) -> int:
+    """Give the scale of a table that has no more rows, or of the smallest."""
+    return max(1, accesses // ROWS)
+
+
+def _limited(accesses: int) -> str:
+    rows = _thousandths(accesses) * ROWS
+    return f"no more than {rows} rows in a table, of which a transaction appends no more than {_most(rows)}"
+
+
+def _most(rows: int) -> int:
+    """Give how many rows a transaction can append so that as many are there before the first one."""
+    return rows // (TRANSACTIONS + 1)
 
 
 def _stages(conditions: Conditions) -> list[Stage]:
     stages = []
     for size, scale in SCALES.items():
-        # A quick look at a part of the table.
-        most = conditions.accesses
-        thousandths = scale if most is None else min(scale, max(1, most // ROWS))
-        for mode, incremental in MODES.items():
-            for updates in UPDATES:
-                appended = min(updates, thousandths * ROWS // (TRANSACTIONS + 1))
-                stages.append(
-                    Stage(
-                        f"{updates}, {mode}, {size}",
-                        f"{KEY}.{mode}.{scale}.{updates}",
-                        "enzian-dc-ddr",
-                        "view",
-                        {
-                            "scale": thousandths,
-                            "updates": appended,
-                            "transactions": TRANSACTIONS,
-                            "incremental": incremental,
-                        },
-                        _response,
-                    )
-                )
+        # A quick look at a part of the table, without those transactions that it has too few rows for.
+        asked = conditions.accesses
+        thousandths = scale if asked is None else min(scale, _thousandths(asked))
+        fitting = [updates for updates in UPDATES if updates <= _most(thousandths * ROWS)]
+        stages += [
+            Stage(
+                f"{updates}, {mode}, {size}",
+                f"{KEY}.{mode}.{scale}.{updates}",
+                "enzian-dc-ddr",
+                "view",
+                {
+                    "scale": thousandths,
+                    "updates": updates,
+                    "transactions": TRANSACTIONS,
+                    "incremental": incremental,
+                },
+                _response,
+            )
+            for mode, incremental in MODES.items()
+            for updates in fitting
+        ]
     return stages
 
 
@@ -75,4 +90,5 @@ EXPERIMENT = Experiment(
     axis="response time (us)",
     along="rows appended by a transaction",
     logarithmic="xy",
+    limited=_limited,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import ACCESSES, CONFIGURATIONS, LINE_BYTES, REGION
-from cohkit.experiments.experiment import Experiment, Measured, Point
+from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
@@ -89,4 +89,5 @@ EXPERIMENT = Experiment(
     axis="read latency (ns)",
     spans=_MEASURED.spans,
     rerun_accesses=2**17,
+    limited=accesses_each,
 )

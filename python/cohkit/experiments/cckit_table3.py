@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import MACHINES, Stage, run
+from cohkit.experiments.plays import MACHINES, Stage, run, times
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -32,23 +32,28 @@ _HELD = {
 
 
 def _mean(result: Play) -> float:
-    times = (result["times_ns"] or {})["clean-invalidate"]
-    return times["mean"] / result["numbers"]["outstanding"]
+    mean = times(result, "clean-invalidate")["mean"]
+    return mean / result["numbers"]["outstanding"]
 
 
-def _stages() -> list[Stage]:
+def _limited(accesses: int) -> str:
+    return f"no more than {accesses} line{'' if accesses == 1 else 's'} each"
+
+
+def _stages(conditions: Conditions) -> list[Stage]:
+    lines = min(LINES, conditions.accesses or LINES)
     stages = []
     for name, (key, platform) in MACHINES.items():
         for held, numbers in _HELD.items():
-            for outstanding, how in ((1, "one at a time"), (MANY, "as many as accepted")):
-                alone = outstanding == 1 and held == "clean"
+            for most, how in ((1, "one at a time"), (MANY, "as many as accepted")):
+                alone = most == 1 and held == "clean"
                 stages.append(
                     Stage(
                         f"{held}, {name}, {how}",
-                        f"{KEY}.latency.{key}" if alone else f"{REST}.{key}.{held.replace(' ', '_')}.{outstanding}",
+                        f"{KEY}.latency.{key}" if alone else f"{REST}.{key}.{held.replace(' ', '_')}.{most}",
                         platform,
                         "invalidation",
-                        {**numbers, "lines": LINES, "outstanding": outstanding},
+                        {**numbers, "lines": lines, "outstanding": min(most, lines)},
                         _mean,
                     )
                 )
@@ -56,7 +61,7 @@ def _stages() -> list[Stage]:
 
 
 def _run(conditions: Conditions) -> list[Ours]:
-    return run(_stages(), "ns", conditions)
+    return run(_stages(conditions), "ns", conditions)
 
 
 EXPERIMENT = Experiment(
@@ -65,4 +70,5 @@ EXPERIMENT = Experiment(
     note=NOTE,
     left_out=LEFT_OUT,
     axis="time per line (ns)",
+    limited=_limited,
 )

@@ -21,7 +21,7 @@ class Conditions(NamedTuple):
     seed: int = 0
     """What everything random follows from."""
     accesses: int | None = None
-    """Most accesses of a simulation; as many as were published if not given."""
+    """Most accesses of a simulation, or what `limited` of its experiment says; full size if not given."""
     threads: int | None = None
     """Most simulations at a time; as many as there are processors if not given."""
     progress: Callable[[int, int], object] | None = None
@@ -67,6 +67,13 @@ class Experiment(NamedTuple):
     """How far the numbers move within what is assumed; the work that finds it out."""
     rerun_accesses: int = 0
     """Most accesses of each simulation then."""
+    limited: Callable[[int], str] | None = None
+    """What each simulation is cut to where so many accesses are asked for; nothing is simulated without it."""
+
+
+def accesses_each(accesses: int) -> str:
+    """Say what simulations are cut to that are given so many accesses."""
+    return f"no more than {accesses} access{'' if accesses == 1 else 'es'} each"
 
 
 class Point(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, rate, run, time_each, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +29,11 @@ LEFT_OUT = "the operating system, address translation, and that a machine with 4
 
 
 def _latency(side: str) -> Callable[[Play], float]:
-    return lambda result: (result["times_ns"] or {})[f"{side} lock"]["mean"] / 1000
+    return lambda result: times(result, f"{side} lock")["mean"] / 1000
 
 
 def _rate(side: str) -> Callable[[Play], float]:
-    return lambda result: (result["rates_per_s"] or {})[f"{side} locks"] / 1e6
+    return lambda result: rate(result, f"{side} locks") / 1e6
 
 
 def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str) -> list[Stage]:
@@ -68,4 +68,5 @@ EXPERIMENT = Experiment(
     axis="latency of a lock (us); locks (million per second)",
     along="transactions at a time, on each side",
     logarithmic="xy",
+    limited=time_each,
 )

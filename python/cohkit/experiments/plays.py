@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.errors import Error
+from cohkit.errors import Error, InputError
 from cohkit.player import play_many
 from cohkit.published import Ours
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application, Request
-    from cohkit.types import Play
+    from cohkit.types import Play, Times
 
 MACHINES = {"DC+DDR": ("dc_ddr", "enzian-dc-ddr"), "DC+BRAM": ("dc_bram", "enzian-dc-bram")}
 """What the article calls the two homes on the FPGA, the name in keys of published numbers, and the platform."""
@@ -38,6 +38,42 @@ class Stage(NamedTuple):
     """Of this number, if it is another than that of the rest."""
 
 
+def time_each(accesses: int) -> str:
+    """Say what plays are cut to that end after a time, where so many accesses are asked for."""
+    microseconds = f"{_NANOSECONDS_PER_ACCESS * accesses / 1000:.15g} us"
+    return f"no more than {microseconds} each, after no more than {microseconds} of warm-up"
+
+
+def times(result: Play, what: str) -> Times:
+    """Give the durations of what is called so.
+
+    Raises:
+        InputError: the play was too short for one.
+
+    """
+    try:
+        return (result["times_ns"] or {})[what]
+    except KeyError:
+        raise _too_short(result, what) from None
+
+
+def rate(result: Play, what: str) -> float:
+    """Give how many there were per second of what is called so.
+
+    Raises:
+        InputError: the play was too short for one.
+
+    """
+    try:
+        return (result["rates_per_s"] or {})[what]
+    except KeyError:
+        raise _too_short(result, what) from None
+
+
+def _too_short(result: Play, what: str) -> InputError:
+    return InputError(f"no `{what}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed")
+
+
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:
     """Play all, each with all its seeds; what gives several numbers is played once."""
     wanted = [(stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages]
@@ -51,7 +87,10 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
             result = results[repr(request)]
             if failure := result["failure"]:
                 raise Error(f"{stage.name}: {failure['kind']}: {failure['message']}")
-            values.append(stage.measure(result))
+            try:
+                values.append(stage.measure(result))
+            except InputError as error:
+                raise InputError(f"{stage.name}: {error}") from None
         ours.append(Ours(stage.name, sum(values) / len(values), stage.unit or unit, stage.key))
     return ours
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, run
+from cohkit.experiments.plays import Stage, rate, run, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,21 +46,25 @@ LEFT_OUT = (
 
 
 def _latency(result: Play) -> float:
-    return (result["times_ns"] or {})["call"]["mean"] / 1000
+    return times(result, "call")["mean"] / 1000
 
 
 def _rate(result: Play) -> float:
-    return (result["rates_per_s"] or {})["calls"] / 1000
+    return rate(result, "calls") / 1000
 
 
-def _stages(measure: Callable[[Play], float], what: str, contexts: int, unit: str) -> list[Stage]:
+def _limited(accesses: int) -> str:
+    return f"no more than {accesses} call{'' if accesses == 1 else 's'} of each thread"
+
+
+def _stages(measure: Callable[[Play], float], what: str, contexts: int, calls: int, unit: str) -> list[Stage]:
     return [
         Stage(
             f"{payload}, {way}, {what}",
             f"{KEY}.{what}.{key}.{payload}",
             "enzian-dc-bram",
             application,
-            {"contexts": contexts, parameter: payload * scale, "calls": CALLS},
+            {"contexts": contexts, parameter: payload * scale, "calls": calls},
             measure,
             unit=unit,
         )
@@ -70,7 +74,9 @@ def _stages(measure: Callable[[Play], float], what: str, contexts: int, unit: st
 
 
 def _run(conditions: Conditions) -> list[Ours]:
-    return run([*_stages(_latency, "latency", 1, "us"), *_stages(_rate, "rate", MANY, "k/s")], "", conditions)
+    calls = min(CALLS, conditions.accesses or CALLS)
+    stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", MANY, calls, "k/s")]
+    return run(stages, "", conditions)
 
 
 EXPERIMENT = Experiment(
@@ -81,4 +87,5 @@ EXPERIMENT = Experiment(
     axis="latency of a call (us); calls (thousand per second)",
     along="lines of arguments, and of results",
     logarithmic="xy",
+    limited=_limited,
 )
