@@ -639,6 +639,9 @@ fn cores_wait_for_about_a_second() {
         assert_eq!(run("answers after 0.5 s", vec![load(3)]), None);
         let work = Step::Work(3 * SECOND);
         assert_eq!(run("no wrong", vec![load(4), work, load(4)]), None);
+        let mut works = vec![Step::Work(50_000_000); 10];
+        works.insert(0, load(4));
+        assert_eq!(run("no wrong", works), None);
         let gives_up = run("answers after 2 s", vec![load(3)]);
         assert_eq!(gives_up, Some((FailureKind::Timeout, 3, 1)));
     }

@@ -44,7 +44,7 @@ impl Simulation {
                     };
                     at = after;
                     // What is shorter needs no excuse, and whoever polls may do it again and again.
-                    if time > self.times.patience {
+                    if at.saturating_sub(self.now) > self.times.patience {
                         self.expect(at);
                     }
                 }
