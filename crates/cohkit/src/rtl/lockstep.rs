@@ -53,6 +53,16 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     for file in options.output.out.iter().chain(&options.waveform) {
         files::try_file(file)?;
     }
+    // Verilator's writer of waveforms removes what stands there, be it a device of the system's.
+    if let Some(file) = &options.waveform {
+        if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+            let message = format!(
+                "error: {}: is no file\n  help: what stands in the place of a waveform is removed",
+                file.display()
+            );
+            return Err(Failure::new(Outcome::BadInput, message));
+        }
+    }
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;

@@ -404,9 +404,9 @@ fn without_verilator_it_is_said_what_to_install() {
 
 #[test]
 fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
-    let test = |option: &str| {
+    let test = |option: &str, file: &str| {
         let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
-        command.args([option, "/nonexistent/x", "--build"]);
+        command.args([option, file, "--build"]);
         // Nothing can be built so.
         let output = command.arg(built()).env("PATH", "").output();
         crate::transcript(&output.expect("starts"))
@@ -417,8 +417,20 @@ fn places_that_cannot_be_written_are_refused_before_anything_is_built() {
         error: /nonexistent/x: its folder does not exist; nothing was written
           help: make the folder first
     "#]]
-    .assert_eq(&test("--out"));
-    assert_eq!(test("--waveform"), test("--out"));
+    .assert_eq(&test("--out", "/nonexistent/x"));
+    assert_eq!(
+        test("--waveform", "/nonexistent/x"),
+        test("--out", "/nonexistent/x")
+    );
+    if cfg!(unix) {
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: /dev/null: is no file
+              help: what stands in the place of a waveform is removed
+        "#]]
+        .assert_eq(&test("--waveform", "/dev/null"));
+    }
 }
 
 /// What was built is there for the next time, unless it is damaged.
