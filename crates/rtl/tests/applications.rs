@@ -176,17 +176,7 @@ fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
     let Some(built) = home() else {
         return;
     };
-    let only = std::env::var("COHKIT_SEED").ok();
-    let seeds = std::env::var("COHKIT_SEEDS").ok();
-    let seeds = seeds.map_or(SEEDS, |seeds| seeds.parse().expect("a number"));
-    let seeds = match only {
-        Some(only) => {
-            let only = only.parse().expect("a number");
-            only..only + 1
-        }
-        None => 0..seeds,
-    };
-    for seed in seeds {
+    for seed in common::seeds(SEEDS) {
         let tally = tortured(&built, name, seed, 0).unwrap_or_else(|failure| {
             panic!(
                 "COHKIT_SEED={seed} cargo test -p cohkit-rtl --test applications {name}\n{failure}"

@@ -319,20 +319,11 @@ impl Simulation {
             None => None,
         };
         let hardware = clocked.as_ref().is_some_and(|home| home.has_application());
+        let words = u64::from(protocol.line_bytes / 8);
         let behind = match &setup.play {
-            Some(play) => Some(Behind::new(play, &setup.home, platform, hardware)?),
+            Some(play) => Some(Behind::new(play, &setup.home, platform, words, hardware)?),
             None => None,
         };
-        let words = u64::from(protocol.line_bytes / 8);
-        let used = setup
-            .play
-            .as_ref()
-            .map_or(0, |play| play.scenario.words_used());
-        if used > words {
-            return Err(format!(
-                "{used} words of each line are used, but a line has {words}"
-            ));
-        }
         let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
             queue: Queue::new(),

@@ -50,17 +50,7 @@ fn play(setup: &Setup) -> Result<Tally, String> {
 
 /// Plays a scenario with all seeds. COHKIT_SEED=n repeats one.
 fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
-    let only = std::env::var("COHKIT_SEED").ok();
-    let seeds = std::env::var("COHKIT_SEEDS").ok();
-    let seeds = seeds.map_or(SEEDS, |seeds| seeds.parse().expect("a number"));
-    let seeds = match only {
-        Some(only) => {
-            let only = only.parse().expect("a number");
-            only..only + 1
-        }
-        None => 0..seeds,
-    };
-    for seed in seeds {
+    for seed in common::seeds(SEEDS) {
         let remotes = 1 + (seed % 3) as u8;
         let mut setup = machine(scenario(seed), remotes, seed);
         // Where slices are slow to take unlocks, what follows on the same line could pass them.

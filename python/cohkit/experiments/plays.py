@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cohkit.errors import Error, InputError
 from cohkit.player import play_many
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application, Request
     from cohkit.types import Play, Times
+
+_T = TypeVar("_T")
 
 MACHINES = {"DC+DDR": ("dc_ddr", "enzian-dc-ddr"), "DC+BRAM": ("dc_bram", "enzian-dc-bram")}
 """What the article calls the two homes on the FPGA, the name in keys of published numbers, and the platform."""
@@ -51,10 +53,7 @@ def times(result: Play, what: str) -> Times:
         InputError: the play was too short for one.
 
     """
-    try:
-        return (result["times_ns"] or {})[what]
-    except KeyError:
-        raise _too_short(result, what) from None
+    return _called(result["times_ns"], result, what)
 
 
 def rate(result: Play, what: str) -> float:
@@ -64,14 +63,14 @@ def rate(result: Play, what: str) -> float:
         InputError: the play was too short for one.
 
     """
-    try:
-        return (result["rates_per_s"] or {})[what]
-    except KeyError:
-        raise _too_short(result, what) from None
+    return _called(result["rates_per_s"], result, what)
 
 
-def _too_short(result: Play, what: str) -> InputError:
-    return InputError(f"no `{what}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed")
+def _called(all_of: Mapping[str, _T] | None, result: Play, what: str) -> _T:
+    if all_of is None or what not in all_of:
+        message = f"no `{what}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed"
+        raise InputError(message)
+    return all_of[what]
 
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:

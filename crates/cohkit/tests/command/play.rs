@@ -134,7 +134,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: 17 words of each line are used, but a line has 16
+                error: this cannot be played: materialised view uses 17 words of each line, but a line has 16
             "#]],
         ),
         (

@@ -87,16 +87,12 @@ pub(crate) struct Running {
 struct Ports {
     /// When each may take the next.
     free: Vec<Time>,
-    /// When each takes its last.
-    taken: Vec<Time>,
 }
 
 impl Ports {
     fn new(platform: &Platform) -> Ports {
-        let slices = platform.home.slices.value as usize;
         Ports {
-            free: vec![0; slices],
-            taken: vec![0; slices],
+            free: vec![0; platform.home.slices.value as usize],
         }
     }
 
@@ -105,13 +101,13 @@ impl Ports {
         let slice = line as usize % self.free.len();
         let at = self.free[slice].max(now);
         self.free[slice] = at + interval;
-        self.taken[slice] = at;
         at
     }
 
     /// When the slice of a line takes the last that it was given, or has taken it.
-    fn last(&self, line: Line) -> Time {
-        self.taken[line as usize % self.taken.len()]
+    fn last(&self, line: Line, interval: Time) -> Time {
+        let free = self.free[line as usize % self.free.len()];
+        free.saturating_sub(interval)
     }
 }
 
@@ -125,7 +121,7 @@ const MOST_WAKES: u32 = 1 << 20;
 pub(crate) const LAST: Time = 1 << 63;
 
 impl Behind {
-    /// An application that has not begun.
+    /// An application that has not begun, of lines of so many words.
     ///
     /// # Errors
     /// A sentence, if the home's controller cannot do what applications need.
@@ -133,6 +129,7 @@ impl Behind {
         play: &Play,
         home: &Controller,
         platform: &Platform,
+        words: u64,
         hardware: bool,
     ) -> Result<Behind, String> {
         let homed = platform.lines;
@@ -145,6 +142,12 @@ impl Behind {
         };
         if uses > homed {
             return Err(format!("{name} uses {uses} lines, but memory has {homed}"));
+        }
+        let used = play.scenario.words_used();
+        if used > words {
+            return Err(format!(
+                "{name} uses {used} words of each line, but a line has {words}"
+            ));
         }
         if play.until.is_none() && !play.scenario.has_end() {
             return Err(format!(
@@ -246,7 +249,7 @@ impl Behind {
     /// Takes note of an event that the application has handled: why it will never come to an end, if it will not.
     ///
     /// As long as a thread goes on, it counts only how often the application wakes itself without time going on.
-    fn endless(&mut self, idles: bool, now: Time, patience: Time) -> Option<String> {
+    fn endless(&mut self, idles: bool, now: Time, timeout: Time) -> Option<String> {
         let goes_on = idles && (now == self.idle.1 || !self.running());
         self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
         if self.idle.0 == MOST_WAKES {
@@ -255,7 +258,7 @@ impl Behind {
                 self.name
             ));
         }
-        (now.saturating_sub(self.until) > patience).then(|| {
+        (now.saturating_sub(self.until) > timeout).then(|| {
             format!(
                 "{} still goes on {} ns after it has been told to stop",
                 self.name,
@@ -414,16 +417,17 @@ impl Simulation {
             self.give_application(heard);
         }
         let actions: Vec<Action> = actions.take().collect();
-        let idles = timer && actions.iter().all(only_waits);
+        let waits = |action: &Action| matches!(action, Action::Wake { .. }) || observes(action);
+        let idles = timer && actions.iter().all(waits);
         for action in actions {
             self.carry_out(action);
         }
-        let (now, patience) = (self.now, self.times.timeout);
+        let (now, timeout) = (self.now, self.times.timeout);
         self.expect(now);
         let endless = self
             .behind
             .as_mut()
-            .and_then(|behind| behind.endless(idles, now, patience));
+            .and_then(|behind| behind.endless(idles, now, timeout));
         if let Some(text) = endless {
             self.fail(FailureKind::Contract, 0, text);
         }
@@ -435,8 +439,7 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return;
         };
-        let acts = !only_waits(&action) || matches!(action, Action::Wake { .. });
-        if behind.hardware && acts {
+        if behind.hardware && !observes(&action) {
             let text = format!("{} is in hardware, and acts beside it, too", behind.name);
             return self.fail(FailureKind::Contract, 0, text);
         }
@@ -475,8 +478,9 @@ impl Simulation {
                 }
                 behind.asked.insert(line, (now, false));
                 // It may be on a line whose unlock still waits at the other port, and does not pass that.
-                let since = now.max(behind.unlocks.last(line));
-                let at = behind.locals.enter(line, since, self.times.local_interval);
+                let interval = self.times.local_interval;
+                let since = now.max(behind.unlocks.last(line, interval));
+                let at = behind.locals.enter(line, since, interval);
                 let at = at + self.times.local.0;
                 self.queue.push(at, KernelEvent::Local(line, number));
             }
@@ -639,11 +643,11 @@ impl Simulation {
     }
 }
 
-/// Whether an action leaves everything but the application itself as it is.
-fn only_waits(action: &Action) -> bool {
+/// Whether an action only counts or times.
+fn observes(action: &Action) -> bool {
     matches!(
         action,
-        Action::Wake { .. } | Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
+        Action::Count { .. } | Action::Begin { .. } | Action::End { .. }
     )
 }
 

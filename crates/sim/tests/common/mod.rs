@@ -12,7 +12,20 @@ use cohkit_sim::kernel::{Time, NANOSECOND};
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Memory, Platform};
 use cohkit_sim::simulation::{home, Setup};
+use std::ops::Range;
 use std::path::PathBuf;
+
+/// The seeds of a test: so many, unless COHKIT_SEEDS says otherwise. COHKIT_SEED=n is that one alone.
+pub fn seeds(many: u64) -> Range<u64> {
+    let number = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().expect("a number"))
+    };
+    match number("COHKIT_SEED") {
+        Some(only) => only..only + 1,
+        None => 0..number("COHKIT_SEEDS").unwrap_or(many),
+    }
+}
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocols")

@@ -32,6 +32,7 @@ impl Simulation {
         let now = self.now;
         let words = usize::from(self.data.words());
         let line = *happened.line_mut();
+        self.expect(now);
         let Some(behind) = &mut self.behind else {
             return self.fail(
                 FailureKind::Hardware,
@@ -83,7 +84,6 @@ impl Simulation {
             let text = format!("{} {}", behind.name, breach.what);
             return self.fail(FailureKind::Contract, breach.line, text);
         }
-        self.progress = self.progress.max(now);
         match happened {
             Happened::Answers { line, bytes } => {
                 self.write_by_application(line, &bytes[..words].into());
