@@ -4,6 +4,7 @@
 //! A file is written whole or not at all and never changed; all of a row together are the search.
 
 use crate::files;
+use crate::lock::Lock;
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use cohkit_check::search::{CheckpointError, CheckpointErrorKind, Keeper};
@@ -24,6 +25,8 @@ pub struct Checkpoints {
     searches: AtomicUsize,
     /// Whether there is something to go on from.
     any: AtomicBool,
+    /// Two searches that keep files of the same names would replace each other's, and what is left is neither.
+    _lock: Lock,
 }
 
 impl Checkpoints {
@@ -44,37 +47,51 @@ impl Checkpoints {
     /// A folder to keep checkpoints in, or to go on from those in it too.
     ///
     /// # Errors
-    /// As it cannot be written, has checkpoints to begin with where it should have none, or none where it should.
+    /// As it cannot be written, is in use, has checkpoints to begin with where it should have none,
+    /// or none where it should.
     pub fn in_folder(
         folder: &Path,
         resumes: bool,
         every: Duration,
     ) -> Result<Checkpoints, Failure> {
         let shown = folder.display();
-        let any = holds_any(folder).map_err(|error| unreadable(folder, &error))?;
-        let wrong = match (resumes, any) {
-            (false, true) => format!(
-                "holds checkpoints already\n  help: `--resume {shown}` goes on from them; or name another folder"
-            ),
-            (true, false) => {
-                "holds no checkpoints\n  help: name a folder that `--checkpoint` has written to".into()
-            }
-            _ => {
-                files::try_folder(folder)?;
-                files::make_folder(folder)?;
-                if resumes {
-                    files::remove_halves(folder);
-                }
-                return Ok(Checkpoints {
-                    folder: folder.to_path_buf(),
-                    every,
-                    searches: AtomicUsize::new(0),
-                    any: AtomicBool::new(any),
-                });
-            }
+        let look = || holds_any(folder).map_err(|error| unreadable(folder, &error));
+        let wrong = |wrong: String| {
+            let message = format!("error: {shown}: {wrong}");
+            Err(Failure::new(Outcome::BadInput, message))
         };
-        let message = format!("error: {shown}: {wrong}");
-        Err(Failure::new(Outcome::BadInput, message))
+        let nothing = || {
+            wrong(
+                "holds no checkpoints\n  help: name a folder that `--checkpoint` has written to"
+                    .into(),
+            )
+        };
+        look()?;
+        if resumes && !folder.exists() {
+            return nothing();
+        }
+        files::try_folder(folder)?;
+        files::make_folder(folder)?;
+        let lock = Lock::of(folder)?;
+        // What is in it is certain only now that no other check writes to it.
+        let any = look()?;
+        match (resumes, any) {
+            (false, true) => {
+                return wrong(format!(
+                    "holds checkpoints already\n  help: `--resume {shown}` goes on from them; or name another folder"
+                ))
+            }
+            (true, false) => return nothing(),
+            (true, true) => files::remove_halves(folder),
+            (false, false) => {}
+        }
+        Ok(Checkpoints {
+            folder: folder.to_path_buf(),
+            every,
+            searches: AtomicUsize::new(0),
+            any: AtomicBool::new(any),
+            _lock: lock,
+        })
     }
 
     /// The row of files of the next search.

@@ -22,6 +22,7 @@ mod files;
 mod graph;
 pub mod interrupt;
 pub mod judge;
+mod lock;
 pub mod models;
 mod options;
 mod outcome;

@@ -161,3 +161,35 @@ fn what_cannot_be_resumed_is_refused_with_one_message() {
     refused(&["--resume", &kept], 2, "later checkpoints are");
     assert!(!Path::new(&file).exists());
 }
+
+/// Two checks once kept files of the same names in one folder: both said "verified", and what they left was damaged.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_ends() {
+    let model = &model("flash_4.m");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kept = folder.path().join("kept");
+    let name = kept.to_str().expect("a name in UTF-8");
+    let mut first = checking(model, &["--checkpoint", name])
+        .spawn()
+        .expect("starts");
+    while count(&kept) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&first, "-STOP");
+    for option in ["--checkpoint", "--resume"] {
+        let second = output(checking(model, &[option, name]));
+        assert_eq!(second.status.code(), Some(4), "{}", transcript(&second));
+        let message = text(&second.stderr);
+        let says = format!("error: {name}: another check keeps its checkpoints here\n  help: ");
+        assert!(message.starts_with(&says), "{message}");
+        assert!(text(&second.stdout).is_empty());
+    }
+    // Nothing holds the folder for a process that was killed.
+    signal(&first, "-KILL");
+    first.wait().expect("ends");
+    let after = output(checking(model, &["--checkpoint", name]));
+    assert_eq!(after.status.code(), Some(0), "{}", transcript(&after));
+    let resumed = output(checking(model, &["--resume", name]));
+    assert_eq!(without_run(&resumed), without_run(&after));
+}
