@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,3 +35,33 @@ def cohkit_command(root: Path) -> Command:
 def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let relative paths mean the same wherever the tests are started."""
     monkeypatch.chdir(root)
+
+
+# What tests may need besides the package: whether it is there, and where it comes from.
+# tests/require.rs is the same in Rust.
+TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
+    "verilator": (lambda: shutil.which("verilator") is not None, "Verilator, the Debian package `verilator`"),
+    "cocotb": (lambda: importlib.util.find_spec("cocotb") is not None, "the package `cocotb` of PyPI"),
+    "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
+}
+
+
+def require(name: str) -> None:
+    """Fail the test if a tool is missing; skip it if the developer does without, by `COHKIT_WITHOUT`."""
+    there, source = TOOLS[name]
+    if name in os.environ.get("COHKIT_WITHOUT", "").split(","):
+        pytest.skip(f"COHKIT_WITHOUT names {name}")
+    if not there():
+        pytest.fail(f"this test needs {source}; `make setup` installs it, COHKIT_WITHOUT={name} does without it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*tools): fails where one of these is missing")
+
+
+@pytest.fixture(autouse=True)
+def tools_are_there(request: pytest.FixtureRequest) -> None:
+    """Look for what a test's mark `needs` names."""
+    for mark in request.node.iter_markers("needs"):
+        for name in mark.args:
+            require(name)

@@ -11,9 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest.importorskip("cocotb", reason="cocotb is not installed: the package `cocotb` of PyPI")
-if not shutil.which("verilator"):
-    pytest.skip("Verilator is not installed: the Debian package `verilator`", allow_module_level=True)
+pytestmark = pytest.mark.needs("cocotb", "verilator")
 
 SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter", "ram_block", "dcs_reader", "dcs_writer"]
 

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytest.importorskip("pyslang", reason="slang is not installed: the package `pyslang` of PyPI")
+pytestmark = pytest.mark.needs("pyslang")
 
 # Its warnings that are on by default, and those about widths, signs, conversions and what the standard forbids.
 WARNINGS = ["-Wdefault", "-Wconversion", "-Wpedantic", "-Wcase-redundant-default"]

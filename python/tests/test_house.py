@@ -99,3 +99,22 @@ def test_frames_of_results_have_their_columns() -> None:
     large = cohkit.to_frame([{"states": 2**80}, {"states": None}])
     assert large["states"].to_list() == [2**80, None]
     assert cohkit.to_frame([]).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("without", "code", "says"), [("", 1, "this test needs Verilator"), ("verilator", 0, "skipped")]
+)
+def test_a_missing_tool_is_a_failure_unless_the_developer_does_without(
+    root: Path, without: str, code: int, says: str
+) -> None:
+    test = "python/tests/test_blocks.py::test_block[block3]"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", test],
+        cwd=root,
+        env={"PATH": "/nonexistent", "COHKIT_WITHOUT": without},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout
+    assert says in done.stdout

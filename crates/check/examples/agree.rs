@@ -16,7 +16,7 @@ use cohkit_protocol::text;
 mod tools;
 
 fn main() {
-    assert!(tools::rumur_is_there(), "rumur and cc are needed here");
+    assert!(tools::require("rumur"), "nothing else is done here");
     let mut results = Vec::new();
     let mut agree = true;
     for name in std::env::args().skip(1) {

@@ -89,7 +89,7 @@ fn our_ways_agree() {
 #[test]
 fn rumur_agrees() {
     const COUNT: usize = 300;
-    if tools::rumur_is_there() {
+    if tools::require("rumur") {
         expect_agreement(&judge_all(COUNT, "rumur"), COUNT);
     }
 }

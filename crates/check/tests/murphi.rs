@@ -24,7 +24,7 @@ use cohkit_check::trace::replay;
 use cohkit_check::{check, Options, Outcome, Report};
 use expect_test::expect_file;
 use std::path::{Path, PathBuf};
-use tools::{rumur_is_there, rumur_text};
+use tools::{require, rumur_text};
 
 struct Case {
     path: PathBuf,
@@ -265,7 +265,7 @@ fn what_is_printed_can_be_read_again() {
 
 #[test]
 fn rumur_agrees() {
-    if !rumur_is_there() {
+    if !require("rumur") {
         return;
     }
     let cases = cases();

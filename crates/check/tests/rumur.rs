@@ -1,7 +1,4 @@
 //! Does an independent checker agree? Exports models as Murphi text and runs Rumur on them.
-//!
-//! Where Rumur or a C compiler is missing the tests say so and pass, except in continuous
-//! integration (`CI=true`) or with `COHKIT_REQUIRE_RUMUR=1`.
 
 mod models;
 mod tools;
@@ -11,7 +8,7 @@ use cohkit_check::murphi::Style;
 use cohkit_check::report::{Outcome, Property};
 use cohkit_check::{check, Options};
 use models::Ending;
-use tools::{rumur, rumur_is_there};
+use tools::{require, rumur};
 
 fn all() -> Vec<Model> {
     let mut broken = models::peterson(3);
@@ -33,7 +30,7 @@ fn all() -> Vec<Model> {
 
 #[test]
 fn rumur_agrees_in_verdict_and_count() {
-    if !rumur_is_there() {
+    if !require("rumur") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +63,7 @@ fn rumur_agrees_in_verdict_and_count() {
 
 #[test]
 fn rumur_agrees_on_drain() {
-    if !rumur_is_there() {
+    if !require("rumur") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

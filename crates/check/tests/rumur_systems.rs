@@ -8,11 +8,11 @@ use cohkit_check::{check, Options as Search, Outcome};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;
-use tools::{rumur, rumur_is_there};
+use tools::{require, rumur};
 
 /// Compares verdict and count for one system of a text.
 fn agree(text: &str, remotes: u8, lines: u8, expected: bool) {
-    if !rumur_is_there() {
+    if !require("rumur") {
         return;
     }
     let protocol = parse(text).unwrap_or_else(|_| panic!("a text with errors"));

@@ -1,16 +1,16 @@
 //! Do the endpoints in RTL behave behind the home as memory and device should? The CPU, its messages and its data are lockstep's.
 //!
-//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+//! These tests build the RTL with Verilator.
 
 mod homes;
 
 use cohkit_rtl::lockstep::bench::{Pattern, Run, Traffic};
-use cohkit_rtl::lockstep::build::{verilator, Endpoint, Shape};
+use cohkit_rtl::lockstep::build::{Endpoint, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::{rate, Scenario};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
-use homes::{built, compiled, Built};
+use homes::{built, compiled, require, Built};
 use std::process::Command;
 
 fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
@@ -149,8 +149,7 @@ fn the_invalidation_engine_keeps_the_home_busy() {
 /// The wiring example of docs/integration.md.
 #[test]
 fn the_example_of_a_board_elaborates() {
-    if verilator().is_err() {
-        eprintln!("skipped: no Verilator");
+    if !require("verilator") {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,24 +1,25 @@
 //! Is what is claimed of the RTL's parts so in every cycle, and would it be noticed if it were not?
 //!
-//! These tests take Yosys and Z3, of `.venv` or of the system. Where they are missing they say so and do nothing.
+//! These tests take Yosys and Z3, of `.venv` or of the system.
 
-use cohkit_rtl::lockstep::build::BuildError;
+#[path = "../../../tests/require.rs"]
+mod require;
+
 use cohkit_rtl::proof::{right, Proof, Prover, Verdict, PROOFS};
+use require::require;
 use std::path::Path;
 
+/// `None` where the developer does without.
 fn prover() -> Option<Prover> {
+    if !(require("yosys") && require("z3")) {
+        return None;
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
         .expect("two folders up");
-    match Prover::find(Some(&root.join(".venv/bin"))) {
-        Ok(prover) => Some(prover),
-        Err(BuildError::Missing(what)) => {
-            eprintln!("skipped: {what}");
-            None
-        }
-        Err(error) => panic!("{error:?}"),
-    }
+    let prover = Prover::find(Some(&root.join(".venv/bin")));
+    Some(prover.unwrap_or_else(|error| panic!("{error:?}")))
 }
 
 #[test]

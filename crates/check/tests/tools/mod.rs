@@ -1,29 +1,13 @@
 //! Other checkers, to compare with.
 
+#[path = "../../../../tests/require.rs"]
+mod require;
+
 use cohkit_check::model::Model;
 use cohkit_check::murphi::{print, rumur_options, Style};
+pub use require::require;
 use std::path::Path;
 use std::process::Command;
-
-/// Whether Rumur is there; fails the test if it should be.
-pub fn rumur_is_there() -> bool {
-    let there = |tool: &str| {
-        Command::new(tool)
-            .arg("--version")
-            .output()
-            .is_ok_and(|o| o.status.success())
-    };
-    if there("rumur") && there("cc") {
-        return true;
-    }
-    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
-    assert!(
-        !is("CI", "true") && !is("COHKIT_REQUIRE_RUMUR", "1"),
-        "rumur and cc are needed here"
-    );
-    eprintln!("SKIPPED: rumur or cc is not installed, so nothing was compared (apt-get install rumur gcc)");
-    false
-}
 
 /// What Rumur finds: whether all is well, its states, and what it printed.
 #[allow(dead_code)]

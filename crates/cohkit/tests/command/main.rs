@@ -5,6 +5,8 @@ mod files;
 mod models;
 mod play;
 mod reports;
+#[path = "../../../../tests/require.rs"]
+mod require;
 mod rtl;
 mod sim;
 mod verdicts;

@@ -1,6 +1,8 @@
 //! The rules of the house that no compiler checks.
 
 mod documents;
+#[cfg(unix)]
+mod tools;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

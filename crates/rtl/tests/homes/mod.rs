@@ -3,18 +3,21 @@
 // Each test uses a part of this.
 #![allow(dead_code)]
 
+#[path = "../../../../tests/require.rs"]
+mod require;
 pub mod seeded;
 
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
-use cohkit_rtl::lockstep::build::{build_from, BuildError, Printed, Shape};
+use cohkit_rtl::lockstep::build::{build_from, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::model::Model;
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::{package, Origin};
 use cohkit_rtl::rom::Rom;
+pub use require::require;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::Mutex;
@@ -108,8 +111,11 @@ impl Built {
     }
 }
 
-/// The RTL of a protocol's home, built of these sources once for all tests; `None` where there is no Verilator.
+/// The RTL of a protocol's home, built of these sources once for all tests; `None` where the developer does without Verilator.
 pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
+    if !require("verilator") {
+        return None;
+    }
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let Compiled {
         protocol,
@@ -124,14 +130,8 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
         rom,
         package,
     };
-    let library = match build_from(sources, &cache, printed, shape, false, &NEVER) {
-        Ok(library) => library,
-        Err(BuildError::Missing(what)) => {
-            eprintln!("skipped: {what}");
-            return None;
-        }
-        Err(error) => panic!("{error:?}"),
-    };
+    let library = build_from(sources, &cache, printed, shape, false, &NEVER)
+        .unwrap_or_else(|error| panic!("{error:?}"));
     drop(turn);
     let folder = tempfile::tempdir().expect("a temporary folder");
     Some(Built {

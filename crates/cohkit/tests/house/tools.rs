@@ -1,0 +1,137 @@
+//! A missing tool is a failure: of a test, of `tools/setup` in continuous integration, and of that itself.
+
+#[path = "../../../../tests/require.rs"]
+mod require;
+
+use crate::{files, root};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of programs that do nothing but what their text says.
+fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in texts {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("it can be written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).expect("own file");
+    }
+    folder
+}
+
+#[test]
+fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
+    let nowhere = OsStr::new("/nonexistent");
+    let all = ["rumur", "verilator", "yosys", "z3", "mounts"];
+    for name in all {
+        let what = require::is_there(name, nowhere, "").expect_err(name);
+        assert!(what.contains("this test needs "), "{what}");
+        assert!(what.contains(&format!("COHKIT_WITHOUT={name}")), "{what}");
+        assert_eq!(require::is_there(name, nowhere, name), Ok(false));
+        // It is the tool's own name that counts.
+        let other = if name == "z3" { "yosys" } else { "z3" };
+        assert!(require::is_there(name, nowhere, other).is_err());
+    }
+    assert_eq!(require::is_there("z3", nowhere, "rumur,z3"), Ok(false));
+    let what = require::is_there("z3", nowhere, "z4").expect_err("there is no z4");
+    assert!(
+        what.contains("names `z4`") && what.contains("verilator"),
+        "{what}"
+    );
+    // Verilator without a C++ compiler builds nothing.
+    let half = programs(&[("verilator", ""), ("make", "")]);
+    assert!(require::is_there("verilator", half.path().as_os_str(), "").is_err());
+    let whole = programs(&[("verilator", ""), ("make", ""), ("c++", "")]);
+    let there = require::is_there("verilator", whole.path().as_os_str(), "");
+    assert_eq!(there, Ok(true));
+}
+
+#[test]
+#[should_panic(expected = "COHKIT_WITHOUT=cocotb does without it")]
+fn what_is_said_of_a_missing_tool_says_how_to_do_without() {
+    panic!("{}", require::missing("cocotb"));
+}
+
+/// Nothing in the tests decides by itself that a tool need not be there.
+#[test]
+fn no_test_passes_over_a_missing_tool_in_silence() {
+    let mut found = Vec::new();
+    files(&root(), &mut found);
+    let is_test = |path: &&PathBuf| {
+        let path = path.strip_prefix(root()).unwrap_or(path);
+        let here = Path::new("crates/cohkit/tests/house/tools.rs");
+        let of = |ends: &str| path.extension().is_some_and(|extension| extension == ends);
+        let tests = path.iter().any(|part| part == "tests");
+        tests && (of("rs") || of("py")) && path != here
+    };
+    let mut looked = 0;
+    for path in found.iter().filter(is_test) {
+        let text = std::fs::read_to_string(path).expect("it can be read");
+        for word in [
+            "skipped: ",
+            "SKIPPED: ",
+            "importorskip",
+            "code() == Some(4) {",
+        ] {
+            assert!(!text.contains(word), "{}: {word}", path.display());
+        }
+        looked += 1;
+    }
+    assert!(looked > 50, "only {looked}");
+}
+
+#[test]
+fn continuous_integration_leaves_nothing_out() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(folder.path().join(".ci")).expect("own folder");
+    let copy = folder.path().join(".ci/run");
+    std::fs::copy(root().join(".ci/run"), &copy).expect("it can be copied");
+    let fake = programs(&[(
+        "make",
+        "echo \"$1, CI=$CI, without '${COHKIT_WITHOUT-nothing}'\"",
+    )]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new(&copy)
+        .env("PATH", format!("{}:{path}", fake.path().display()))
+        .env("COHKIT_WITHOUT", "verilator")
+        .env("CI", "false")
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "test, CI=true, without 'nothing'\n");
+}
+
+/// Set-up on a machine that has cargo and nothing else, and where nothing can be installed. (It ends at the latest where it
+/// looks for Python, and so changes nothing here.)
+#[test]
+fn what_cannot_be_installed_ends_the_set_up_in_continuous_integration() {
+    let setup = |ci: &str| {
+        let bare = programs(&[("cargo", ""), ("id", "echo 1")]);
+        for tool in ["bash", "dirname", "env"] {
+            let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+                .map(|folder| folder.join(tool))
+                .find(|file| file.is_file())
+                .expect("there are these");
+            std::os::unix::fs::symlink(found, bare.path().join(tool)).expect("own folder");
+        }
+        let output = Command::new("bash")
+            .arg(root().join("tools/setup"))
+            .env_clear()
+            .env("PATH", bare.path())
+            .env("CI", ci)
+            .output()
+            .expect("bash starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        said
+    };
+    let here = setup("");
+    for what in ["missing: rumur", "missing: Verilator", "missing: Python"] {
+        assert!(here.contains(what), "{here}");
+    }
+    assert!(here.contains("COHKIT_WITHOUT="), "{here}");
+    let there = setup("true");
+    assert!(there.contains("missing: rumur"), "{there}");
+    assert!(!there.contains("missing: Verilator"), "{there}");
+}
