@@ -626,3 +626,48 @@ fn sizes_out_of_range_are_refused() {
         assert!(matches!(error, SystemError::Size(_)), "{error}");
     }
 }
+
+/// `late` holds whom the directory has served out of turn, and a put of one of them is taken for the owner's. Written with
+/// `+=` the set was lost, and this was verified; with `:=` and `+` it was refuted.
+#[test]
+fn what_is_added_to_a_set_is_not_lost() {
+    let msi = shipped("msi")
+        .replace(
+            "    sharers: set of remote\n",
+            "    sharers: set of remote\n    late: set of remote\n",
+        )
+        .replace(
+            "owner, owner := sender     | stay",
+            "owner, owner := sender, late := late + { sender } | stay",
+        )
+        .replace(
+            "PutM if sender == owner ",
+            "PutM if sender == owner or sender in late ",
+        );
+    let short = msi.replace("late := late + {", "late += {");
+    assert_ne!(msi, short);
+    let found = [msi, short].map(|text| search(&text, 2, 1, &Options::default(), true));
+    assert!(matches!(found[0].outcome, Outcome::Violated { .. }));
+    assert_eq!(found[0], found[1]);
+}
+
+/// The other way round: with all changes of sets written short, msi was violated.
+#[test]
+fn sets_changed_by_short_forms_are_those_changed_by_long_ones() {
+    let long = shipped("msi");
+    let short = long
+        .replace("sharers := sharers + {", "sharers += {")
+        .replace("sharers := sharers - {", "sharers -= {")
+        .replace(
+            "sharers := { sender } + { owner }",
+            "sharers := { sender }, sharers += { owner }",
+        );
+    assert_eq!(
+        short.matches("sharers += ").count() + short.matches("sharers -= ").count(),
+        3
+    );
+    assert_eq!(
+        verified(&search(&short, 3, 1, &Options::default(), true)),
+        (24_981, 84_984)
+    );
+}

@@ -224,10 +224,12 @@ pub enum Statement {
         /// To whom.
         to: Target,
         /// Values of its fields, in the order of the message's declaration.
-        fields: Vec<Expression>,
+        fields: Vec<Value>,
     },
-    /// Set a variable (not one per remote).
+    /// Set a variable that is neither one per remote nor a set.
     Assign(VariableId, Expression),
+    /// Set a variable of type [`Type::RemoteSet`].
+    AssignSet(VariableId, Set),
     /// Set one remote's element of a [`Type::PerRemote`] variable:
     /// `(variable, remote, value)`.
     AssignElement(VariableId, Expression, Expression),
@@ -280,19 +282,43 @@ pub enum Target {
     Home,
     /// The remote that the expression names (type [`Type::Remote`], must not be `none`).
     Remote(Expression),
-    /// Each remote in the set that the expression names (type [`Type::RemoteSet`]).
-    Each(Expression),
+    /// Each remote in the set.
+    Each(Set),
 }
 
-/// An expression over an agent's variables and the event at hand.
+/// The value of a message's field.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// A number, truth value or remote, which must be one of this type.
+    Single(Expression, Type),
+    /// A set of remotes.
+    Set(Set),
+}
+
+/// A set of remotes. Sets are apart from all other values, so that nothing that takes one can be given another.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Set {
+    /// The empty set.
+    Empty,
+    /// The set holding one remote; empty for `none`.
+    Singleton(Box<Expression>),
+    /// A variable of type [`Type::RemoteSet`].
+    Variable(VariableId),
+    /// A field of the message at hand, by position.
+    Field(u8),
+    /// What is in either, written `+`.
+    Union(Box<Set>, Box<Set>),
+    /// What is in the first and not in the second, written `-`.
+    Difference(Box<Set>, Box<Set>),
+}
+
+/// An expression over an agent's variables and the event at hand, of any value but a set.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expression {
     /// A number (or truth value 0 and 1).
     Constant(u16),
     /// No remote.
     None,
-    /// The empty set.
-    Empty,
     /// This remote itself (in a remote's rules).
     Own,
     /// The remote that sent the message at hand. If the home sent it, `none`.
@@ -309,33 +335,31 @@ pub enum Expression {
     Field(u8),
     /// Entry of [`Controller::tables`] at an index.
     Table(u16, Box<Expression>),
-    /// The set holding one remote.
-    Singleton(Box<Expression>),
     /// Number of remotes in a set.
-    Count(Box<Expression>),
+    Count(Box<Set>),
     /// Whether the remote (first) is in the set (second).
-    In(Box<Expression>, Box<Expression>),
+    In(Box<Expression>, Box<Set>),
+    /// Whether two sets have the same members.
+    SetsEqual(Box<Set>, Box<Set>),
+    /// Whether they have not.
+    SetsDiffer(Box<Set>, Box<Set>),
     /// Whether a condition holds for all remotes, each bound to [`Expression::Each`].
     All(Box<Expression>),
     /// Whether it holds for some remote.
     Any(Box<Expression>),
     /// Not.
     Not(Box<Expression>),
-    /// A binary operator.
+    /// A binary operator on numbers, truth values or remotes.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Binary operators of expressions. Amounts may go below zero while an expression is evaluated;
-/// stored in a variable that cannot hold them, they are an error of the protocol.
+/// Binary operators of single values. Amounts may go below zero while an expression is evaluated;
+/// stored in a variable or field that cannot hold them, they are an error of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {
     Add,
     Subtract,
-    /// Of sets, written `+`.
-    Union,
-    /// Of sets, written `-`.
-    Difference,
     Equal,
     NotEqual,
     Less,

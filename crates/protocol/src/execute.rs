@@ -4,8 +4,10 @@
 //! home's reachable states, tables are flattened with it, and simulators may memoise it.
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
-use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
-use crate::protocol::{MessageId, Type};
+use crate::controller::{
+    Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
+};
+use crate::protocol::{MessageId, Type, VariableId};
 
 /// The state of one agent for one line: its state index and one slot per variable
 /// (one per remote for [`Type::PerRemote`]).
@@ -111,6 +113,15 @@ pub enum Fault {
     OutOfRange {
         /// Index of the variable.
         variable: u16,
+        /// The value.
+        value: i32,
+    },
+    /// A value does not fit the field of this message at this position.
+    FieldOutOfRange {
+        /// The message.
+        message: MessageId,
+        /// Position of the field.
+        field: usize,
         /// The value.
         value: i32,
     },
@@ -283,6 +294,10 @@ impl Run<'_, '_> {
                     let value = self.eval(value)?;
                     self.store(variable.0, 0, value)?;
                 }
+                Statement::AssignSet(variable, set) => {
+                    let members = self.set(set)?;
+                    self.configuration.slots[self.machine.slot(variable.0)] = members;
+                }
                 Statement::AssignElement(variable, remote, value) => {
                     let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
                     let value = self.eval(value)?;
@@ -322,15 +337,21 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn send(
-        &mut self,
-        message: MessageId,
-        to: &Target,
-        fields: &[Expression],
-    ) -> Result<(), Fault> {
+    fn send(&mut self, message: MessageId, to: &Target, fields: &[Value]) -> Result<(), Fault> {
         let fields = fields
             .iter()
-            .map(|field| u16::try_from(self.eval(field)?).map_err(|_| Fault::Arithmetic))
+            .enumerate()
+            .map(|(field, given)| match given {
+                Value::Set(set) => self.set(set),
+                Value::Single(value, ty) => {
+                    let value = self.eval(value)?;
+                    self.fitting(*ty, value).ok_or(Fault::FieldOutOfRange {
+                        message,
+                        field,
+                        value,
+                    })
+                }
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let mut push = |to| {
             self.acts.push(Act::Send {
@@ -351,7 +372,7 @@ impl Run<'_, '_> {
                 });
             }
             Target::Each(set) => {
-                let set = self.eval(set)?;
+                let set = self.set(set)?;
                 for remote in 0..self.machine.remotes {
                     if set >> remote & 1 != 0 {
                         self.acts.push(Act::Send {
@@ -378,57 +399,74 @@ impl Run<'_, '_> {
     }
 
     fn store(&mut self, variable: u16, element: u8, value: i32) -> Result<(), Fault> {
-        let max = match self.machine.controller.variables[variable as usize].ty {
+        let ty = self.machine.controller.variables[variable as usize].ty;
+        let fitting = self.fitting(ty, value);
+        let slot = self.machine.slot(variable) + element as usize;
+        self.configuration.slots[slot] = fitting.ok_or(Fault::OutOfRange { variable, value })?;
+        Ok(())
+    }
+
+    /// A value as it is kept, if it is one of this type.
+    fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
+        let max = match ty {
             Type::Range { max } | Type::PerRemote { max } => max,
             Type::Count | Type::Remote => u16::from(self.machine.remotes),
             Type::Bool => 1,
             Type::RemoteSet => (1 << self.machine.remotes) - 1,
         };
-        match u16::try_from(value) {
-            Ok(fitting) if fitting <= max => {
-                self.configuration.slots[self.machine.slot(variable) + element as usize] = fitting;
-                Ok(())
-            }
-            _ => Err(Fault::OutOfRange { variable, value }),
-        }
+        u16::try_from(value).ok().filter(|value| *value <= max)
+    }
+
+    fn variable(&self, variable: VariableId) -> u16 {
+        self.configuration.slots[self.machine.slot(variable.0)]
+    }
+
+    fn field(&self, field: u8) -> Result<u16, Fault> {
+        let field = self.occasion.fields.get(usize::from(field));
+        field.copied().ok_or(Fault::Arithmetic)
+    }
+
+    /// The members of a set as a bit mask.
+    fn set(&mut self, set: &Set) -> Result<u16, Fault> {
+        Ok(match set {
+            Set::Empty => 0,
+            Set::Singleton(remote) => self.remote(remote)?.map_or(0, |remote| 1 << remote),
+            Set::Variable(variable) => self.variable(*variable),
+            Set::Field(field) => self.field(*field)?,
+            Set::Union(a, b) => self.set(a)? | self.set(b)?,
+            Set::Difference(a, b) => self.set(a)? & !self.set(b)?,
+        })
     }
 
     fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
         let one_more = |index: Option<u8>| index.map_or(0, |index| i32::from(index) + 1);
         Ok(match expression {
             Expression::Constant(value) => i32::from(*value),
-            Expression::None | Expression::Empty => 0,
+            Expression::None => 0,
             Expression::Own => one_more(self.occasion.own),
             Expression::Sender => one_more(self.occasion.sender),
             Expression::Each => i32::from(self.each),
             Expression::State => i32::from(self.configuration.state),
-            Expression::Variable(variable) => {
-                i32::from(self.configuration.slots[self.machine.slot(variable.0)])
-            }
+            Expression::Variable(variable) => i32::from(self.variable(*variable)),
             Expression::Element(variable, remote) => {
                 let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
                 let slot = self.machine.slot(variable.0) + element as usize;
                 i32::from(self.configuration.slots[slot])
             }
-            Expression::Field(field) => {
-                let field = self.occasion.fields.get(*field as usize);
-                i32::from(*field.ok_or(Fault::Arithmetic)?)
-            }
+            Expression::Field(field) => i32::from(self.field(*field)?),
             Expression::Table(table, index) => {
                 let index = self.eval(index)?;
                 let index = u16::try_from(index).map_err(|_| Fault::Table(*table))?;
                 i32::from(self.tables.get(*table, index)?)
             }
-            Expression::Singleton(remote) => match self.eval(remote)? {
-                0 => 0,
-                remote => 1 << (remote - 1),
-            },
-            Expression::Count(set) => self.eval(set)?.count_ones() as i32,
+            Expression::Count(set) => self.set(set)?.count_ones() as i32,
             Expression::In(remote, set) => {
-                let remote = self.eval(remote)?;
-                let set = self.eval(set)?;
-                i32::from(remote != 0 && set >> (remote - 1) & 1 != 0)
+                let remote = self.remote(remote)?;
+                let set = self.set(set)?;
+                i32::from(remote.is_some_and(|remote| set >> remote & 1 != 0))
             }
+            Expression::SetsEqual(a, b) => i32::from(self.set(a)? == self.set(b)?),
+            Expression::SetsDiffer(a, b) => i32::from(self.set(a)? != self.set(b)?),
             Expression::All(condition) => i32::from(self.quantify(condition, false)?),
             Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
@@ -466,8 +504,6 @@ impl Run<'_, '_> {
         let b = self.eval(right)?;
         let truth = i32::from;
         Ok(match operator {
-            Operator::Union => a | b,
-            Operator::Difference => a & !b,
             Operator::Add => a.checked_add(b).ok_or(Fault::Arithmetic)?,
             Operator::Subtract => a.checked_sub(b).ok_or(Fault::Arithmetic)?,
             Operator::Equal => truth(a == b),

@@ -3,7 +3,9 @@
 //! The words are those of the protocol text; what only a constructed home does
 //! (memory and local operations) is said in the same manner.
 
-use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
+use crate::controller::{
+    Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
+};
 use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -129,7 +131,11 @@ impl Words<'_> {
                     .iter()
                     .zip(fields)
                     .map(|(field, value)| {
-                        format!("{} = {}", field.name, self.typed(field.ty, value))
+                        let value = match value {
+                            Value::Single(value, ty) => self.typed(*ty, value),
+                            Value::Set(set) => self.set(set, 0),
+                        };
+                        format!("{} = {value}", field.name)
                     })
                     .collect();
                 let fields = if fields.is_empty() {
@@ -145,13 +151,17 @@ impl Words<'_> {
                     }
                     Target::Home => " to home".to_string(),
                     Target::Remote(Expression::Constant(_)) => String::new(),
-                    Target::Remote(to) | Target::Each(to) => format!(" to {}", self.expression(to)),
+                    Target::Remote(to) => format!(" to {}", self.expression(to)),
+                    Target::Each(to) => format!(" to {}", self.set(to, 0)),
                 };
                 format!("send {}{fields}{to}", self.message(*message))
             }
             Statement::Assign(variable, value) => {
                 let ty = self.controller.variables[variable.index()].ty;
                 format!("{} := {}", self.variable(*variable), self.typed(ty, value))
+            }
+            Statement::AssignSet(variable, set) => {
+                format!("{} := {}", self.variable(*variable), self.set(set, 0))
             }
             Statement::AssignElement(variable, remote, value) => format!(
                 "{}[{}] := {}",
@@ -209,7 +219,6 @@ impl Words<'_> {
         let (text, binding) = match expression {
             Expression::Constant(value) => (value.to_string(), 9),
             Expression::None => ("none".to_string(), 9),
-            Expression::Empty => ("{}".to_string(), 9),
             Expression::Own => ("self".to_string(), 9),
             Expression::Sender => ("sender".to_string(), 9),
             Expression::Each => ("each".to_string(), 9),
@@ -224,14 +233,17 @@ impl Words<'_> {
                 let name = &self.controller.tables[usize::from(*table)].name;
                 (format!("{name}({})", self.expression(index)), 9)
             }
-            Expression::Singleton(remote) => (format!("{{ {} }}", self.expression(remote)), 9),
-            Expression::Count(set) => (format!("count({})", self.expression(set)), 9),
+            Expression::Count(set) => (format!("count({})", self.set(set, 0)), 9),
             Expression::All(condition) => (format!("all({})", self.expression(condition)), 9),
             Expression::Any(condition) => (format!("any({})", self.expression(condition)), 9),
             Expression::In(remote, set) => (
-                format!("{} in {}", self.within(remote, 4), self.within(set, 4)),
+                format!("{} in {}", self.within(remote, 4), self.set(set, 4)),
                 4,
             ),
+            Expression::SetsEqual(a, b) => (format!("{} == {}", self.set(a, 4), self.set(b, 4)), 4),
+            Expression::SetsDiffer(a, b) => {
+                (format!("{} != {}", self.set(a, 4), self.set(b, 4)), 4)
+            }
             Expression::Not(condition) => (format!("not {}", self.within(condition, 3)), 3),
             Expression::Binary(operator, left, right) => {
                 let (sign, binding) = match operator {
@@ -243,8 +255,8 @@ impl Words<'_> {
                     LessOrEqual => ("<=", 4),
                     Greater => (">", 4),
                     GreaterOrEqual => (">=", 4),
-                    Add | Union => ("+", 5),
-                    Subtract | Difference => ("-", 5),
+                    Add => ("+", 5),
+                    Subtract => ("-", 5),
                 };
                 // `and`, `or`, `+` and `-` group to the left; comparisons do not group.
                 let left_surroundings = if binding == 4 { 4 } else { binding - 1 };
@@ -259,6 +271,24 @@ impl Words<'_> {
             }
         };
         if binding > surroundings {
+            text
+        } else {
+            format!("({text})")
+        }
+    }
+
+    /// The set, in parentheses if it binds no tighter than its surroundings.
+    fn set(&self, set: &Set, surroundings: u8) -> String {
+        let (sign, left, right) = match set {
+            Set::Empty => return "{}".to_string(),
+            Set::Singleton(remote) => return format!("{{ {} }}", self.expression(remote)),
+            Set::Variable(variable) => return self.variable(*variable).to_string(),
+            Set::Field(field) => return self.field(*field),
+            Set::Union(left, right) => ("+", left, right),
+            Set::Difference(left, right) => ("-", left, right),
+        };
+        let text = format!("{} {sign} {}", self.set(left, 4), self.set(right, 5));
+        if surroundings < 5 {
             text
         } else {
             format!("({text})")

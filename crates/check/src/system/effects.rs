@@ -1,6 +1,6 @@
 //! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
 
-use cohkit_protocol::controller::{Expression, Statement, Target};
+use cohkit_protocol::controller::{Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
 use cohkit_protocol::words::counted;
 
@@ -75,18 +75,16 @@ impl<'p> System<'p> {
                 }
             },
             Statement::Assign(name, value) => {
+                let value = self.number(context, value);
+                out.push(self.variable(context, *name).set(value));
+            }
+            Statement::AssignSet(name, set) => {
                 let place = self.variable(context, *name);
-                let variable = &self.side_of(context).controller.variables[name.index()];
-                if variable.ty == ValueType::RemoteSet {
-                    let each = self.with_bound(self.remote_type, |system, each| {
-                        let member = system.member(context, value, each.into());
-                        each.each(vec![place.at(each).set(member)])
-                    });
-                    out.push(each);
-                } else {
-                    let value = self.number(context, value);
-                    out.push(place.set(value));
-                }
+                let each = self.with_bound(self.remote_type, |system, each| {
+                    let member = system.member(context, set, each.into());
+                    each.each(vec![place.at(each).set(member)])
+                });
+                out.push(each);
             }
             Statement::AssignElement(name, remote, value) => {
                 let index = self.remote_index(context, remote);
@@ -176,6 +174,13 @@ impl<'p> System<'p> {
         SystemError::Meaningless(format!("a row of {agent} {what}"))
     }
 
+    /// Instead of a value that an expression cannot have where it stands: the system is refused.
+    pub fn senseless(&mut self, context: &Context, what: &str) -> Expr {
+        let error = self.meaningless(what, context);
+        self.senseless.get_or_insert(error);
+        Expr::Int(0)
+    }
+
     /// Begins a memory operation.
     fn start(
         &self,
@@ -262,7 +267,7 @@ impl<'p> System<'p> {
         moment: &Moment,
         message: MessageId,
         to: Option<Expr>,
-        fields: &[Expression],
+        fields: &[Value],
     ) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let direction = match (context.home, &to) {
@@ -278,7 +283,7 @@ impl<'p> System<'p> {
             return Err(self.meaningless("sends a message that has no channel", context));
         };
         let from = context.own.clone();
-        let values: Vec<Expr> = fields.iter().map(|f| self.number(context, f)).collect();
+        let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
         let kind = self.protocol.message(message);
         let carries = kind.carries.line();
         let mut out = vec![Stmt::Note(Note {

@@ -3,8 +3,8 @@
 //! Values are numbers (see [`super::layout::largest`]), but for sets of remotes, which are arrays in variables:
 //! a set is asked for its members instead of being built.
 
-use cohkit_protocol::controller::{Expression, Operator};
-use cohkit_protocol::protocol::{Type as ValueType, VariableId as Name};
+use cohkit_protocol::controller::{Expression, Operator, Set, Value};
+use cohkit_protocol::protocol::VariableId as Name;
 
 use super::layout::{Side, System};
 use crate::model::{Expr, Place};
@@ -20,8 +20,8 @@ pub(super) struct Context {
     pub own: Option<Expr>,
     /// Index of the remote that sent the message at hand.
     pub sender: Option<Expr>,
-    /// The values and types of the fields of the message at hand.
-    pub fields: Vec<(Expr, ValueType)>,
+    /// The values of the fields of the message at hand.
+    pub fields: Vec<Expr>,
     /// Index of the remote a loop or quantifier is at.
     pub each: Option<Expr>,
 }
@@ -66,39 +66,30 @@ impl<'p> System<'p> {
         context.part(self.side_of(context).variables[name.index()])
     }
 
-    /// Whether an expression denotes a set.
-    pub fn is_set(&self, context: &Context, e: &Expression) -> bool {
-        match e {
-            Expression::Empty | Expression::Singleton(_) => true,
-            Expression::Variable(name) => {
-                let variables = &self.side_of(context).controller.variables;
-                variables[name.index()].ty == ValueType::RemoteSet
-            }
-            Expression::Field(i) => {
-                let field = context.fields.get(usize::from(*i));
-                field.is_some_and(|(_, ty)| *ty == ValueType::RemoteSet)
-            }
-            Expression::Binary(Operator::Union | Operator::Difference, ..) => true,
-            _ => false,
+    /// The value of a message's field as a number.
+    pub fn given(&mut self, context: &Context, value: &Value) -> Expr {
+        match value {
+            Value::Single(value, _) => self.number(context, value),
+            // The members' powers of two.
+            Value::Set(set) => self.sum(|system, i| {
+                let member = system.member(context, set, Expr::Int(i));
+                member.then(1 << i, 0)
+            }),
         }
     }
 
     /// The value of an expression as a number.
     pub fn number(&mut self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
-        if self.is_set(context, e) {
-            return self.sum(|system, i| {
-                let member = system.member(context, e, Expr::Int(i));
-                member.then(1 << i, 0)
-            });
-        }
         match e {
             E::Constant(c) => Expr::Int((*c).into()),
-            E::None | E::Empty | E::Singleton(_) => Expr::Int(0),
-            E::Own | E::Sender | E::Each => match context.known(e) {
+            E::None => Expr::Int(0),
+            E::Own | E::Each => match context.known(e) {
                 Some(index) => index + 1,
-                None => Expr::Int(0),
+                None => self.senseless(context, "names a remote where there is none to name"),
             },
+            // The home is none of the remotes.
+            E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),
             E::State => {
                 let positions = self.positions(context.home);
                 positions.of(context.part(self.side_of(context).state))
@@ -108,10 +99,7 @@ impl<'p> System<'p> {
                 let index = self.remote_index(context, remote);
                 self.variable(context, *name).at(index).into()
             }
-            E::Field(i) => match context.fields.get(usize::from(*i)) {
-                Some((value, _)) => value.clone(),
-                None => Expr::Int(0),
-            },
+            E::Field(i) => self.field(context, *i),
             E::Table(table, index) => {
                 let index = self.number(context, index);
                 self.side_of(context).tables[usize::from(*table)].of(index)
@@ -120,13 +108,32 @@ impl<'p> System<'p> {
                 let member = system.member(context, set, Expr::Int(i));
                 member.as_number()
             }),
-            E::Binary(Operator::Add, a, b) => self.number(context, a) + self.number(context, b),
-            E::Binary(Operator::Subtract, a, b) => {
-                self.number(context, a) - self.number(context, b)
-            }
-            E::In(..) | E::All(_) | E::Any(_) | E::Not(_) | E::Binary(..) => {
-                self.truth(context, e).as_number()
-            }
+            E::Binary(operator, a, b) => match operator {
+                Operator::Add => self.number(context, a) + self.number(context, b),
+                Operator::Subtract => self.number(context, a) - self.number(context, b),
+                Operator::Equal
+                | Operator::NotEqual
+                | Operator::Less
+                | Operator::LessOrEqual
+                | Operator::Greater
+                | Operator::GreaterOrEqual
+                | Operator::And
+                | Operator::Or => self.truth(context, e).as_number(),
+            },
+            E::In(..)
+            | E::SetsEqual(..)
+            | E::SetsDiffer(..)
+            | E::All(_)
+            | E::Any(_)
+            | E::Not(_) => self.truth(context, e).as_number(),
+        }
+    }
+
+    /// A field of the message at hand.
+    fn field(&mut self, context: &Context, field: u8) -> Expr {
+        match context.fields.get(usize::from(field)) {
+            Some(value) => value.clone(),
+            None => self.senseless(context, "reads a field that its event does not have"),
         }
     }
 
@@ -156,70 +163,73 @@ impl<'p> System<'p> {
             E::Any(claim) => self.with_bound(self.remote_type, |system, each| {
                 each.any(system.truth(&context.with_each(each.into()), claim))
             }),
-            E::Binary(Operator::And, a, b) => {
-                let a = self.truth(context, a);
-                a.and(self.truth(context, b))
-            }
-            E::Binary(Operator::Or, a, b) => {
-                let a = self.truth(context, a);
-                a.or(self.truth(context, b))
-            }
-            E::Binary(operator @ (Operator::Equal | Operator::NotEqual), a, b)
-                if self.is_set(context, a) || self.is_set(context, b) =>
-            {
-                let equal = self.with_bound(self.remote_type, |system, each| {
-                    let a = system.member(context, a, each.into());
-                    let b = system.member(context, b, each.into());
-                    each.all(a.is(b))
-                });
-                match operator {
-                    Operator::Equal => equal,
-                    _ => !equal,
-                }
-            }
+            E::SetsEqual(a, b) => self.same_members(context, a, b),
+            E::SetsDiffer(a, b) => !self.same_members(context, a, b),
             E::Binary(operator, a, b) => {
+                let holds: fn(Expr, Expr) -> Expr = match operator {
+                    Operator::And => {
+                        let a = self.truth(context, a);
+                        return a.and(self.truth(context, b));
+                    }
+                    Operator::Or => {
+                        let a = self.truth(context, a);
+                        return a.or(self.truth(context, b));
+                    }
+                    Operator::Equal => |x, y| x.is(y),
+                    Operator::NotEqual => |x, y| x.is_not(y),
+                    Operator::Less => |x, y| x.lt(y),
+                    Operator::LessOrEqual => |x, y| x.le(y),
+                    Operator::Greater => |x, y| x.gt(y),
+                    Operator::GreaterOrEqual => |x, y| x.ge(y),
+                    Operator::Add => |x, y| (x + y).is_not(0),
+                    Operator::Subtract => |x, y| (x - y).is_not(0),
+                };
                 let (x, y) = (self.number(context, a), self.number(context, b));
-                match operator {
-                    Operator::Equal => x.is(y),
-                    Operator::NotEqual => x.is_not(y),
-                    Operator::Less => x.lt(y),
-                    Operator::LessOrEqual => x.le(y),
-                    Operator::Greater => x.gt(y),
-                    Operator::GreaterOrEqual => x.ge(y),
-                    Operator::Subtract => (x - y).is_not(0),
-                    // Sets, and what the arms above took, do not come here.
-                    _ => (x + y).is_not(0),
-                }
+                holds(x, y)
             }
-            _ => self.number(context, e).is_not(0),
+            E::None
+            | E::Own
+            | E::Sender
+            | E::Each
+            | E::State
+            | E::Variable(_)
+            | E::Element(..)
+            | E::Field(_)
+            | E::Table(..)
+            | E::Count(_) => self.number(context, e).is_not(0),
         }
     }
 
+    fn same_members(&mut self, context: &Context, a: &Set, b: &Set) -> Expr {
+        self.with_bound(self.remote_type, |system, each| {
+            let a = system.member(context, a, each.into());
+            let b = system.member(context, b, each.into());
+            each.all(a.is(b))
+        })
+    }
+
     /// Whether the remote with this index is in a set.
-    pub fn member(&mut self, context: &Context, set: &Expression, remote: Expr) -> Expr {
-        use Expression as E;
+    pub fn member(&mut self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
-            E::Singleton(one) => match context.known(one) {
+            Set::Empty => Expr::Bool(false),
+            Set::Singleton(one) => match context.known(one) {
                 Some(index) => remote.is(index),
                 None => self.number(context, one).is(remote + 1),
             },
-            E::Variable(name) if self.is_set(context, set) => {
-                self.variable(context, *name).at(remote).into()
-            }
-            E::Field(i) if self.is_set(context, set) => {
+            Set::Variable(name) => self.variable(context, *name).at(remote).into(),
+            Set::Field(field) => {
                 let powers = self.powers();
-                let members = context.fields[usize::from(*i)].0.clone();
+                let members = self.field(context, *field);
                 ((members / powers.of(remote)) % 2).is(1)
             }
-            E::Binary(Operator::Union, a, b) => {
+            Set::Union(a, b) => {
                 let a = self.member(context, a, remote.clone());
                 a.or(self.member(context, b, remote))
             }
-            E::Binary(Operator::Difference, a, b) => {
+            Set::Difference(a, b) => {
                 let a = self.member(context, a, remote.clone());
                 a.and(!self.member(context, b, remote))
             }
-            _ => Expr::Bool(false),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The variables of a system's state, and ways to reach them.
 
 use cohkit_protocol::controller::{
-    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Variable,
+    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Value, Variable,
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use cohkit_protocol::words::counted;
@@ -170,6 +170,8 @@ pub(super) struct System<'p> {
     pub marks: Vec<Mark>,
     /// Who waits for whom.
     pub remarks: Vec<Remark>,
+    /// The first expression of which there is nothing to make.
+    pub senseless: Option<SystemError>,
     /// Types whose values are a remote or none.
     optional: Vec<TypeId>,
     /// Whether remotes stand for nothing but themselves wherever they are kept.
@@ -185,7 +187,7 @@ pub(super) struct System<'p> {
 struct Sending<'r> {
     message: MessageId,
     direction: Direction,
-    fields: &'r [Expression],
+    fields: &'r [Value],
 }
 
 impl<'p> System<'p> {
@@ -359,6 +361,7 @@ impl<'p> System<'p> {
             stores_pending,
             marks: Vec::new(),
             remarks: Vec::new(),
+            senseless: None,
             optional,
             interchangeable: true,
             parameters: FxHashMap::default(),
@@ -436,10 +439,10 @@ impl<'p> System<'p> {
                 let kind = self.protocol.message(message);
                 let constants: Vec<Option<u16>> = (0..kind.fields.len())
                     .map(|i| match sends[0].fields.get(i) {
-                        Some(Expression::Constant(c))
-                            if sends
-                                .iter()
-                                .all(|s| s.fields[i] == Expression::Constant(*c)) =>
+                        // One that the field cannot hold is kept, for the search to find.
+                        Some(same @ Value::Single(Expression::Constant(c), ty))
+                            if sends.iter().all(|s| s.fields[i] == *same)
+                                && i32::from(*c) <= largest(*ty, self.remotes) =>
                         {
                             Some(*c)
                         }

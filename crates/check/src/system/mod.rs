@@ -224,6 +224,9 @@ pub fn modelled(
     system.triggers()?;
     system.properties()?;
     system.waiting();
+    if let Some(error) = system.senseless.take() {
+        return Err(error);
+    }
     let marks = std::mem::take(&mut system.marks);
     let remarks = std::mem::take(&mut system.remarks);
     let model = system.finish().map_err(SystemError::Model)?;

@@ -598,7 +598,10 @@ fn label_words(labels: &[String], value: &Expr) -> Phrase {
 fn assigns(body: &[Statement]) -> bool {
     let mut found = false;
     walk(body, &mut |s| {
-        found |= matches!(s, Statement::Assign(..) | Statement::AssignElement(..));
+        found |= matches!(
+            s,
+            Statement::Assign(..) | Statement::AssignSet(..) | Statement::AssignElement(..)
+        );
     });
     found
 }

@@ -1,7 +1,7 @@
 //! Everything that can happen in a system: accesses, deliveries, memory, the device.
 
 use cohkit_protocol::controller::{Access, Effect, Event};
-use cohkit_protocol::protocol::{Right, Type as ValueType};
+use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, slot, Storage, System};
@@ -141,18 +141,13 @@ impl<'p> System<'p> {
             }
         };
         // Fields without a place have the constant that every send gives them.
-        let fields = |stored: Vec<Expr>| -> Vec<(Expr, ValueType)> {
+        let fields = |stored: Vec<Expr>| -> Vec<Expr> {
             let mut stored = stored.into_iter();
-            let values = kind.fields.iter().zip(&constants);
-            values
-                .map(|(field, constant)| {
-                    let value = match constant {
-                        Some(constant) => Expr::Int((*constant).into()),
-                        None => stored.next().unwrap_or(Expr::Int(0)),
-                    };
-                    (value, field.ty)
-                })
-                .collect()
+            let values = constants.iter().map(|constant| match constant {
+                Some(constant) => Some(Expr::Int((*constant).into())),
+                None => stored.next(),
+            });
+            values.flatten().collect()
         };
         let context = |stored: Vec<Expr>| Context {
             home,
@@ -163,11 +158,7 @@ impl<'p> System<'p> {
             each: None,
         };
         let (before, after) = (context(arrival.before), context(arrival.after));
-        let values: Vec<Expr> = after
-            .fields
-            .iter()
-            .map(|(value, _)| value.clone())
-            .collect();
+        let values = after.fields.clone();
         let mut consume = arrival.look;
         consume.push(Stmt::Note(Note {
             agent: self.agent(to.as_ref()),

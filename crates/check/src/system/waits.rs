@@ -27,12 +27,7 @@ impl System<'_> {
         context: &Context,
     ) {
         let message = self.flows[flow].message;
-        let values: Vec<Expr> = context
-            .fields
-            .iter()
-            .map(|(value, _)| value.clone())
-            .collect();
-        let mut words = self.words(message, &values);
+        let mut words = self.words(message, &context.fields);
         words.extend([
             text(" from "),
             Piece::Agent(self.agent(context.sender.as_ref())),

@@ -12,6 +12,7 @@ mod controller;
 mod expression;
 mod pending;
 mod policy;
+mod senders;
 
 /// The names of one name space with their indices.
 struct Names<'a> {
@@ -127,6 +128,10 @@ struct Resolver<'a, 's> {
     /// Per message: somebody sends it; its receiver takes it in some state.
     sent: Vec<bool>,
     taken: Vec<bool>,
+    /// Per message: the home sends it.
+    sent_by_home: Vec<bool>,
+    /// The receivers of the remote's messages that are the sender of the message at hand.
+    to_sender: Vec<Span>,
 }
 
 /// The blocks of a file, each at most once.
@@ -249,6 +254,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         message_names: Names::new("message", blocks.messages.is_none_or(|block| block.broken)),
         sent: Vec::new(),
         taken: Vec::new(),
+        sent_by_home: Vec::new(),
+        to_sender: Vec::new(),
     };
     let line_bytes = blocks
         .line
@@ -274,6 +281,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         }
     });
     let (remote, states) = remote.unzip();
+    if let Some(remote) = &remote {
+        resolver.senders(remote);
+    }
     let states = states.unwrap_or_else(|| Names::new("state", true));
     let (systems, invariants) = resolver.systems_and_invariants(file, &states);
     // What an agent with errors sends and takes is not known.
@@ -405,6 +415,7 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         self.sent = vec![false; self.messages.len()];
+        self.sent_by_home = vec![false; self.messages.len()];
         self.taken = vec![false; self.messages.len()];
     }
 

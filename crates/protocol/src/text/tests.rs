@@ -1,7 +1,7 @@
 //! Tests of the whole way from text to protocol.
 
 use super::*;
-use crate::controller::{Effect, Event, Expression, Operator, Statement, Target};
+use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
 use crate::policy::When;
 use crate::protocol::{Carries, Class, Home, Right, Type};
 
@@ -126,13 +126,10 @@ fn rows_of_a_directory_protocol_become_rules() {
     else {
         panic!("{body:?}")
     };
-    let Expression::Count(others) = &fields[0] else {
+    let Value::Single(Expression::Count(others), Type::Count) = &fields[0] else {
         panic!("{fields:?}")
     };
-    assert!(matches!(
-        **others,
-        Expression::Binary(Operator::Difference, ..)
-    ));
+    assert!(matches!(**others, Set::Difference(..)));
     assert!(matches!(
         body[1],
         Statement::Send {

@@ -1,9 +1,9 @@
 //! Remotes and hand-written homes.
 
-use super::expression::Kind;
+use super::expression::{Kind, Operand};
 use super::*;
 use crate::controller::{
-    Access, Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target,
+    Access, Controller, Effect, Event, Expression, Local, Rule, State, Statement, Target, Value,
     Variable,
 };
 use crate::policy::LocalPolicy;
@@ -513,23 +513,14 @@ impl<'a> Resolver<'a, '_> {
                 let ty = variable.map(|variable| scope.types[usize::from(variable)]);
                 let id = VariableId(variable?);
                 let ty = ty?;
-                let Some(operator) = *operator else {
-                    return Some(Statement::Assign(id, self.stored(value, ty, scope)?));
+                let value = match *operator {
+                    None => self.stored(value, ty, scope)?,
+                    Some(operator) => self.changed(*name, operator, (id, ty), value, scope)?,
                 };
-                if !matches!(Kind::of(ty), Kind::Number | Kind::Set) {
-                    let message = format!("`{}` is neither a number nor a set", name.text);
-                    self.sink
-                        .push(Diagnostic::new(Code::Type, name.span, message).label("use `:=`"));
-                    return None;
-                }
-                let value = self.typed(value, Kind::of(ty), scope)?;
-                let operator: Operator = operator;
-                let value = Expression::Binary(
-                    operator,
-                    Box::new(Expression::Variable(id)),
-                    Box::new(value),
-                );
-                Some(Statement::Assign(id, value))
+                Some(match value {
+                    Value::Single(value, _) => Statement::Assign(id, value),
+                    Value::Set(set) => Statement::AssignSet(id, set),
+                })
             }
             ActionKind::Write => match (scope.side, carries) {
                 (Side::Remote, _) => wrong(
@@ -601,6 +592,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         self.sent[message.index()] = true;
+        self.sent_by_home[message.index()] |= scope.side == Side::Home;
         let channel = self.channel_of(message).clone();
         if !scope.side.is(channel.from) {
             let diagnostic = Diagnostic::new(
@@ -705,9 +697,14 @@ impl<'a> Resolver<'a, '_> {
                 None
             }
             (_, _, Some(to)) => match self.expression(to, scope)? {
-                (set, Kind::Set) => Some(Target::Each(set)),
-                (remote, Kind::Remote) => Some(Target::Remote(remote)),
-                _ => {
+                Operand::Set(set) => Some(Target::Each(set)),
+                Operand::Single(remote, Kind::Remote) => {
+                    if (scope.side, &remote) == (Side::Remote, &Expression::Sender) {
+                        self.to_sender.push(to.span);
+                    }
+                    Some(Target::Remote(remote))
+                }
+                Operand::Single(..) => {
                     self.typed(to, Kind::Remote, scope);
                     None
                 }
@@ -722,9 +719,9 @@ impl<'a> Resolver<'a, '_> {
         name: Name<'a>,
         given: &[(Name<'a>, Expr<'a>)],
         scope: &Scope<'a, '_>,
-    ) -> Option<Vec<Expression>> {
+    ) -> Option<Vec<Value>> {
         let declared = self.messages[message.index()].fields.clone();
-        let mut values: Vec<Option<Expression>> = vec![None; declared.len()];
+        let mut values: Vec<Option<Value>> = vec![None; declared.len()];
         let mut seen: Vec<Option<Span>> = vec![None; declared.len()];
         for (field, value) in given {
             let Some(place) = declared.iter().position(|known| known.name == field.text) else {

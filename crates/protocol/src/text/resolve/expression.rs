@@ -2,7 +2,7 @@
 
 use super::controller::{Scope, Side};
 use super::*;
-use crate::controller::{Expression, Operator};
+use crate::controller::{Expression, Operator, Set, Value};
 use crate::protocol::{Type, VariableId};
 
 /// The type of a value. Ranges and counts are all numbers.
@@ -33,6 +33,53 @@ impl Kind {
     }
 }
 
+/// What an expression of a text is: a single value of its kind, or a set.
+#[derive(Debug)]
+pub(super) enum Operand {
+    Single(Expression, Kind),
+    Set(Set),
+}
+
+impl Operand {
+    fn kind(&self) -> Kind {
+        match self {
+            Operand::Single(_, kind) => *kind,
+            Operand::Set(_) => Kind::Set,
+        }
+    }
+
+    /// What a variable or field of this type holds.
+    fn of(ty: Type, single: Expression, set: Set) -> Operand {
+        match Kind::of(ty) {
+            Kind::Set => Operand::Set(set),
+            kind => Operand::Single(single, kind),
+        }
+    }
+}
+
+/// What a binary operator of texts is on numbers, truth values, remotes and sets.
+enum Meaning {
+    /// It takes this kind alone.
+    Only(Kind),
+    /// It compares values of any kind; so on sets.
+    Compares(fn(Box<Set>, Box<Set>) -> Expression),
+    /// It makes a number of numbers and a set of sets.
+    Makes(fn(Box<Set>, Box<Set>) -> Set),
+}
+
+fn meaning(operator: Operator) -> Meaning {
+    match operator {
+        Operator::Add => Meaning::Makes(Set::Union),
+        Operator::Subtract => Meaning::Makes(Set::Difference),
+        Operator::Equal => Meaning::Compares(Expression::SetsEqual),
+        Operator::NotEqual => Meaning::Compares(Expression::SetsDiffer),
+        Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+            Meaning::Only(Kind::Number)
+        }
+        Operator::And | Operator::Or => Meaning::Only(Kind::Bool),
+    }
+}
+
 /// The largest value of a type of numbers, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
     match ty {
@@ -43,21 +90,32 @@ fn largest(ty: Type) -> u16 {
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// An expression of the kind its place needs.
+    /// An expression of a kind other than sets, which its place needs.
     pub(super) fn typed(
         &mut self,
         expr: &Expr<'a>,
         wanted: Kind,
         scope: &Scope<'a, '_>,
     ) -> Option<Expression> {
-        let (expression, kind) = self.expression(expr, scope)?;
-        if kind == wanted {
-            return Some(expression);
+        match self.expression(expr, scope)? {
+            Operand::Single(expression, kind) if kind == wanted => Some(expression),
+            other => self.unwanted(expr, wanted, other.kind()),
         }
-        let message = format!("expected {}, found {}", wanted.words(), kind.words());
+    }
+
+    /// A set, which its place needs.
+    pub(super) fn set(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Set> {
+        match self.expression(expr, scope)? {
+            Operand::Set(set) => Some(set),
+            other => self.unwanted(expr, Kind::Set, other.kind()),
+        }
+    }
+
+    fn unwanted<T>(&mut self, expr: &Expr<'a>, wanted: Kind, found: Kind) -> Option<T> {
+        let message = format!("expected {}, found {}", wanted.words(), found.words());
         let mut diagnostic = Diagnostic::new(Code::Type, expr.span, message)
-            .label(format!("this is {}", kind.words()));
-        if (wanted, kind) == (Kind::Set, Kind::Remote) {
+            .label(format!("this is {}", found.words()));
+        if (wanted, found) == (Kind::Set, Kind::Remote) {
             diagnostic = diagnostic.note("the set that holds one remote is written `{ remote }`");
         }
         self.sink.push(diagnostic);
@@ -70,9 +128,13 @@ impl<'a> Resolver<'a, '_> {
         expr: &Expr<'a>,
         ty: Type,
         scope: &Scope<'a, '_>,
-    ) -> Option<Expression> {
-        let value = self.typed(expr, Kind::of(ty), scope)?;
-        if let (Expression::Constant(number), Kind::Number) = (&value, Kind::of(ty)) {
+    ) -> Option<Value> {
+        let kind = Kind::of(ty);
+        if kind == Kind::Set {
+            return Some(Value::Set(self.set(expr, scope)?));
+        }
+        let value = self.typed(expr, kind, scope)?;
+        if let (Expression::Constant(number), Kind::Number) = (&value, kind) {
             if *number > largest(ty) {
                 self.sink.push(
                     Diagnostic::new(
@@ -84,15 +146,33 @@ impl<'a> Resolver<'a, '_> {
                 );
             }
         }
-        Some(value)
+        Some(Value::Single(value, ty))
     }
 
-    pub(super) fn expression(
+    /// What `x += e` or `x -= e` stores in a variable: the same as `x := x + e` or `x := x - e`.
+    pub(super) fn changed(
         &mut self,
-        expr: &Expr<'a>,
+        name: Name<'a>,
+        operator: Operator,
+        (variable, ty): (VariableId, Type),
+        by: &Expr<'a>,
         scope: &Scope<'a, '_>,
-    ) -> Option<(Expression, Kind)> {
-        Some(match &expr.kind {
+    ) -> Option<Value> {
+        let (Kind::Number | Kind::Set) = Kind::of(ty) else {
+            let message = format!("`{}` is neither a number nor a set", name.text);
+            self.sink
+                .push(Diagnostic::new(Code::Type, name.span, message).label("use `:=`"));
+            return None;
+        };
+        let before = Operand::of(ty, Expression::Variable(variable), Set::Variable(variable));
+        Some(match self.applied(operator, before, by, scope)? {
+            Operand::Single(value, _) => Value::Single(value, ty),
+            Operand::Set(set) => Value::Set(set),
+        })
+    }
+
+    pub(super) fn expression(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
+        let (single, kind) = match &expr.kind {
             ExprKind::Number(value) => {
                 let number = Number {
                     value: *value,
@@ -110,13 +190,13 @@ impl<'a> Resolver<'a, '_> {
                     scope,
                 )
             }
-            ExprKind::Set(None) => (Expression::Empty, Kind::Set),
-            ExprKind::Set(Some(element)) => (
-                Expression::Singleton(Box::new(self.typed(element, Kind::Remote, scope)?)),
-                Kind::Set,
-            ),
+            ExprKind::Set(None) => return Some(Operand::Set(Set::Empty)),
+            ExprKind::Set(Some(element)) => {
+                let element = self.typed(element, Kind::Remote, scope)?;
+                return Some(Operand::Set(Set::Singleton(Box::new(element))));
+            }
             ExprKind::Count(set) => (
-                Expression::Count(Box::new(self.typed(set, Kind::Set, scope)?)),
+                Expression::Count(Box::new(self.set(set, scope)?)),
                 Kind::Number,
             ),
             ExprKind::Not(inner) => (
@@ -124,83 +204,88 @@ impl<'a> Resolver<'a, '_> {
                 Kind::Bool,
             ),
             ExprKind::In(element, set) => {
-                let (element, set) = (
-                    self.typed(element, Kind::Remote, scope),
-                    self.typed(set, Kind::Set, scope),
-                );
+                let element = self.typed(element, Kind::Remote, scope);
+                let set = self.set(set, scope);
                 (
                     Expression::In(Box::new(element?), Box::new(set?)),
                     Kind::Bool,
                 )
             }
             ExprKind::Binary(operator, left, right) => {
-                let result = self.operands(*operator, left, right, scope)?;
-                let (operator, kind) = match (operator, result.2) {
-                    (Operator::Add, Kind::Set) => (Operator::Union, Kind::Set),
-                    (Operator::Subtract, Kind::Set) => (Operator::Difference, Kind::Set),
-                    (Operator::Add | Operator::Subtract, kind) => (*operator, kind),
-                    _ => (*operator, Kind::Bool),
+                let Meaning::Only(kind) = meaning(*operator) else {
+                    let Some(one) = self.expression(left, scope) else {
+                        self.expression(right, scope);
+                        return None;
+                    };
+                    if let (Meaning::Makes(_), Kind::Bool | Kind::Remote) =
+                        (meaning(*operator), one.kind())
+                    {
+                        let kind = one.kind().words();
+                        let message =
+                            format!("expected a number or a set of remotes, found {kind}");
+                        self.sink.push(
+                            Diagnostic::new(Code::Type, left.span, message)
+                                .label(format!("this is {kind}")),
+                        );
+                        return None;
+                    }
+                    return self.applied(*operator, one, right, scope);
                 };
+                let left = self.typed(left, kind, scope);
+                let right = self.typed(right, kind, scope);
                 (
-                    Expression::Binary(operator, Box::new(result.0), Box::new(result.1)),
-                    kind,
+                    Expression::Binary(*operator, Box::new(left?), Box::new(right?)),
+                    Kind::Bool,
                 )
             }
-        })
+        };
+        Some(Operand::Single(single, kind))
     }
 
-    /// Both sides of a binary operator, which must be of the same kind.
-    fn operands(
+    /// A binary operator on a value and on another of the same kind, which is still to be read.
+    fn applied(
         &mut self,
         operator: Operator,
-        left: &Expr<'a>,
+        left: Operand,
         right: &Expr<'a>,
         scope: &Scope<'a, '_>,
-    ) -> Option<(Expression, Expression, Kind)> {
-        use Operator::*;
-        let allowed: &[Kind] = match operator {
-            Add | Subtract | Union | Difference => &[Kind::Number, Kind::Set],
-            Equal | NotEqual => &[Kind::Number, Kind::Bool, Kind::Remote, Kind::Set],
-            Less | LessOrEqual | Greater | GreaterOrEqual => &[Kind::Number],
-            And | Or => &[Kind::Bool],
-        };
-        if let [only] = *allowed {
-            let (left, right) = (
-                self.typed(left, only, scope),
-                self.typed(right, only, scope),
-            );
-            return Some((left?, right?, only));
+    ) -> Option<Operand> {
+        match left {
+            Operand::Single(left, kind) => {
+                let right = Box::new(self.typed(right, kind, scope)?);
+                let result = match meaning(operator) {
+                    Meaning::Makes(_) => kind,
+                    Meaning::Only(_) | Meaning::Compares(_) => Kind::Bool,
+                };
+                let applied = Expression::Binary(operator, Box::new(left), right);
+                Some(Operand::Single(applied, result))
+            }
+            Operand::Set(left) => {
+                let (left, right_set) = (Box::new(left), Box::new(self.set(right, scope)?));
+                match meaning(operator) {
+                    Meaning::Makes(make) => Some(Operand::Set(make(left, right_set))),
+                    Meaning::Compares(compare) => {
+                        Some(Operand::Single(compare(left, right_set), Kind::Bool))
+                    }
+                    Meaning::Only(kind) => self.unwanted(right, kind, Kind::Set),
+                }
+            }
         }
-        let Some((one, kind)) = self.expression(left, scope) else {
-            self.expression(right, scope);
-            return None;
-        };
-        if !allowed.contains(&kind) {
-            let message = format!(
-                "expected a number or a set of remotes, found {}",
-                kind.words()
-            );
-            self.sink.push(
-                Diagnostic::new(Code::Type, left.span, message)
-                    .label(format!("this is {}", kind.words())),
-            );
-            return None;
-        }
-        Some((one, self.typed(right, kind, scope)?, kind))
     }
 
     /// A variable, a field of the message at hand, or a word of the language.
-    fn word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<(Expression, Kind)> {
+    fn word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
+        let single = |expression, kind| Some(Operand::Single(expression, kind));
         let misplaced = |message: &str, label: &str| {
             Some(Diagnostic::new(Code::Misplaced, name.span, message).label(label))
         };
         let problem = match (name.text, scope.side) {
-            ("none", _) => return Some((Expression::None, Kind::Remote)),
-            ("true", _) => return Some((Expression::Constant(1), Kind::Bool)),
-            ("false", _) => return Some((Expression::Constant(0), Kind::Bool)),
-            ("self", Side::Remote) => return Some((Expression::Own, Kind::Remote)),
+            ("none", _) => return single(Expression::None, Kind::Remote),
+            ("true", _) => return single(Expression::Constant(1), Kind::Bool),
+            ("false", _) => return single(Expression::Constant(0), Kind::Bool),
+            ("self", Side::Remote) => return single(Expression::Own, Kind::Remote),
             ("sender", _) if scope.message.is_some() => {
-                return Some((Expression::Sender, Kind::Remote))
+                return single(Expression::Sender, Kind::Remote)
             }
             ("self", Side::Home) => {
                 misplaced("`self` in the home", "only a remote is one of the remotes")
@@ -228,9 +313,14 @@ impl<'a> Resolver<'a, '_> {
         match (variable, field) {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
-                Some((Expression::Variable(VariableId(variable)), Kind::of(ty)))
+                let variable = VariableId(variable);
+                let single = Expression::Variable(variable);
+                Some(Operand::of(ty, single, Set::Variable(variable)))
             }
-            (None, Some((place, ty, _))) => Some((Expression::Field(place as u8), Kind::of(ty))),
+            (None, Some((place, ty, _))) => {
+                let place = place as u8;
+                Some(Operand::of(ty, Expression::Field(place), Set::Field(place)))
+            }
             (Some(variable), Some((_, _, message))) => {
                 let diagnostic = Diagnostic::new(
                     Code::AmbiguousName,

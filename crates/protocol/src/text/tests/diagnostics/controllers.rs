@@ -53,6 +53,30 @@ fn directions() {
     "#]]);
 }
 
+/// What the home sends on a channel between any agents has no remote as its sender: the checker told of an index -1.
+#[test]
+fn a_sender_that_may_be_the_home_is_no_receiver() {
+    remote(expect![[r#"
+          M | Ask | send Ask (requestor = self) to sender | stay
+        #                                          ^^^^^^ direction: `sender` may be the home, which sends `Ask` too
+    "#]]);
+    // An earlier row has taken what comes from the home, or the guard says that it is a remote.
+    let states = [("states", "V; X; Y; Z")];
+    check(
+        ROWS,
+        "remote",
+        &states,
+        expect![[r#"
+              M V | Ask if sender == none               | send Get to home                      | stay
+              M V | Ask                                 | send Ask (requestor = self) to sender | stay
+              X   | Ask if flag and none != sender      | send Ask (requestor = self) to sender | stay
+              Y   | Ask if sender in all                | send Ask (requestor = self) to sender | stay
+              Z   | Ask if sender != none or flag       | send Ask (requestor = self) to sender | stay
+            #                                                                            ^^^^^^ direction: `sender` may be the home, which sends `Ask` too
+        "#]],
+    );
+}
+
 #[test]
 fn home_directions() {
     home(expect![[r#"

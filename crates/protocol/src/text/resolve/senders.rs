@@ -1,0 +1,71 @@
+//! Answers to the sender of a message that may come from the home.
+//!
+//! A message of a channel between any agents comes to a remote from the home or from another remote.
+//! `sender` is then none of the remotes or one of them, and what is sent to it goes nowhere or somewhere.
+
+use super::*;
+use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
+
+impl Resolver<'_, '_> {
+    /// Reports rows of the remote that send to the sender of a message where that may be the home.
+    pub(super) fn senders(&mut self, remote: &Controller) {
+        for (index, rule) in remote.rules.iter().enumerate() {
+            let Event::Message(message) = rule.event else {
+                continue;
+            };
+            let earlier = &remote.rules[..index];
+            if !self.sent_by_home[message.index()] || !sends_to_sender(rule) || sure(rule, earlier)
+            {
+                continue;
+            }
+            let name = &self.messages[message.index()].name;
+            let channel = self.channel_of(message).span;
+            let text = format!("`sender` may be the home, which sends `{name}` too");
+            let places = self.to_sender.iter();
+            let within =
+                |place: &&Span| rule.span.start <= place.start && place.end <= rule.span.end;
+            for place in places.filter(within) {
+                let diagnostic = Diagnostic::new(Code::Direction, *place, &text)
+                    .label("not always one of the remotes")
+                    .note("before this row, take what comes from the home: `if sender == none`, and `to home`")
+                    .see(channel, "the messages of this channel come from any agent");
+                self.sink.push(diagnostic);
+            }
+        }
+    }
+}
+
+fn sends_to_sender(rule: &Rule) -> bool {
+    let Effect::Take { body, .. } = &rule.effect else {
+        return false;
+    };
+    let to = Target::Remote(Expression::Sender);
+    (body.iter()).any(|s| matches!(s, Statement::Send { to: target, .. } if *target == to))
+}
+
+/// Whether the sender is a remote wherever the rule is taken, as its guard says or an earlier row has seen to.
+fn sure(rule: &Rule, earlier: &[Rule]) -> bool {
+    let same = |other: &&Rule| (other.state, other.event) == (rule.state, rule.event);
+    rule.guard.as_ref().is_some_and(is_remote)
+        || (earlier.iter().filter(same)).any(|other| match &other.guard {
+            Some(guard) => compares(Operator::Equal, guard),
+            None => true,
+        })
+}
+
+fn is_remote(guard: &Expression) -> bool {
+    match guard {
+        Expression::Binary(Operator::And, a, b) => is_remote(a) || is_remote(b),
+        Expression::In(remote, _) => **remote == Expression::Sender,
+        other => compares(Operator::NotEqual, other),
+    }
+}
+
+/// Whether an expression compares the sender with `none` by this operator.
+fn compares(operator: Operator, e: &Expression) -> bool {
+    let Expression::Binary(found, a, b) = e else {
+        return false;
+    };
+    let sides = [(&**a, &**b), (&**b, &**a)];
+    *found == operator && sides.contains(&(&Expression::Sender, &Expression::None))
+}
