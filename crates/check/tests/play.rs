@@ -1,5 +1,8 @@
 //! Applications with their protocol, in every order: two lines, in units of their own and in one.
 
+#[path = "../../../tests/mutations/kept_without_right.rs"]
+mod kept_without_right;
+
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
     Thread, Update,
@@ -12,7 +15,9 @@ use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Order, View};
 use cohkit_check::play::{explore, Ending, Game};
 use cohkit_protocol::construct::construct;
-use cohkit_protocol::text::parse;
+use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
+use cohkit_protocol::text::{parse, Span};
+use kept_without_right::{kept_without_right, mixed_up};
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -35,21 +40,37 @@ where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
+    let protocol = parse(&eci()).expect("it is right");
+    let system = ((lines, words), (units, waiting, reads));
+    play_under(&protocol, &Bounds::default(), scenario, remotes, system)
+}
+
+fn eci() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
-    let text = std::fs::read_to_string(path).expect("it is there");
-    let protocol = parse(&text).expect("it is right");
-    let construction = construct(&protocol).expect("there is a home");
-    let (home, rights) = match remotes {
-        1 => (construction.flat(true), construction.flat_rights(true)),
-        _ => (
-            construction.factored(true),
-            construction.factored_rights(true),
-        ),
+    std::fs::read_to_string(path).expect("it is there")
+}
+
+/// The same with a protocol of one's own, whose home was constructed without these bounds.
+fn play_under<S: Scenario>(
+    protocol: &Protocol,
+    bounds: &Bounds,
+    scenario: &S,
+    remotes: u8,
+    ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let construction = construct(protocol).expect("there is a home");
+    let bounded = Protocol {
+        bounds: bounds.clone(),
+        ..protocol.clone()
     };
     explore(&Game {
-        protocol: &protocol,
-        home: &home,
-        rights: &rights,
+        protocol: &bounded,
+        home: &construction.controller(remotes),
+        rights: &construction.rights(remotes),
         scenario,
         remotes,
         lines,
@@ -511,4 +532,146 @@ fn mistakes_of_applications_are_found() {
           two-line RPC hears Write { line: 0, words: [65537], keeps: None }
           two-line RPC hears Changed { line: 0, from: Write, to: None }
     "#]].assert_eq(&all.concat());
+}
+
+/// Threads that take the given steps, and a device that does nothing.
+#[derive(Clone)]
+struct Steps(Vec<Vec<Step>>);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Idle;
+
+impl Application for Idle {
+    fn name(&self) -> &str {
+        "idle"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+    fn handle(&mut self, _: Event, _: &mut Actions) {}
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Follows {
+    steps: Vec<Step>,
+    next: usize,
+}
+
+impl Thread for Follows {
+    fn step(&mut self, _result: u64) -> Step {
+        let step = self.steps.get(self.next).copied();
+        self.next += 1;
+        step.unwrap_or(Step::Stop)
+    }
+}
+
+impl Scenario for Steps {
+    type Application = Idle;
+    type Thread = Follows;
+    fn lines(&self) -> Line {
+        1
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Idle {
+        Idle
+    }
+    fn threads(&self) -> Vec<Follows> {
+        let steps = self.0.iter().cloned();
+        steps.map(|steps| Follows { steps, next: 0 }).collect()
+    }
+    fn verify(&self, _: &Idle, _: &[Follows], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+const LOAD: Step = Step::Load { line: 0, word: 0 };
+const STORE: Step = Step::Store {
+    line: 0,
+    word: 0,
+    value: 7,
+};
+const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
+
+fn bound(limit: u16) -> Bound {
+    let span = Span { start: 0, end: 0 };
+    Bound { limit, span }
+}
+
+/// Once only the simulator and the checker looked at these bytes.
+#[test]
+fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
+    let threads = Steps(vec![vec![STORE], vec![LOAD]]);
+    let played = |text: &str| {
+        let protocol = parse(text).expect("it is right");
+        play_under(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
+    };
+    let Ending::Violated { what, .. } = played(&mixed_up(&eci())) else {
+        panic!("old bytes are used");
+    };
+    expect_test::expect!["DataOnce is sent with [0] of line 0, but [7] was written last"]
+        .assert_eq(&what);
+    holds(&played(&kept_without_right(&eci())));
+}
+
+/// Hints once began what they liked. Here the text lets no ReadShared go, so that nothing happens.
+#[test]
+fn hints_keep_the_bounds_of_the_text() {
+    let protocol = parse(&eci()).expect("it is right");
+    let read = protocol
+        .message_ids()
+        .find(|&id| protocol.message(id).name == "ReadShared");
+    let none = Bounds {
+        per_message: vec![(read.expect("it is there"), bound(0))],
+        ..Bounds::default()
+    };
+    let hint = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let states = |bounds: &Bounds| holds(&play_under(&protocol, bounds, &hint, 1, ONE_LINE));
+    assert_eq!(states(&none), 1);
+    assert!(states(&Bounds::default()) > 1);
+}
+
+/// The same in words as in the checker and the simulator.
+#[test]
+fn messages_in_flight_are_counted_in_games_too() {
+    let protocol = parse(&eci()).expect("it is right");
+    let at_most = |limit| Bounds {
+        in_flight: Some(bound(limit)),
+        ..Bounds::default()
+    };
+    let threads = Steps(vec![vec![STORE], vec![STORE]]);
+    let played = |limit| play_under(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
+    let Ending::Violated { what, .. } = played(1) else {
+        panic!("a request and a forward are in flight at once");
+    };
+    expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]
+        .assert_eq(&what);
+    holds(&played(8));
+}
+
+/// What the home takes left its circuit only after the home had sent, at a place that was another message's by then if
+/// the text names what the home sends first.
+#[test]
+fn the_order_of_messages_in_the_text_makes_no_difference() {
+    let text = eci();
+    let (before, rest) = text.split_once("  request:  ").expect("requests");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
+    let (grants, after) = rest.split_once("\n}").expect("an end");
+    let turned = format!(
+        "{before}  grant:    {grants}\n  request:  {}\n}}{after}",
+        requests.trim_end()
+    );
+    let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
+    let [one, other] = [&text, &turned].map(|text| {
+        let protocol = parse(text).expect("it is right");
+        holds(&play_under(
+            &protocol,
+            &Bounds::default(),
+            &threads,
+            2,
+            ONE_LINE,
+        ))
+    });
+    assert_eq!(one, other);
 }

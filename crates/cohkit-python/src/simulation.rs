@@ -25,6 +25,7 @@ fn refused(wrong: NotRun) -> PyErr {
         NotRun::Platform { file, text, errors } => {
             bad_text(&cohkit::platform_errors_json(&errors, &file, &text))
         }
+        NotRun::NoHome(source, error) => no_home(&source, error),
         NotRun::Failure(failure) => {
             let what = failure.message.replace("\n  help: ", "; ");
             let what = what.strip_prefix("error: ").unwrap_or(&what);

@@ -159,9 +159,7 @@ impl Homes<'_> {
     fn controller(&self, remotes: u8) -> Cow<'_, Controller> {
         match self {
             Homes::Written(home) => Cow::Borrowed(home),
-            // With one remote no index is needed for what is known of each.
-            Homes::Constructed(construction) if remotes == 1 => Cow::Owned(construction.flat(true)),
-            Homes::Constructed(construction) => Cow::Owned(construction.factored(true)),
+            Homes::Constructed(construction) => Cow::Owned(construction.controller(remotes)),
         }
     }
 }
@@ -180,10 +178,7 @@ impl<'a> Homes<'a> {
         let Some(construction) = construction else {
             return Ok(None);
         };
-        match construction.fault() {
-            Some(fault) => Err(ConstructionError::Fault(Box::new(fault.clone()))),
-            None => Ok(Some(Homes::Constructed(Box::new(construction)))),
-        }
+        Ok(Some(Homes::Constructed(Box::new(construction.sound()?))))
     }
 }
 

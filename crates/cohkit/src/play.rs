@@ -29,6 +29,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     }
     let colour = console.terminal.colour;
     let wrong = |wrong: NotRun| failure(wrong, colour);
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    };
     let mut platform = platform(&options.platform, colour)?;
     let source = match &options.protocol {
         Some(path) => Source::read(path, console)?,
@@ -46,7 +50,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         tables: options.tables,
     };
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
-    let mut play = Play::new(source, platform, request).map_err(wrong)?;
+    let play = Play::new(source, platform, request);
+    let mut play = play.map_err(|error| match error {
+        NotRun::NoHome(source, error) => source.no_home(&error, &charts, colour),
+        other => wrong(other),
+    })?;
     play.setup.clocked = clocked;
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
@@ -54,10 +62,6 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     let text = if options.output.json {
         format!("{:#}\n", play.json(&played, seconds))
     } else {
-        let charts = Text {
-            width: console.terminal.width,
-            ascii: options.output.ascii,
-        };
         report(&play, &played, &charts)
     };
     deliver(&text, &options.output, console)?;

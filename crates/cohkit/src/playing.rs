@@ -9,7 +9,7 @@ use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
-use cohkit_sim::simulation::{play_while, RunError, Setup, Simulation};
+use cohkit_sim::simulation::{play_while, NoScenario, RunError, Setup, Simulation};
 use cohkit_sim::statistics::Histogram;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -122,7 +122,12 @@ impl Play {
     ) -> Result<Play, NotRun> {
         let protocol = source.protocol.clone();
         let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
-        let mut setup = Setup::with_scenario(protocol, platform, scenario).map_err(cannot)?;
+        let setup = Setup::with_scenario(protocol, platform, scenario);
+        let mut setup = match setup {
+            Ok(setup) => setup,
+            Err(NoScenario::Home(error)) => return Err(NotRun::NoHome(Box::new(source), error)),
+            Err(written) => return Err(cannot(written.to_string())),
+        };
         if let Some(play) = &mut setup.play {
             let until = request.time.as_deref();
             play.until = until.map(|text| time("time", text)).transpose()?;

@@ -6,6 +6,7 @@ use crate::outcome::{Failure, Outcome};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
+use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, line_column, Diagnostic, Span};
 use cohkit_sim::platform::text::PlatformError;
@@ -49,7 +50,7 @@ impl From<Failure> for Wrong {
 }
 
 /// A protocol text that was read.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Where it came from.
     pub path: PathBuf,
@@ -89,7 +90,7 @@ impl Source {
     /// What is wrong, for people.
     pub(crate) fn failure(&self, wrong: Wrong, console: &Console) -> Failure {
         match wrong {
-            Wrong::Refused(refusal) => self.refusal(&refusal, console),
+            Wrong::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
             Wrong::Input { what, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
                 let message = format!("error: {}: {what}{help}", self.path.display());
@@ -107,10 +108,25 @@ impl Source {
     }
 
     /// The home cannot be constructed from a text of this form.
-    pub(crate) fn refusal(&self, refusal: &Refusal, console: &Console) -> Failure {
-        let colour = console.terminal.colour;
+    pub(crate) fn refusal(&self, refusal: &Refusal, colour: bool) -> Failure {
         let error = self.error(&refused(refusal), refusal.span, None, colour);
         Failure::new(Outcome::BadInput, error)
+    }
+
+    /// Why there is no home to run: the text has a form that none can be constructed from, or the one that can has
+    /// a fault, which its charts show.
+    pub(crate) fn no_home(
+        &self,
+        error: &ConstructionError,
+        charts: &Text,
+        colour: bool,
+    ) -> Failure {
+        match error {
+            ConstructionError::Refused(refusal) => self.refusal(refusal, colour),
+            ConstructionError::Fault(fault) => {
+                Failure::new(Outcome::No, self.fault(fault, charts, colour))
+            }
+        }
     }
 
     /// The refusal as a diagnostic of the text.

@@ -13,8 +13,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Busy;
 use crate::protocols::Source;
 use cohkit_chart::Text;
-use cohkit_protocol::construct::fault::Fault;
-use cohkit_protocol::construct::{construct, ConstructionError};
+use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::words::counted;
@@ -46,16 +45,10 @@ fn compile(source: &Source, console: &Console) -> Result<(Controller, Rom), Fail
                 width: console.terminal.width,
                 ascii: false,
             };
-            let fault =
-                |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
-            let construction = construct(&source.protocol).map_err(|error| match error {
-                ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
-                ConstructionError::Fault(found) => fault(&found),
-            })?;
-            if let Some(found) = construction.fault() {
-                return Err(fault(found));
-            }
-            (construction.flat(true), construction.flat_rights(true))
+            let construction = construct(&source.protocol).and_then(Construction::sound);
+            let construction =
+                construction.map_err(|error| source.no_home(&error, &charts, colour))?;
+            (construction.controller(1), construction.rights(1))
         }
         Home::Controller(home) => {
             let help = Some(

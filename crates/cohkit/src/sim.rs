@@ -11,7 +11,6 @@ use crate::simulate::{
 use crate::table::wrap;
 use crate::{deliver, files, rtl};
 use cohkit_chart::Text;
-use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::words::counted;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
@@ -48,12 +47,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     };
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
-    let home = home(&source.protocol, platform.remotes).map_err(|error| match error {
-        ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
-        ConstructionError::Fault(fault) => {
-            Failure::new(Outcome::No, source.fault(&fault, &charts, colour))
-        }
-    })?;
+    let home = home(&source.protocol, platform.remotes)
+        .map_err(|error| source.no_home(&error, &charts, colour))?;
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
     let mut simulation =
         Simulation::new(source, home, platform, request).map_err(|wrong| failure(wrong, colour))?;
@@ -103,6 +98,7 @@ pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
                 .collect();
             errors.join("\n\n")
         }
+        NotRun::NoHome(source, error) => return source.no_home(&error, &Text::default(), colour),
     };
     Failure::new(Outcome::BadInput, message)
 }

@@ -5,6 +5,7 @@ use crate::playing::failure_json;
 use crate::protocols::Source;
 use crate::size;
 use clap::ValueEnum;
+use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
@@ -94,6 +95,8 @@ pub enum NotRun {
         /// All its errors, of which there is at least one.
         errors: Vec<PlatformError>,
     },
+    /// There is no home to run for this text.
+    NoHome(Box<Source>, ConstructionError),
     /// The machine would not let us, or it was stopped.
     Failure(Failure),
 }

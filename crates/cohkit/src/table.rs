@@ -7,7 +7,6 @@ use crate::tabulate::{tabulate, Table};
 use crate::{deliver, options};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::Fault;
-use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::rows::{Row, Rows};
 use cohkit_protocol::words::counted;
 use std::fmt::Write;
@@ -21,10 +20,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
     let colour = console.terminal.colour;
     let fault = |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
     let table = tabulate(&source, options.agent, options.merged, console.interrupted);
-    let table = table.map_err(|error| match error {
-        ConstructionError::Refused(refusal) => source.refusal(&refusal, console),
-        ConstructionError::Fault(found) => fault(&found),
-    })?;
+    let table = table.map_err(|error| source.no_home(&error, &charts, colour))?;
     let Some(table) = table else {
         return Err(Failure::new(Outcome::Interrupted, "interrupted"));
     };

@@ -6,9 +6,10 @@
 //! The home is either a controller written by hand or a [`Policy`]
 //! from which [`crate::construct`] builds a controller.
 
-use crate::controller::Controller;
+use crate::controller::{Controller, Effect, Event, Statement};
 use crate::policy::Policy;
 use crate::text::Span;
+use crate::words::counted;
 
 crate::index!(
     /// Index into [`Protocol::channels`].
@@ -216,6 +217,33 @@ pub struct Bound {
     pub span: Span,
 }
 
+impl Bounds {
+    /// Whether an agent may begin what sends these messages: not if one more of a kind would be too many.
+    /// `in_flight` counts those of a kind under way between the agent and the home, for the line.
+    pub fn let_begin(
+        &self,
+        sends: impl Fn(MessageId) -> bool,
+        in_flight: impl Fn(MessageId) -> usize,
+    ) -> bool {
+        self.per_message
+            .iter()
+            .all(|&(kind, bound)| !sends(kind) || in_flight(kind) < usize::from(bound.limit))
+    }
+
+    /// What is wrong if so many messages from or to one remote are in flight for one line.
+    pub fn exceeded(&self, in_flight: usize) -> Option<String> {
+        let bound = self.in_flight?;
+        (in_flight > usize::from(bound.limit)).then(|| bound.excess())
+    }
+}
+
+impl Bound {
+    /// The name of what is wrong when [`Bounds::in_flight`] does not hold, the same wherever it is found.
+    pub fn excess(&self) -> String {
+        format!("more than {} in flight", counted(self.limit, "message"))
+    }
+}
+
 /// A system to check: how many agents and lines.
 #[derive(Clone, Debug)]
 pub struct System {
@@ -299,6 +327,16 @@ impl Protocol {
         self.orders
             .iter()
             .position(|group| group.contains(&channel))
+    }
+    /// Whether a remote performs an access with the bytes that this message brings (`done`), so that they must be
+    /// those of the last write when they are sent. Whether it keeps the line besides makes no difference:
+    /// it may keep it without a right, and then nobody else would look at these bytes.
+    pub fn used_once(&self, id: MessageId) -> bool {
+        self.message(id).carries.line()
+            && self.remote.rules.iter().any(|rule| {
+                rule.event == Event::Message(id)
+                    && matches!(&rule.effect, Effect::Take { body, .. } if body.contains(&Statement::Done))
+            })
     }
     /// All message indices, in the order of the text.
     pub fn message_ids(&self) -> impl Iterator<Item = MessageId> {

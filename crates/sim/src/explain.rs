@@ -21,6 +21,8 @@ pub enum FailureKind {
     SingleWriter,
     /// A message reached a state that has no rule for it.
     UnexpectedMessage,
+    /// More messages are in flight than the text assumes.
+    InFlight,
     /// A rule could not be executed, or an act has no meaning where it stands.
     Meaningless,
     /// An application did what it must not do, or cannot do here.
@@ -41,6 +43,7 @@ impl fmt::Display for FailureKind {
             FailureKind::DataValue => "data value",
             FailureKind::SingleWriter => "single writer",
             FailureKind::UnexpectedMessage => "no unexpected message",
+            FailureKind::InFlight => "bound on messages in flight",
             FailureKind::Meaningless => "meaningless act",
             FailureKind::Contract => "contract of an application",
             FailureKind::Result => "result of a scenario",

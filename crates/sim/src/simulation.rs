@@ -3,9 +3,9 @@
 mod kinds;
 mod setup;
 
-use cohkit_protocol::construct::{construct, ConstructionError};
-use cohkit_protocol::controller::{Access, Controller, Effect, Event as Cause, Statement};
-use cohkit_protocol::protocol::{Carries, Class, Home, MessageId, Protocol};
+use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::controller::{Access, Controller, Event as Cause};
+use cohkit_protocol::protocol::{Bounds, Carries, Class, Home, Protocol};
 use cohkit_protocol::sequence::Action;
 use std::sync::Arc;
 
@@ -28,10 +28,11 @@ use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
+pub use cohkit_protocol::construct::home;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 use setup::check;
-pub use setup::{home, MakeHome, Setup};
+pub use setup::{MakeHome, NoScenario, Setup};
 
 /// Why a run does not begin or does not end.
 #[derive(Debug)]
@@ -260,7 +261,8 @@ pub struct Simulation {
     /// Whether the protocol says which messages answer forwards, so that the end of a coherence
     /// transaction can be seen.
     pub(crate) answers: bool,
-    pub(crate) victims_bounded: Vec<(MessageId, u16)>,
+    /// What the text assumes of messages in flight.
+    pub(crate) bounds: Bounds,
     pub(crate) messages: Pool<Message>,
     pub(crate) accesses: Pool<Pending>,
     pub(crate) remote: Program,
@@ -329,12 +331,7 @@ impl Simulation {
             queue: Queue::new(),
             now: 0,
             times: Times::new(platform, setup.clocked.is_some()),
-            victims_bounded: protocol
-                .bounds
-                .per_message
-                .iter()
-                .map(|&(message, bound)| (message, bound.limit))
-                .collect(),
+            bounds: protocol.bounds.clone(),
             messages: Pool::default(),
             accesses: Pool::default(),
             remote: Program::new(protocol, &protocol.remote, remotes, false)?,
@@ -639,6 +636,9 @@ impl Simulation {
             self.note_send(&message);
         }
         let index = self.messages.insert(message);
+        if self.bounds.in_flight.is_some() {
+            self.check_in_flight(&message);
+        }
         let direction = direction(&mut self.up, &mut self.down, &message);
         if direction.has_room(circuit) {
             let arrival = direction.send(ready, size, &mut self.random, order);
@@ -646,6 +646,22 @@ impl Simulation {
         } else {
             direction.queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
+        }
+    }
+
+    /// With a message that has just been sent, no more are in flight than the text assumes.
+    #[cold]
+    fn check_in_flight(&mut self, sent: &Message) {
+        for remote in [sent.from, sent.to] {
+            let same = |message: &Message| {
+                message.line == sent.line && (message.from == remote || message.to == remote)
+            };
+            let count = self.messages.iter().filter(|(_, m)| same(m)).count();
+            let exceeded = self.bounds.exceeded(count).filter(|_| remote != HOME);
+            if let Some(what) = exceeded {
+                let text = format!("{what}, from or to {}", self.agent_name(remote));
+                self.fail(FailureKind::InFlight, sent.line, text);
+            }
         }
     }
 

@@ -2,14 +2,20 @@
 //! unless the construction of the home refused the text before.
 
 mod common;
+#[path = "../../../tests/mutations/kept_without_right.rs"]
+mod kept_without_right;
 #[path = "../../../tests/mutations/mistakes.rs"]
 mod mistakes;
 
-use cohkit_protocol::construct::construct;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::protocol::Home;
 use cohkit_sim::explain::FailureKind;
-use cohkit_sim::simulation::{run, RunError};
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{home, run, NoScenario, RunError, Setup};
+use kept_without_right::{kept_without_right, mixed_up};
 use mistakes::{Mistake, MISTAKES};
+use std::sync::Arc;
 
 /// How a mistake shows.
 #[derive(Debug, PartialEq)]
@@ -63,4 +69,75 @@ fn every_mistake_shows() {
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// The failures of some seeds, of this text with so many remotes.
+fn failures(text: &str, remotes: u8) -> impl Iterator<Item = (FailureKind, String)> {
+    let protocol = common::parse(text);
+    let home = home(&protocol, remotes).expect("there is a home");
+    (0..40).filter_map(move |seed| {
+        let setup = common::torture_of(protocol.clone(), home.clone(), remotes, seed);
+        match run(&setup) {
+            Ok(_) => None,
+            Err(RunError::Failure(failure)) => Some((failure.kind, failure.text)),
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+/// The simulator once asked this only of bytes that are not kept. Here they are kept, in a state without a right, where
+/// nobody else looks at them; the checker calls the text violated.
+#[test]
+fn bytes_that_an_access_is_performed_with_are_judged_though_the_line_is_kept() {
+    let eci = common::source("eci");
+    assert_eq!(failures(&kept_without_right(&eci), 2).next(), None);
+    let old = |(kind, text): (FailureKind, String)| {
+        kind == FailureKind::DataValue && text.starts_with("DataOnce is sent with")
+    };
+    assert!(failures(&mixed_up(&eci), 2).any(old));
+}
+
+/// What the checker calls a violation with the same words. The simulator once did not look.
+#[test]
+fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
+    let msi = common::source("msi");
+    assert_eq!(failures(&msi, 3).next(), None);
+    let bounded = msi.replace("\nremote cache", "\nbounds { in_flight 2 }\n\nremote cache");
+    let (kind, text) = failures(&bounded, 3)
+        .next()
+        .expect("three caches send more");
+    assert_eq!(kind, FailureKind::InFlight, "{text}");
+    assert!(text.starts_with("more than 2 messages in flight"), "{text}");
+    // As many as there are in any state that the checker finds.
+    let enough = msi.replace(
+        "\nremote cache",
+        "\nbounds { in_flight 12 }\n\nremote cache",
+    );
+    assert_eq!(failures(&enough, 3).next(), None);
+}
+
+/// A text whose home can be constructed, but with requests that are never served, is refused by `check`, `sim` and
+/// `rtl`. `play` once ran it.
+#[test]
+fn a_home_whose_construction_has_a_fault_is_not_played() {
+    let mistakes = MISTAKES.iter();
+    let stranded = mistakes.filter(|mistake| mistake.name == "ambiguous-answer-stranded");
+    let text = stranded.map(Mistake::text).next().expect("it is there");
+    let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
+    let scenario = SharedTable {
+        rows: 1,
+        contended: 1000,
+        engines: 1,
+        outstanding: 1,
+        device: Some(1),
+        threads: 1,
+        thread: Some(1),
+    };
+    let setup = Setup::with_scenario(common::parse(&text), platform, Arc::new(scenario));
+    match setup.map(|_| ()) {
+        Err(NoScenario::Home(ConstructionError::Fault(fault))) => {
+            assert_eq!(fault.kind.name(), "dead end");
+        }
+        other => panic!("{other:?}"),
+    }
 }

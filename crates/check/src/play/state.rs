@@ -499,9 +499,10 @@ where
             }
             Choice::Arrives(line, place) => self.arrives(line, place),
             Choice::Waited(unit, place) => {
+                let waits = &mut self.state.units[unit];
                 let kept = match place {
-                    Some(place) => self.state.units[unit].waiting[place].clone(),
-                    None => match self.state.units[unit].head.clone() {
+                    Some(place) => waits.waiting.remove(place),
+                    None => match waits.head.take() {
                         Some(head) => head,
                         None => return Ok(false),
                     },
@@ -510,10 +511,6 @@ where
                     return Ok(false);
                 }
                 let unit = &mut self.state.units[unit];
-                match place {
-                    Some(place) => drop(unit.waiting.remove(place)),
-                    None => unit.head = None,
-                }
                 // A place beside the circuit is free: the request that stops it may take it.
                 if unit.waiting.len() < self.of.game.waiting {
                     unit.waiting.extend(unit.head.take());

@@ -1,7 +1,7 @@
 //! The variables of a system's state, and ways to reach them.
 
 use cohkit_protocol::controller::{
-    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Value, Variable,
+    Controller, Effect, Expression, Rule as Row, Statement, Target, Value, Variable,
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use cohkit_protocol::words::counted;
@@ -330,13 +330,7 @@ impl<'p> System<'p> {
             });
         let used_once = protocol
             .message_ids()
-            .filter(|&m| {
-                protocol.message(m).carries.line()
-                    && protocol.remote.rules.iter().any(|row| {
-                        row.event == Event::Message(m)
-                            && uses(std::slice::from_ref(row), &|s| *s == Statement::Done)
-                    })
-            })
+            .filter(|&message| protocol.used_once(message))
             .collect();
 
         let mut system = System {

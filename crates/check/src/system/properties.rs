@@ -1,7 +1,6 @@
 //! What must hold, and when a system is quiescent.
 
 use cohkit_protocol::protocol::{Amount, Claim, Comparison};
-use cohkit_protocol::words::counted;
 
 use super::layout::{lock, slot, Storage, System};
 use super::SystemError;
@@ -42,10 +41,7 @@ impl<'p> System<'p> {
                 let counts = (0..system.remotes).map(|r| system.in_flight_of(line, r).le(limit));
                 Expr::conjunction(counts.collect::<Vec<_>>())
             });
-            self.build.invariant(
-                format!("more than {} in flight", counted(bound.limit, "message")),
-                holds,
-            );
+            self.build.invariant(bound.excess(), holds);
         }
         let idle = self.for_all_lines(Self::idle);
         let queues = (0..self.queues.len()).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! `cohkit play`: the same bytes again, and one clear message for each bad input.
 
-use crate::{check, cohkit, without_run};
+use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
 
 #[test]
@@ -251,4 +251,37 @@ fn what_cannot_be_played_is_refused() {
     ] {
         check(&[&["play"], &arguments[..]].concat(), expected);
     }
+}
+
+/// A text whose home has a fault is refused as every other command refuses it: exit code 1, with place and chart.
+/// It was once played, and waited for ever or did not, as chance had it.
+#[test]
+fn a_home_with_a_fault_is_not_played() {
+    let eci = std::fs::read_to_string(tiny().with_file_name("../../../../protocols/eci.coh"))
+        .expect("it is there");
+    let downgrade =
+        "E                    | ForwardShared            | send AckCleanShared       | S";
+    assert!(eci.contains(downgrade));
+    let ignored = eci.replace(downgrade, "E | ForwardShared | send AckCleanShared | stay");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("faulty.coh");
+    std::fs::write(&file, ignored).expect("it can be written");
+    let file = file.to_str().expect("a path of words");
+    let message = |arguments: &[&str]| {
+        let output = cohkit(arguments).output().expect("starts");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        text(&output.stderr)
+    };
+    let played = message(&[
+        "play",
+        "enzian-dc-bram",
+        "rpc",
+        "--with",
+        "calls=2",
+        "--protocol",
+        file,
+    ]);
+    assert!(played.starts_with("error: livelock: "), "{played}");
+    let simulated = message(&["sim", "enzian-dc-bram", "random-read", "--protocol", file]);
+    assert_eq!(played, simulated);
 }

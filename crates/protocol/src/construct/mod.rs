@@ -187,6 +187,17 @@ pub fn construct_until<'a>(
     }))
 }
 
+/// The controller of a protocol's home in systems of so many remotes, written by hand or constructed.
+///
+/// # Errors
+/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
+pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
+    match &protocol.home {
+        Home::Controller(home) => Ok(home.clone()),
+        Home::Policy(_) => Ok(construct(protocol)?.sound()?.controller(remotes)),
+    }
+}
+
 /// Classes of knowledge sets with equal facts and equivalent futures.
 fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
     refine(knowledge.count(), |set, class| {
@@ -270,6 +281,26 @@ impl Construction<'_> {
             &class_of,
         );
         controller
+    }
+
+    /// The home that is checked, simulated and printed for systems of so many remotes.
+    pub fn controller(&self, remotes: u8) -> Controller {
+        match remotes {
+            // With one remote no index is needed for what is known of each.
+            1 => self.flat(true),
+            _ => self.factored(true),
+        }
+    }
+
+    /// The construction, if it is without fault. Whoever runs a home, and does not only look at it, asks this.
+    ///
+    /// # Errors
+    /// [`Construction::fault`].
+    pub fn sound(self) -> Result<Self, ConstructionError> {
+        match self.fault() {
+            Some(fault) => Err(ConstructionError::Fault(Box::new(fault.clone()))),
+            None => Ok(self),
+        }
     }
 
     /// The first fault of the drain checks.

@@ -33,6 +33,14 @@ impl KnownRights {
 }
 
 impl Construction<'_> {
+    /// What the home of [`Construction::controller`] knows of rights.
+    pub fn rights(&self, remotes: u8) -> KnownRights {
+        match remotes {
+            1 => self.flat_rights(true),
+            _ => self.factored_rights(true),
+        }
+    }
+
     /// What the home of [`Construction::flat`] knows of rights.
     pub fn flat_rights(&self, merge: bool) -> KnownRights {
         let facts = |&member: &u32| self.knowledge.facts(self.graph.known(member, 0)).rights;

@@ -16,11 +16,12 @@ const MOST: usize = 2_000_000;
 
 /// Whether the bounds of the text let an access send what it sends while these messages of the line are in flight.
 pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: &[Act]) -> bool {
-    protocol.bounds.per_message.iter().all(|&(kind, bound)| {
+    let sends = |kind| {
         let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
-        let before = in_flight.iter().filter(|&&other| other == kind).count();
-        before < usize::from(bound.limit) || !acts.iter().any(sends)
-    })
+        acts.iter().any(sends)
+    };
+    let count = |kind| in_flight.iter().filter(|&&other| other == kind).count();
+    protocol.bounds.let_begin(sends, count)
 }
 
 /// One thing that is done about a line, or let happen.

@@ -199,15 +199,18 @@ impl Simulation {
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
     #[inline(always)]
     fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
-        self.victims_bounded.iter().all(|&(kind, limit)| {
-            let sends = transition.acts().any(
+        let sends = |kind| {
+            transition.acts().any(
                 |act| matches!(self.remote.act(act), Act::Send { message, .. } if message == kind),
-            );
+            )
+        };
+        let in_flight = |kind| {
             let same = |message: &Message| {
                 (message.kind, message.from, message.line) == (kind, cache, line)
             };
-            !sends || self.messages.iter().filter(|(_, m)| same(m)).count() < limit as usize
-        })
+            self.messages.iter().filter(|(_, m)| same(m)).count()
+        };
+        self.bounds.let_begin(sends, in_flight)
     }
 
     /// Tries to perform an access, or to begin what it takes.

@@ -19,7 +19,7 @@ pub(crate) struct Kind {
     pub group: Option<u8>,
     /// Number of its virtual circuit.
     pub circuit: u8,
-    /// Whether a remote performs an access with its bytes without keeping the line.
+    /// Whether a remote performs an access with its bytes: [`Protocol::used_once`].
     pub used_once: bool,
 }
 
@@ -34,18 +34,6 @@ impl Kind {
 
 /// What the simulator needs to know of each message.
 pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
-    let remote = &protocol.remote;
-    let used_once = |id: MessageId| {
-        remote.rules.iter().any(|rule| {
-            let Effect::Take { body, next } = &rule.effect else {
-                return false;
-            };
-            let next = next.unwrap_or(rule.state);
-            rule.event == Cause::Message(id)
-                && body.contains(&Statement::Done)
-                && !remote.states[next.index()].holds_line
-        })
-    };
     let group = |id| protocol.order_of(protocol.message(id).channel);
     let request = |id| protocol.class(id) == Some(Class::Request);
     let with_requests = |id| {
@@ -72,7 +60,7 @@ pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 request: request(id) || with_requests(id),
                 group: group.map(|group| group as u8),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
-                used_once: message.carries.line() && used_once(id),
+                used_once: protocol.used_once(id),
             }
         })
         .collect()

@@ -54,30 +54,47 @@ impl Setup {
     }
 }
 
+/// Why a scenario cannot be set up with a protocol.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NoScenario {
+    /// The home of the protocol with this name is written by hand.
+    Written(String),
+    /// There is no home that could be run.
+    Home(ConstructionError),
+}
+
+impl std::fmt::Display for NoScenario {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoScenario::Written(name) => write!(
+                f,
+                "the home of `{name}` is written by hand; behind an application stands one that is constructed from a policy"
+            ),
+            NoScenario::Home(error) => f.write_str(&sentence(error.clone())),
+        }
+    }
+}
+
+impl std::error::Error for NoScenario {}
+
 impl Setup {
     /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
     ///
     /// # Errors
-    /// A sentence, if the protocol's home does not say what it knows of rights: one that is not constructed.
+    /// If the protocol's home does not say what it knows of rights, as one that is not constructed does not,
+    /// or if none can be constructed, or only one with a fault.
     pub fn with_scenario(
         protocol: Protocol,
         platform: Platform,
         scenario: Arc<dyn Playable>,
-    ) -> Result<Setup, String> {
+    ) -> Result<Setup, NoScenario> {
         if let Home::Controller(_) = &protocol.home {
-            return Err(format!(
-                "the home of `{}` is written by hand; behind an application stands one that is constructed from a policy",
-                protocol.name
-            ));
+            return Err(NoScenario::Written(protocol.name));
         }
-        let construction = construct(&protocol).map_err(sentence)?;
-        let (home, rights) = match platform.remotes {
-            1 => (construction.flat(true), construction.flat_rights(true)),
-            _ => (
-                construction.factored(true),
-                construction.factored_rights(true),
-            ),
-        };
+        let sound = construct(&protocol).and_then(Construction::sound);
+        let construction = sound.map_err(NoScenario::Home)?;
+        let home = construction.controller(platform.remotes);
+        let rights = construction.rights(platform.remotes);
         // Cores have what loads and stores need.
         let threads = scenario.begin().threads() as u32;
         let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
@@ -118,24 +135,6 @@ fn sentence(error: ConstructionError) -> String {
         ConstructionError::Refused(refusal) => refusal.what,
         ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
     }
-}
-
-/// The controller of a protocol's home, in the form for this many remotes that the checker explores too.
-///
-/// # Errors
-/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
-pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
-    if let Home::Controller(home) = &protocol.home {
-        return Ok(home.clone());
-    }
-    let construction = construct(protocol)?;
-    if let Some(fault) = construction.fault() {
-        return Err(ConstructionError::Fault(Box::new(fault.clone())));
-    }
-    Ok(match remotes {
-        1 => construction.flat(true),
-        _ => construction.factored(true),
-    })
 }
 
 /// Refuses setups that make no sense.

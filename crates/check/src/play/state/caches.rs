@@ -35,14 +35,16 @@ where
 
     /// Whether the bounds of the text let a spontaneous step send what it sends.
     pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
-        let bounds = &self.of.game.protocol.bounds.per_message;
-        bounds.iter().all(|(kind, bound)| {
-            let sends = |act: &Act| matches!(act, Act::Send { message, .. } if message == kind);
+        let sends = |kind| {
+            let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
+            reaction.acts.iter().any(sends)
+        };
+        let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
-            let same = |flight: &&Flight| flight.message == *kind && flight.remote == remote;
-            !reaction.acts.iter().any(sends)
-                || flights.filter(same).count() < usize::from(bound.limit)
-        })
+            let same = |flight: &&Flight| flight.message == kind && flight.remote == remote;
+            flights.filter(same).count()
+        };
+        self.of.game.protocol.bounds.let_begin(sends, in_flight)
     }
 
     /// A thread tries its access: performs it, or begins what it takes.
@@ -64,7 +66,7 @@ where
         match reaction {
             Some(reaction) => {
                 let after = self.of.right(&reaction.next);
-                if before < enough && !self.within_bounds(line, remote, &reaction) {
+                if !self.within_bounds(line, remote, &reaction) {
                     return Ok(false);
                 }
                 self.react(line, remote, reaction, None)?;
@@ -141,10 +143,7 @@ where
                 Step::Hint { line } => {
                     let remote = (thread % usize::from(self.of.game.remotes)) as u8;
                     self.inside(thread, line, 0)?;
-                    let begun = self.remote_step(line, remote, Cause::Access(Access::Load))?;
-                    if let Some(reaction) = begun {
-                        self.react(line, remote, reaction, None)?;
-                    }
+                    self.hint(line, remote)?;
                 }
                 Step::Load { line, word }
                 | Step::LoadExclusive { line, word }
@@ -170,6 +169,21 @@ where
         Err(format!(
             "thread {thread} makes {MOST_STEPS} steps that access nothing"
         ))
+    }
+
+    /// A hint to read a line: it begins what a load does, unless the right is there or nothing can begin now.
+    fn hint(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
+        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        if self.of.right(&held.configuration) >= Right::Read {
+            return Ok(());
+        }
+        let begun = self.remote_step(line, remote, Cause::Access(Access::Load))?;
+        match begun {
+            Some(reaction) if self.within_bounds(line, remote, &reaction) => {
+                self.react(line, remote, reaction, None)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn inside(&self, thread: usize, line: Line, word: u16) -> Result<(), Violation> {
@@ -208,16 +222,14 @@ where
             return Ok(true);
         }
         let class = self.of.game.protocol.class(flight.message);
-        if class != Some(Class::Request) {
-            if !self.home_takes(line, &flight)? {
-                return Ok(false);
-            }
-            self.state.lines[line as usize].flights.remove(place);
-            return Ok(true);
-        }
         let number = self.of.unit(line);
-        if self.state.units[number].head.is_some() {
+        if class == Some(Class::Request) && self.state.units[number].head.is_some() {
             return Ok(false);
+        }
+        // It goes before the home sends: places change with what is sent. If the home leaves it, this is no step.
+        self.state.lines[line as usize].flights.remove(place);
+        if class != Some(Class::Request) {
+            return self.home_takes(line, &flight);
         }
         if !self.home_takes(line, &flight)? {
             // It leaves its channel to wait beside it, or at its head.
@@ -230,7 +242,6 @@ where
                 false => unit.head = Some((line, flight)),
             }
         }
-        self.state.lines[line as usize].flights.remove(place);
         Ok(true)
     }
 
@@ -264,7 +275,7 @@ where
                         let name = self.of.name_of(remote);
                         return Err(format!("{name} sends line {line}, which it does not have"));
                     }
-                    self.send(line, kind, remote, true, fields, words);
+                    self.send(line, kind, remote, true, fields, words)?;
                 }
                 Act::Done => done = brought.clone(),
                 _ => return Err(format!("{} acts as a home", self.of.name_of(remote))),
@@ -344,7 +355,17 @@ where
         to_home: bool,
         fields: Vec<u16>,
         words: Option<Words>,
-    ) {
+    ) -> Result<(), Violation> {
+        let protocol = self.of.game.protocol;
+        let last = &self.state.lines[line as usize].last;
+        if let Some(words) = words.as_ref().filter(|_| protocol.used_once(message)) {
+            if words != last {
+                let name = self.of.message(message);
+                return Err(format!(
+                    "{name} is sent with {words:?} of line {line}, but {last:?} was written last"
+                ));
+            }
+        }
         let flight = Flight {
             message,
             remote,
@@ -362,6 +383,18 @@ where
                 let place = flights[..unordered].partition_point(|other| *other < flight);
                 flights.insert(place, flight);
             }
+        }
+        // A request that a unit keeps waiting has not been taken.
+        let unit = &self.state.units[self.of.unit(line)];
+        let waiting = unit.waiting.iter().chain(&unit.head);
+        let waiting = waiting.filter(|(its, flight)| (*its, flight.remote) == (line, remote));
+        let between = flights.iter().filter(|flight| flight.remote == remote);
+        match protocol.bounds.exceeded(between.count() + waiting.count()) {
+            Some(what) => {
+                let name = self.of.name_of(remote);
+                Err(format!("{what} for line {line}, from or to {name}"))
+            }
+            None => Ok(()),
         }
     }
 }

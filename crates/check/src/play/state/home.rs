@@ -178,7 +178,7 @@ where
                     unit.forwards += 1;
                     unit.forwarding = line;
                 }
-                self.send(line, message, remote, false, fields, words);
+                self.send(line, message, remote, false, fields, words)?;
             }
             Act::StartRead if self.of.placement.serves(line) => {
                 place.reading = Progress::Waiting;

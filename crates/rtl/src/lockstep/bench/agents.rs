@@ -139,16 +139,9 @@ impl Bench<'_> {
     pub(super) fn departs(&mut self, at: usize, message: MessageId) -> Checked {
         let line = &mut self.lines[at];
         line.in_flight.push(message);
-        match self.protocol.bounds.in_flight {
-            Some(bound) if line.in_flight.len() > usize::from(bound.limit) => {
-                let number = line.number;
-                let what = format!(
-                    "more than {} messages of line {number} in flight",
-                    bound.limit
-                );
-                wrong(at, what)
-            }
-            _ => Ok(()),
+        match self.protocol.bounds.exceeded(line.in_flight.len()) {
+            Some(what) => wrong(at, format!("{what} for line {}", line.number)),
+            None => Ok(()),
         }
     }
 
