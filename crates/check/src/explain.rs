@@ -72,7 +72,7 @@ const MOST_STATES: usize = 1 << 16;
 /// Not more rules than this are listed as blocked.
 const MOST_BLOCKED: usize = 1000;
 
-/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`] or [`Property::Liveness`];
+/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or [`Property::Progress`];
 /// `None` for other properties, whose last step says it all, and for a trace that is not of this model.
 pub fn explain(
     model: &Model,
@@ -82,7 +82,7 @@ pub fn explain(
 ) -> Option<Explanation> {
     if !matches!(
         property,
-        Property::NoDeadlock | Property::Drain | Property::Liveness(_)
+        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::Progress
     ) {
         return None;
     }

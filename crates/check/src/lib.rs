@@ -78,6 +78,7 @@ mod native;
 mod order;
 pub mod play;
 mod program;
+pub mod progress;
 pub mod replay;
 pub mod report;
 pub mod search;

@@ -100,6 +100,8 @@ pub enum Property {
     Cover(String),
     /// Rules can always lead to a state in which something holds, by name.
     Liveness(String),
+    /// Every access and local operation of a protocol that begins can be performed; [`crate::progress`] judges it.
+    Progress,
 }
 
 impl fmt::Display for Property {
@@ -112,6 +114,7 @@ impl fmt::Display for Property {
             Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
             Property::NoDeadlock => f.write_str("no deadlock"),
             Property::Drain => f.write_str("drain"),
+            Property::Progress => f.write_str(crate::system::progress::PROGRESS),
         }
     }
 }
@@ -368,6 +371,7 @@ impl Property {
             Property::Cover(_) => 1,
             Property::Drain => 2,
             Property::Liveness(_) => 3,
+            Property::Progress => 4,
             _ => 0,
         }
     }

@@ -9,10 +9,12 @@ use crate::verdict::{Finding, Verdict};
 use cohkit_check::coverage::{coverage, Coverage};
 use cohkit_check::explain::explain;
 use cohkit_check::model::Model;
+use cohkit_check::progress::progress;
+use cohkit_check::report::{PropertyResult, Status};
 use cohkit_check::search::{self, Keeper, Progress};
 use cohkit_check::simulate::{simulate, Simulation};
 use cohkit_check::system::{self, assumptions, Modelled};
-use cohkit_check::{check, CheckError, Report};
+use cohkit_check::{check, CheckError, Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
@@ -208,14 +210,28 @@ pub fn judge(
     for system in &protocol.systems {
         let start = Instant::now();
         let home = homes.controller(system.remotes);
-        let (model, report, coverage) = decide(source, system, &home, request, listener)?;
-        let coverage = coverage.map(|c| Covered::of_system(c, &model, protocol, &home));
+        let Decided {
+            modelled,
+            report,
+            coverage,
+            watched,
+            never,
+        } = decide(source, system, &home, request, listener)?;
+        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &home));
+        let modelled = watched.unwrap_or(modelled);
+        let mut notes = notes.clone();
+        if !never.is_empty() {
+            let (agent, never) = (&protocol.remote.name, never.join(", "));
+            notes.push(format!(
+                "never performed, as no {agent} ever begins it: {never}"
+            ));
+        }
         let seconds = start.elapsed().as_secs_f64();
         let run = run(&source.path, request, &report, seconds);
         let explanation = match &report.outcome {
             cohkit_check::Outcome::Violated {
                 property, trace, ..
-            } => explain(&model.model, &model.remarks, property, trace),
+            } => explain(&modelled.model, &modelled.remarks, property, trace),
             _ => None,
         };
         let verdict = Verdict {
@@ -228,7 +244,7 @@ pub fn judge(
             coverage,
         };
         listener.verdict(&verdict, run)?;
-        listener.searched(&model.model, &verdict)?;
+        listener.searched(&modelled.model, &verdict)?;
         if request.cancel.load(Ordering::SeqCst) {
             break;
         }
@@ -286,16 +302,17 @@ pub(crate) fn threads(asked: Option<usize>) -> usize {
     asked.map_or(processors, |asked| asked.min(processors))
 }
 
-/// The models of the systems asked for, in their order; none if the flag is set meanwhile.
+/// What a function makes of each of the systems asked for, in their order; nothing if the flag is set meanwhile.
 ///
 /// # Errors
-/// What is wrong with the request or with the text's form; a fault of the construction, if there is one.
-pub(crate) fn models(
+/// What is wrong with the request or with the text's form; a fault of the construction, if there is one;
+/// and those of the function.
+pub(crate) fn of_each<T>(
     mut source: Source,
     systems: &Systems,
-    capacity: Option<u8>,
     cancel: &AtomicBool,
-) -> Result<Vec<(System, Modelled)>, NoModel> {
+    of: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
+) -> Result<Vec<(System, T)>, NoModel> {
     source.protocol.systems = systems.of(&source).map_err(NoModel::Wrong)?;
     let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
         ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
@@ -304,13 +321,12 @@ pub(crate) fn models(
     let Some(homes) = homes else {
         return Ok(Vec::new());
     };
-    let model = |system: &System| {
+    let of = |system: &System| {
         let home = homes.controller(system.remotes);
-        let model = model(&source.protocol, system, &home, capacity, None);
-        let model = model.map_err(NoModel::Wrong)?;
-        Ok((system.clone(), model))
+        let models = of(&source.protocol, system, &home).map_err(NoModel::Wrong)?;
+        Ok((system.clone(), models))
     };
-    source.protocol.systems.iter().map(model).collect()
+    source.protocol.systems.iter().map(of).collect()
 }
 
 /// Why there are no models.
@@ -319,24 +335,30 @@ pub(crate) enum NoModel {
     Fault(Box<Fault>),
 }
 
-fn model(
+/// The model of a system.
+pub(crate) fn model(
     protocol: &Protocol,
     system: &System,
     home: &Controller,
     capacity: Option<u8>,
     trial: Option<u16>,
 ) -> Result<Modelled, Wrong> {
-    let default = system::Options::default();
-    let options = system::Options {
-        capacity: capacity.map_or(default.capacity, u16::from),
-        trial,
-        ..default
-    };
+    let options = room(capacity, trial);
     let model = system::modelled(protocol, home, system.remotes, system.lines, &options);
     model.map_err(|error| {
         let name = &system.name;
         Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
     })
+}
+
+/// How much room messages have.
+pub(crate) fn room(capacity: Option<u8>, trial: Option<u16>) -> system::Options {
+    let default = system::Options::default();
+    system::Options {
+        capacity: capacity.map_or(default.capacity, u16::from),
+        trial,
+        ..default
+    }
 }
 
 /// The room for messages that is tried before all of it is given: what a bit, and what two, can count.
@@ -350,7 +372,7 @@ fn decide(
     home: &Controller,
     request: &Request,
     listener: &mut dyn Listener,
-) -> Result<(Modelled, Report, Option<Coverage>), Wrong> {
+) -> Result<Decided, Wrong> {
     let model = |trial| model(&source.protocol, system, home, request.capacity, trial);
     let whole = model(None)?;
     listener.model(source, system, &whole.model)?;
@@ -361,11 +383,80 @@ fn decide(
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
         if !matches!(report.outcome, cohkit_check::Outcome::Exceeded { .. }) {
-            return Ok((model, report, coverage));
+            let decided = Decided::new(model, report, coverage);
+            return go_on(
+                decided,
+                source,
+                system,
+                home,
+                request,
+                Some(trial),
+                listener,
+            );
         }
     }
     let (report, coverage) = search(source, system, &whole.model, request, listener)?;
-    Ok((whole, report, coverage))
+    let decided = Decided::new(whole, report, coverage);
+    go_on(decided, source, system, home, request, None, listener)
+}
+
+/// What is known of a system.
+struct Decided {
+    modelled: Modelled,
+    report: Report,
+    coverage: Option<Coverage>,
+    /// The model that the report's trace is of, if it is another one.
+    watched: Option<Modelled>,
+    /// Accesses that never begin.
+    never: Vec<&'static str>,
+}
+
+impl Decided {
+    fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> Decided {
+        Decided {
+            modelled,
+            report,
+            coverage,
+            watched: None,
+            never: Vec::new(),
+        }
+    }
+}
+
+/// Judges progress where all else is verified.
+fn go_on(
+    mut decided: Decided,
+    source: &Source,
+    system: &System,
+    home: &Controller,
+    request: &Request,
+    trial: Option<u16>,
+    listener: &dyn Listener,
+) -> Result<Decided, Wrong> {
+    let mut status = Status::Undecided;
+    if decided.report.outcome == cohkit_check::Outcome::Verified {
+        let shown = listener.progress(source, system);
+        let options = searching(request, &*shown, None);
+        let room = room(request.capacity, trial);
+        let found = progress(&source.protocol, home, system.remotes, &room, &options);
+        let found = found.map_err(|error| {
+            let name = &system.name;
+            Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
+        })?;
+        status = match found.outcome {
+            cohkit_check::Outcome::Verified => Status::Holds,
+            cohkit_check::Outcome::Violated { .. } => Status::Violated,
+            _ => Status::Undecided,
+        };
+        decided.report.outcome = found.outcome;
+        decided.watched = found.modelled;
+        decided.never = found.never;
+    }
+    decided.report.properties.push(PropertyResult {
+        property: Property::Progress,
+        status,
+    });
+    Ok(decided)
 }
 
 fn search(

@@ -5,15 +5,20 @@ use crate::console::Console;
 use crate::judge::{self, NoModel, Systems};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
-use crate::protocols::Source;
+use crate::protocols::{Source, Wrong};
 use crate::verdict::{counterexample, kind, name, OUR_LIMIT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
 use cohkit_check::explain::{explain, Remark};
 use cohkit_check::model::Model;
+use cohkit_check::progress;
 use cohkit_check::replay::{again, Ending};
+use cohkit_check::system::progress::{kinds, watching, Kind, PROGRESS};
+use cohkit_check::system::Modelled;
 use cohkit_check::trace::Trace;
 use cohkit_check::Property;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Protocol, System};
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
@@ -81,7 +86,10 @@ impl Replayed<'_> {
                 .systems(&source)
                 .unwrap_or_else(|| systems(options));
             let cancel = console.interrupted;
-            let models = judge::models(source.clone(), &chosen, options.capacity, cancel);
+            let models =
+                judge::of_each(source.clone(), &chosen, cancel, |protocol, system, home| {
+                    Candidate::all(recording, protocol, system, home, options.capacity)
+                });
             let models = models.map_err(|error| match error {
                 NoModel::Wrong(wrong) => source.failure(wrong, console),
                 NoModel::Fault(fault) => {
@@ -93,7 +101,7 @@ impl Replayed<'_> {
             if console.is_interrupted() {
                 return Err(Failure::new(Outcome::Interrupted, "interrupted"));
             }
-            let [(system, modelled)] = &models[..] else {
+            let [(system, candidates)] = &models[..] else {
                 let names: Vec<String> = (models.iter())
                     .map(|(s, _)| format!("`{}`", s.name))
                     .collect();
@@ -110,7 +118,7 @@ impl Replayed<'_> {
                 "lines": system.lines,
             });
             let title = format!("{protocol} {}", system.name);
-            self.one(recording, &title, entry, &modelled.model, &modelled.remarks)?;
+            self.one(recording, &title, entry, &source.protocol, candidates)?;
         }
         Ok(())
     }
@@ -127,13 +135,11 @@ impl Replayed<'_> {
             Of::System(..) => false,
         })?;
         for recording in mine {
-            self.one(
-                recording,
-                &model.name,
-                json!({ "model": model.name }),
-                &model,
-                &[],
-            )?;
+            let title = &model.name;
+            let of = json!({ "model": title });
+            let (trace, ending) = again(&model, &recording.trace, recording.claim.as_ref())
+                .map_err(|why| self.misfit(title, &why))?;
+            self.tell(&model, &[], title, of, trace, ending);
         }
         Ok(())
     }
@@ -167,23 +173,64 @@ impl Replayed<'_> {
         ))
     }
 
-    /// Replays one counterexample; `title` and `entry` say of what it is.
+    fn misfit(&self, title: &str, why: &str) -> Failure {
+        input(
+            self.file,
+            format!("does not fit {title}: {why}"),
+            "a trace fits the text and the options that it was made with",
+        )
+    }
+
+    /// Replays one counterexample on the first model that it fits; `title` and `entry` say of what it is.
     fn one(
         &mut self,
         recording: &Recording,
         title: &str,
-        mut entry: Value,
+        entry: Value,
+        protocol: &Protocol,
+        candidates: &[Candidate],
+    ) -> Result<(), Failure> {
+        let mut misfit = String::from("the protocol has no accesses");
+        for candidate in candidates {
+            let claim = match candidate.watched {
+                Some(_) => Some(Property::Liveness(PROGRESS.into())),
+                None => recording.claim.clone(),
+            };
+            let Modelled { model, remarks, .. } = &candidate.modelled;
+            match again(model, &recording.trace, claim.as_ref()) {
+                Ok((trace, ending)) => {
+                    let ending = match (ending, &candidate.watched) {
+                        (Ending::Violated { .. }, Some((kind, home))) => Ending::Violated {
+                            property: Property::Progress,
+                            message: progress::told(
+                                protocol,
+                                home,
+                                *kind,
+                                &candidate.modelled,
+                                &trace,
+                            ),
+                        },
+                        (ending, _) => ending,
+                    };
+                    self.tell(model, remarks, title, entry, trace, ending);
+                    return Ok(());
+                }
+                Err(why) => misfit = why,
+            }
+        }
+        Err(self.misfit(title, &misfit))
+    }
+
+    /// Tells how a counterexample ends.
+    fn tell(
+        &mut self,
         model: &Model,
         remarks: &[Remark],
-    ) -> Result<(), Failure> {
-        let claim = recording.claim.as_ref();
-        let (trace, ending) = again(model, &recording.trace, claim).map_err(|why| {
-            input(
-                self.file,
-                format!("does not fit {title}: {why}"),
-                "a trace fits the text and the options that it was made with",
-            )
-        })?;
+        title: &str,
+        mut entry: Value,
+        trace: Trace,
+        ending: Ending,
+    ) {
         let is_chart = !model.agents.is_empty();
         let (outcome, word, told) = match &ending {
             Ending::Violated { property, message } => (
@@ -253,7 +300,45 @@ impl Replayed<'_> {
             "version": env!("CARGO_PKG_VERSION"),
         });
         self.values.push(entry);
-        Ok(())
+    }
+}
+
+/// A model that a counterexample may be of.
+struct Candidate {
+    modelled: Modelled,
+    /// Whose progress is watched on it, if any is; with the home.
+    watched: Option<(Kind, Controller)>,
+}
+
+impl Candidate {
+    /// The models of a system that a counterexample may be of.
+    fn all(
+        recording: &Recording,
+        protocol: &Protocol,
+        system: &System,
+        home: &Controller,
+        capacity: Option<u8>,
+    ) -> Result<Vec<Candidate>, Wrong> {
+        if recording.claim != Some(Property::Progress) {
+            let modelled = judge::model(protocol, system, home, capacity, None)?;
+            return Ok(vec![Candidate {
+                modelled,
+                watched: None,
+            }]);
+        }
+        let room = judge::room(capacity, None);
+        let of = |kind| {
+            let modelled = watching(protocol, home, system.remotes, kind, &room);
+            let modelled = modelled.map_err(|error| {
+                let name = &system.name;
+                Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
+            })?;
+            Ok(Candidate {
+                modelled,
+                watched: Some((kind, home.clone())),
+            })
+        };
+        kinds(protocol, home).into_iter().map(of).collect()
     }
 }
 
@@ -376,6 +461,7 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         Some("no_deadlock") => Some(Property::NoDeadlock),
         Some("drain") => Some(Property::Drain),
         Some("liveness") => Some(Property::Liveness(name)),
+        Some("progress") => Some(Property::Progress),
         Some("cover") => return Err(format!("that `{name}` is met nowhere is shown by no trace")),
         _ => None,
     };

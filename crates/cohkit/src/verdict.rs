@@ -26,7 +26,7 @@ pub struct Verdict<'a> {
     pub finding: Finding<'a>,
     /// What the verdict rests on beside the text's rules.
     pub assumptions: &'a [String],
-    /// What the construction of the home has to say.
+    /// What else there is to say: by the construction of the home, and of accesses that never begin.
     pub notes: &'a [String],
     /// Why nothing leads on from the end of the counterexample, where that needs explaining.
     pub explanation: Option<Explanation>,
@@ -337,6 +337,7 @@ pub(crate) fn kind(property: &Property) -> &'static str {
         Property::Drain => "drain",
         Property::Cover(_) => "cover",
         Property::Liveness(_) => "liveness",
+        Property::Progress => "progress",
     }
 }
 
@@ -347,7 +348,7 @@ pub(crate) fn name(property: &Property) -> String {
         | Property::Cover(name)
         | Property::Liveness(name) => name.clone(),
         Property::Drain => "every request can still complete".into(),
-        Property::WellDefined | Property::NoDeadlock => property.to_string(),
+        Property::WellDefined | Property::NoDeadlock | Property::Progress => property.to_string(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! Unions and what they are made of become ranges; multisets and priorities are refused.
 //! [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
 //! spontaneous rules; [`Style::Drain`] asks for the whole property instead.
+//! The progress of a protocol ([`crate::system::progress`]) is asked of models of its own and is not exported.
 //! Limits of loops, notes, and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
 
 mod expressions;

@@ -230,6 +230,7 @@ impl<'p> System<'p> {
             accepted.clone().is(i32::from(index) + 1),
         ));
         out.push(accepted.set(0));
+        out.extend(self.acknowledged(index));
         let right = self.remote.right;
         let state = self.remote.state;
         let rights = self.with_bound(self.remote_type, |_, r| {

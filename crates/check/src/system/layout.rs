@@ -7,6 +7,7 @@ use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use cohkit_protocol::words::counted;
 use rustc_hash::FxHashMap;
 
+use super::progress::Watch;
 use super::{Mark, Options, SystemError};
 use crate::build::Builder;
 use crate::explain::Remark;
@@ -172,6 +173,8 @@ pub(super) struct System<'p> {
     pub remarks: Vec<Remark>,
     /// The first expression of which there is nothing to make.
     pub senseless: Option<SystemError>,
+    /// Whose progress is watched, if any is.
+    pub watch: Option<Watch>,
     /// Types whose values are a remote or none.
     optional: Vec<TypeId>,
     /// Whether remotes stand for nothing but themselves wherever they are kept.
@@ -356,6 +359,7 @@ impl<'p> System<'p> {
             marks: Vec::new(),
             remarks: Vec::new(),
             senseless: None,
+            watch: None,
             optional,
             interchangeable: true,
             parameters: FxHashMap::default(),
@@ -372,8 +376,19 @@ impl<'p> System<'p> {
     pub fn finish(mut self) -> Result<Model, Vec<ModelError>> {
         let line = self.parameter("l", self.line_type);
         let current = self.memory.at(line).set(true);
-        self.build.start("reset", vec![line.each(vec![current])]);
-        self.build.deadlock(Deadlock::ExceptQuiescent);
+        let mut body = vec![line.each(vec![current])];
+        let watched = self.watch.and_then(|watch| watch.which());
+        let mut any = Vec::new();
+        if let Some(watched) = watched {
+            let one = self.parameter("watched remote", self.remote_type);
+            body.push(watched.set(one));
+            any.push(one);
+        }
+        self.build.starts("reset", any, body);
+        self.build.deadlock(match self.build.model().quiescent {
+            Some(_) => Deadlock::ExceptQuiescent,
+            None => Deadlock::Off,
+        });
         // Texts compare remotes, keep them and send to them. There is no order among them to speak of, and what is
         // done for each of several is done to that one alone.
         if self.interchangeable {

@@ -42,6 +42,7 @@
 //! * *more than N M in flight*, *more than N messages in flight*: a bound stated in the text;
 //! * *no deadlock* and *every request can still complete*, by the search, from what is quiescent here:
 //!   all agents stable, nothing in flight, nothing asked, no lock;
+//! * *progress*: what begins can be performed, by [`progress`] on models of its own, or because drain says it;
 //! * the invariants of the text, each under its own name.
 //!
 //! More messages than [`Options::capacity`] are no violation: the verdict is then left open.
@@ -52,6 +53,7 @@
 mod effects;
 mod expressions;
 mod layout;
+pub mod progress;
 mod properties;
 mod reactions;
 mod triggers;
@@ -205,6 +207,20 @@ pub fn modelled(
     lines: u8,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
+    let mut system = sized(protocol, home, remotes, lines, options)?;
+    system.triggers()?;
+    system.properties()?;
+    system.modelled()
+}
+
+/// A system of this size, with its variables and nothing that happens yet.
+fn sized<'p>(
+    protocol: &'p Protocol,
+    home: &'p Controller,
+    remotes: u8,
+    lines: u8,
+    options: &'p Options,
+) -> Result<layout::System<'p>, SystemError> {
     if !(1..=8).contains(&remotes) {
         return Err(SystemError::Size(format!(
             "a system has 1 to 8 remotes, not {remotes}"
@@ -220,21 +236,25 @@ pub fn modelled(
             "a channel has a capacity of at least 1".into(),
         ));
     }
-    let mut system = layout::System::new(protocol, home, remotes, lines, options)?;
-    system.triggers()?;
-    system.properties()?;
-    system.waiting();
-    if let Some(error) = system.senseless.take() {
-        return Err(error);
+    layout::System::new(protocol, home, remotes, lines, options)
+}
+
+impl layout::System<'_> {
+    /// The finished model, with what reports need.
+    fn modelled(mut self) -> Result<Modelled, SystemError> {
+        self.waiting();
+        if let Some(error) = self.senseless.take() {
+            return Err(error);
+        }
+        let marks = std::mem::take(&mut self.marks);
+        let remarks = std::mem::take(&mut self.remarks);
+        let model = self.finish().map_err(SystemError::Model)?;
+        Ok(Modelled {
+            model,
+            marks,
+            remarks,
+        })
     }
-    let marks = std::mem::take(&mut system.marks);
-    let remarks = std::mem::take(&mut system.remarks);
-    let model = system.finish().map_err(SystemError::Model)?;
-    Ok(Modelled {
-        model,
-        marks,
-        remarks,
-    })
 }
 
 /// What every verdict on systems of this protocol rests on beside the text's rules: its stated bounds.

@@ -236,8 +236,12 @@ impl<'p> System<'p> {
         for class in &classes {
             let mut of_class = Vec::new();
             for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
-                let mut answer = self.reaction(&trigger, class, case, next)?;
+                let mut answer = self.reaction(&trigger, event, class, case, next)?;
                 if let Some(answer) = &mut answer {
+                    if let Deed::Take(body) = case.deed {
+                        let watched = self.watched(event, &trigger.after, body);
+                        answer.body.extend(watched);
+                    }
                     let told = match case.deed {
                         Deed::Take(_) => true,
                         // To refuse may be an error, which no table wants to be covered.
@@ -378,6 +382,7 @@ impl<'p> System<'p> {
     fn reaction(
         &mut self,
         trigger: &Trigger,
+        event: Event,
         class: &Class,
         case: &Case,
         next: &[Option<usize>],
@@ -397,7 +402,8 @@ impl<'p> System<'p> {
         let mut only_if = Expr::Bool(true);
         if trigger.spontaneous {
             // An access that hits changes something only if it is a store that makes another copy old.
-            if body.is_empty() && !case.moves {
+            let watched = self.watch.is_some_and(|watch| watch.begins(event));
+            if body.is_empty() && !case.moves && !watched {
                 if !case.stores {
                     return Ok(None);
                 }

@@ -397,11 +397,13 @@ impl<'p> System<'p> {
             let code = k as i32 + 1;
             let asks = format!("asks for {}", local.name);
             let note = self.does(device.agent, &line, &asks, true);
+            let mut body = vec![note, asked.clone().set(code)];
+            body.extend(self.asked(k));
             self.build.rule(Rule {
                 name: format!("device {asks}"),
                 parameters: vec![l],
                 guard: idle.clone(),
-                body: vec![note, asked.clone().set(code)],
+                body,
                 spontaneous: true,
                 priority: 0,
             });

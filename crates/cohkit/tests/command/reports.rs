@@ -196,6 +196,107 @@ fn a_counterexample_is_stepped_again() {
     );
 }
 
+/// MSI, whose directory serves a GetM behind a guard that is never true and answers Nack.
+fn turning_away(folder: &Path) -> PathBuf {
+    changed(folder, "msi", |text| {
+        text.replace("count), InvAck", "count), InvAck, Nack")
+            .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
+            .replace(
+                "  # The request in hand",
+                "  IM_AD | Nack | | I\n  SM_AD | Nack | | S\n  # The request in hand",
+            )
+            .replace("I S     | GetM  ", "I S     | GetM if count(sharers) > 3 ")
+            .replace("M       | GetM  ", "M       | GetM if count(sharers) > 3 ")
+            .replace(
+                "  S_D     | GetS GetM ",
+                "  I S M | GetM | send Nack | stay\n  S_D     | GetS GetM ",
+            )
+    })
+}
+
+#[test]
+fn an_access_that_can_never_be_performed_is_told_and_replayed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let msi = turning_away(folder.path());
+    let msi = msi.to_str().expect("a UTF-8 path");
+    let (code, found, err) = said(folder.path(), &["check", msi, "--remotes", "2"]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let first = found.lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        "msi remotes_2_lines_1: violated: progress: a store of cache 0, which is in IM_AD, can never be performed"
+    );
+    assert!(found.contains("• store"), "{found}");
+    let (code, json, _) = said(folder.path(), &["check", msi, "--remotes", "2", "--json"]);
+    assert_eq!(code, 1);
+    let whole = entry(&json);
+    assert_eq!(whole["counterexample"]["kind"], "progress");
+    let properties = whole["properties"].as_array().expect("a list");
+    let statuses = properties.iter().map(|property| {
+        let status = property["status"].as_str().expect("text");
+        (property["kind"].as_str().expect("text"), status)
+    });
+    for (kind, status) in statuses {
+        let violated = kind == "progress";
+        assert_eq!(
+            status,
+            if violated { "violated" } else { "holds" },
+            "{kind}"
+        );
+    }
+    fs::write(folder.path().join("all.json"), &json).expect("written");
+    let (code, again, err) = said(folder.path(), &["check", msi, "--replay", "all.json"]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let counts = |line: &&str| !line.starts_with("  after ");
+    assert_eq!(
+        again.lines().collect::<Vec<_>>(),
+        found.lines().filter(counts).collect::<Vec<_>>()
+    );
+    // Random walks do not look for it, and say so.
+    let (code, json, _) = said(
+        folder.path(),
+        &[
+            "check",
+            msi,
+            "--remotes",
+            "2",
+            "--simulate",
+            "100",
+            "--json",
+        ],
+    );
+    assert_eq!(code, 3);
+    let whole = entry(&json);
+    let properties = whole["properties"].as_array().expect("a list");
+    let last = properties.last().expect("properties");
+    assert_eq!(
+        (&last["kind"], &last["status"]),
+        (&"progress".into(), &"undecided".into())
+    );
+}
+
+#[test]
+fn an_access_that_never_begins_is_named_in_the_verdict() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(folder.path(), "msi", |text| {
+        let text = text.replace(
+            "    M      reads writes dirty\n",
+            "    M      reads writes dirty\n    X      reads\n",
+        );
+        text.replace(
+            "  IS_D           | Data    ",
+            "  X | read_once | | stay\n  X | Inv | send InvAck to requestor | I\n  IS_D | Data if owed > 3 | | X\n  IS_D           | Data    ",
+        )
+    });
+    let file = file.to_str().expect("a UTF-8 path");
+    let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        found.ends_with("  note: never performed, as no cache ever begins it: read_once\n"),
+        "{found}"
+    );
+}
+
 #[test]
 fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,0 +1,467 @@
+//! Progress: what begins can be performed, from every state in which it is under way.
+//!
+//! What begins is an access of a remote or a local operation of the device. It is *under way* from its first row, or from
+//! the device's asking, until it is performed. What is turned away in between (a Nack takes the remote back to where it
+//! began, the home refuses) is under way all the same, as whoever wants it tries again. From each of these states some
+//! way must lead to one in which it is performed. All acts count for such a way, spontaneous ones and those of others
+//! too: what need not be served for ever, but always could be, is fair enough.
+//!
+//! ## What follows from drain
+//!
+//! Drain leads from every state, without a spontaneous act, to one in which nothing is under way at any agent.
+//! So an access whose rows end it in no other way than by performing it is performed on the way there:
+//! [`doubtful`] follows the rows and names those that may end otherwise.
+//! A home that refuses an operation is in doubt too, unless it refuses under its lock alone: at rest there is no
+//! lock, so what is asked for then is taken, as nothing else could lead on, and what is taken is acknowledged
+//! before the next rest. That a home at rest is locked where a row refuses shows in that an unlock would be taken
+//! there, under the same guard or none: where there is no lock that is an error, so it is never met.
+//!
+//! ## The others
+//!
+//! They are searched, each on a model of its own: that of one line, with three variables more.
+//! `watched` is the remote whose access is looked at; it is chosen at the start and never changes, so permutations of the
+//! remotes move it like all that names a remote, and symmetry loses none of what is asked. The second says
+//! that the access or operation is wanted; a row that begins it sets it and what performs it takes it back. The third says that what is
+//! under way at the watched remote is that access and not another.
+//! What is asked is liveness: the access can become not wanted, from everywhere.
+//!
+//! One line is enough for systems of several. Lines share nothing but the order of messages, so what happens on one line
+//! of several happens on it alone as well. If all can drain, the others come to rest first, and then do nothing
+//! while the one goes its way.
+
+use cohkit_protocol::controller::{
+    Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
+};
+use cohkit_protocol::protocol::{Protocol, Right};
+
+use super::expressions::Context;
+use super::layout::{uses, walk, System};
+use super::{Modelled, Options, SystemError};
+use crate::build::when;
+use crate::model::{Expr, Invariant, Stmt, TableId, VariableId};
+
+/// A kind of access, or of local operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Of a remote.
+    Access(Access),
+    /// Of the device behind the home: index into [`Controller::locals`].
+    Local(u8),
+}
+
+impl Kind {
+    /// The name in the text.
+    pub fn name(self, home: &Controller) -> &str {
+        match self {
+            Kind::Access(access) => access.name(),
+            Kind::Local(index) => (home.locals.get(usize::from(index)))
+                .map_or("local operation", |local| local.name.as_str()),
+        }
+    }
+}
+
+/// What some row or right begins, and the local operations of the home.
+pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
+    let remote = &protocol.remote;
+    let locals = (0..home.locals.len()).map(|local| Kind::Local(local as u8));
+    accesses(remote).map(Kind::Access).chain(locals).collect()
+}
+
+/// The kinds of which drain does not say that they can be performed.
+pub fn doubtful(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
+    let mut kinds = kinds(protocol, home);
+    kinds.retain(|&kind| match kind {
+        Kind::Access(access) => Ways::new(protocol, access).give_up(),
+        Kind::Local(local) => refuses_at_rest(home, local),
+    });
+    kinds
+}
+
+/// The accesses of which the remote's table does not say that they begin: none begins in the initial state.
+pub fn begun_later(protocol: &Protocol) -> Vec<Access> {
+    let remote = &protocol.remote;
+    let first = |access: Access| {
+        let row = rows(remote, access, 0).next();
+        hits(access, &remote.states[0]) || row.is_some_and(|row| row.guard.is_none())
+    };
+    accesses(remote).filter(|&access| !first(access)).collect()
+}
+
+/// The accesses that some row or right begins.
+fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
+    let all = Access::ALL.into_iter().map(|(access, _)| access);
+    all.filter(|&access| {
+        (0..remote.states.len()).any(|state| {
+            hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
+        })
+    })
+}
+
+/// The rows that begin an access in a state.
+fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item = &Row> {
+    remote.rules.iter().filter(move |row| {
+        row.event == Event::Access(access)
+            && row.state.index() == state
+            && matches!(row.effect, Effect::Take { .. })
+    })
+}
+
+/// Whether an access needs no row in a state: loads and stores are performed where the right is.
+fn hits(access: Access, state: &State) -> bool {
+    matches!(access, Access::Load | Access::Store) && suffices(access, state.right)
+}
+
+/// Whether an access that needs a right may be performed with this one.
+fn suffices(access: Access, right: Right) -> bool {
+    match access {
+        Access::Load | Access::ReadOnce => right >= Right::Read,
+        Access::Store | Access::WriteLine | Access::WritePartial => right == Right::Write,
+        Access::Evict | Access::Demote | Access::Clean => false,
+    }
+}
+
+fn says_done(body: &[Statement]) -> bool {
+    let mut found = false;
+    walk(body, &mut |s| found |= *s == Statement::Done);
+    found
+}
+
+/// Whether a home may refuse an operation that the device asks for when everything is at rest: in a state at rest
+/// that does not show that it is locked whenever a row refuses.
+fn refuses_at_rest(home: &Controller, local: u8) -> bool {
+    let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].stable());
+    at_rest.any(|state| {
+        let of = |event: Event| {
+            let rows = home.rules.iter();
+            rows.filter(move |row| row.event == event && row.state.index() == state)
+        };
+        let unlock = of(Event::Unlock).next();
+        let locked = |row: &Row| {
+            unlock.is_some_and(|unlock| {
+                let taken = matches!(unlock.effect, Effect::Take { .. });
+                taken && (unlock.guard.is_none() || unlock.guard == row.guard)
+            })
+        };
+        let mut last = false;
+        let mut met = of(Event::Local(local)).take_while(|row| {
+            let before = last;
+            last = row.guard.is_none();
+            !before
+        });
+        met.any(|row| row.effect == Effect::Refuse && !locked(row) && !is_idle(home, row))
+    })
+}
+
+/// Whether a row's guard asks for a value of a variable that no row ever gives it.
+fn is_idle(home: &Controller, row: &Row) -> bool {
+    let Some(Expression::Binary(Operator::Equal, variable, value)) = &row.guard else {
+        return false;
+    };
+    let (Expression::Variable(variable), Expression::Constant(value)) = (&**variable, &**value)
+    else {
+        return false;
+    };
+    let assigns = |s: &Statement| matches!(s, Statement::Assign(v, _) if v == variable);
+    *value != 0 && !uses(&home.rules, &assigns)
+}
+
+/// Where an access is performed by being in a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    Not,
+    /// If it is under way there.
+    UnderWay,
+    /// Also if it has been turned away: it needs nothing more.
+    Always,
+}
+
+/// How a row leaves an access.
+enum End {
+    Performed,
+    UnderWay(usize),
+    GivenUp,
+}
+
+/// The ways that an access can go.
+struct Ways<'p> {
+    protocol: &'p Protocol,
+    access: Access,
+    /// Whether a write-back is done wherever it comes to rest, as no row leads it to a state that is clean.
+    never_clean: bool,
+}
+
+impl<'p> Ways<'p> {
+    fn new(protocol: &'p Protocol, access: Access) -> Ways<'p> {
+        let mut ways = Ways {
+            protocol,
+            access,
+            never_clean: false,
+        };
+        let performed = |end: &End| matches!(end, End::Performed);
+        ways.never_clean = access == Access::Clean && !ways.ends().iter().any(performed);
+        ways
+    }
+
+    fn goal(&self, state: usize) -> Goal {
+        let remote = &self.protocol.remote;
+        let at = &remote.states[state];
+        let right = suffices(self.access, at.right);
+        match self.access {
+            Access::Load | Access::Store if right => Goal::Always,
+            Access::Evict if at.stable() && at.right == Right::None => Goal::Always,
+            Access::Demote if at.stable() && at.right <= Right::Read => Goal::Always,
+            Access::Clean if at.stable() && !at.dirty => Goal::Always,
+            Access::Clean if at.stable() && self.never_clean => Goal::UnderWay,
+            _ if right && rows(remote, self.access, state).next().is_some() => Goal::Always,
+            _ if right => Goal::UnderWay,
+            _ => Goal::Not,
+        }
+    }
+
+    /// Whether a row sends the bytes of a write to the home, which is all there is to do if nothing is waited for.
+    fn posts(&self, body: &[Statement]) -> bool {
+        let mut found = false;
+        walk(body, &mut |s| {
+            found |= matches!(s, Statement::Send { message, .. } if self.protocol.message(*message).carries.store());
+        });
+        found
+    }
+
+    fn end(&self, row: &Row) -> Option<End> {
+        let Effect::Take { body, next } = &row.effect else {
+            return None;
+        };
+        let to = next.unwrap_or(row.state).index();
+        let posted = row.event == Event::Access(self.access) && self.posts(body);
+        Some(if says_done(body) || self.goal(to) != Goal::Not {
+            End::Performed
+        } else if !self.protocol.remote.states[to].stable() {
+            End::UnderWay(to)
+        } else if posted {
+            End::Performed
+        } else {
+            End::GivenUp
+        })
+    }
+
+    /// How all rows leave it that may begin it or find it under way.
+    fn ends(&self) -> Vec<End> {
+        let remote = &self.protocol.remote;
+        let mut known = vec![false; remote.states.len()];
+        let mut ends: Vec<End> = (0..remote.states.len())
+            .flat_map(|state| rows(remote, self.access, state))
+            .filter_map(|row| self.end(row))
+            .collect();
+        let mut next = 0;
+        while let Some(end) = ends.get(next) {
+            next += 1;
+            let End::UnderWay(state) = *end else {
+                continue;
+            };
+            if !std::mem::replace(&mut known[state], true) {
+                let rows = remote.rules.iter();
+                let rows = rows.filter(|row| row.state.index() == state);
+                ends.extend(rows.filter_map(|row| self.end(row)));
+            }
+        }
+        ends
+    }
+
+    /// Whether some row ends it without performing it.
+    fn give_up(&self) -> bool {
+        self.ends().iter().any(|end| matches!(end, End::GivenUp))
+    }
+}
+
+/// What a model says besides of one kind of access or operation.
+#[derive(Clone, Copy)]
+pub(super) struct Watch {
+    kind: Kind,
+    wanted: VariableId,
+    /// Of accesses alone.
+    remote: Option<Watched>,
+}
+
+/// What a model says besides of one remote.
+#[derive(Clone, Copy)]
+struct Watched {
+    which: VariableId,
+    under_way: VariableId,
+    /// For each state a [`Goal`].
+    goal: TableId,
+}
+
+impl Watch {
+    /// Whether rows for this event begin what is watched.
+    pub fn begins(&self, event: Event) -> bool {
+        matches!(self.kind, Kind::Access(access) if event == Event::Access(access))
+    }
+
+    /// The remote that is watched.
+    pub fn which(&self) -> Option<VariableId> {
+        self.remote.map(|remote| remote.which)
+    }
+}
+
+/// The model of one line on which one kind of access or operation is watched. Its one property is that
+/// rules can always lead to a state in which none is wanted.
+///
+/// # Errors
+/// As for [`super::model`].
+pub fn watching(
+    protocol: &Protocol,
+    home: &Controller,
+    remotes: u8,
+    kind: Kind,
+    options: &Options,
+) -> Result<Modelled, SystemError> {
+    let mut system = super::sized(protocol, home, remotes, 1, options)?;
+    system.watch(kind);
+    system.triggers()?;
+    let wanted = system.watch.map(|watch| watch.wanted);
+    let mut modelled = system.modelled()?;
+    modelled
+        .model
+        .liveness
+        .extend(wanted.map(|wanted| Invariant {
+            name: PROGRESS.into(),
+            why: String::new(),
+            parameters: Vec::new(),
+            holds: !Expr::from(wanted),
+        }));
+    Ok(modelled)
+}
+
+/// The name of the property.
+pub const PROGRESS: &str = "progress";
+
+/// The model of one line whose one invariant says that an access never begins.
+///
+/// # Errors
+/// As for [`super::model`].
+pub fn beginning(
+    protocol: &Protocol,
+    home: &Controller,
+    remotes: u8,
+    access: Access,
+    options: &Options,
+) -> Result<Modelled, SystemError> {
+    let mut system = super::sized(protocol, home, remotes, 1, options)?;
+    system.triggers()?;
+    let never = system.with_bound(system.remote_type, |system, r| {
+        let begins = system.can_begin(access, &r.into());
+        r.all(!begins)
+    });
+    system
+        .build
+        .invariant(format!("no {}", access.name()), never);
+    system.modelled()
+}
+
+impl System<'_> {
+    fn watch(&mut self, kind: Kind) {
+        let name = kind.name(self.home.controller);
+        let wanted = self
+            .build
+            .state(format!("{name}_is_wanted"), crate::model::TypeId::BOOL);
+        let remote = match kind {
+            Kind::Local(_) => None,
+            Kind::Access(access) => {
+                let ways = Ways::new(self.protocol, access);
+                let states = 0..self.protocol.remote.states.len();
+                let goals = states.map(|state| match ways.goal(state) {
+                    Goal::Not => 0,
+                    Goal::UnderWay => 1,
+                    Goal::Always => 2,
+                });
+                let goals: Vec<i32> = goals.collect();
+                let degree = self.build.range("goal", 0, 2);
+                Some(Watched {
+                    which: self.build.state("watched", self.remote_type),
+                    under_way: (self.build)
+                        .state(format!("{name}_is_under_way"), crate::model::TypeId::BOOL),
+                    goal: self.build.table("goal", self.remote.states, degree, goals),
+                })
+            }
+        };
+        self.watch = Some(Watch {
+            kind,
+            wanted,
+            remote,
+        });
+    }
+
+    /// What a row of a remote means for the access that is watched; it stands behind all that the row does.
+    pub fn watched(&self, event: Event, context: &Context, body: &[Statement]) -> Vec<Stmt> {
+        let (Some(watch), Some(own), false) = (self.watch, &context.own, context.home) else {
+            return Vec::new();
+        };
+        let (Some(remote), Kind::Access(access)) = (watch.remote, watch.kind) else {
+            return Vec::new();
+        };
+        let performed = || vec![watch.wanted.set(false), remote.under_way.set(false)];
+        let state = context.part(self.remote.state);
+        let at_rest = self.remote.stable.of(state.clone());
+        let mut does = Vec::new();
+        if watch.begins(event) {
+            does.extend([watch.wanted.set(true), remote.under_way.set(true)]);
+            if Ways::new(self.protocol, access).posts(body) {
+                does.push(when(at_rest.clone(), performed()));
+            }
+        }
+        if says_done(body) {
+            does.push(when(remote.under_way, performed()));
+        }
+        let goal = remote.goal.of(state);
+        let there = goal.clone().is(2).or(goal.is(1).and(remote.under_way));
+        does.push(when(there, performed()));
+        does.push(when(at_rest, vec![remote.under_way.set(false)]));
+        vec![when(remote.which.is(own), does)]
+    }
+
+    /// The device asks for an operation.
+    pub fn asked(&self, local: usize) -> Option<Stmt> {
+        let watch = self.watch?;
+        (watch.kind == Kind::Local(local as u8)).then(|| watch.wanted.set(true))
+    }
+
+    /// The home has performed an operation.
+    pub fn acknowledged(&self, local: u8) -> Option<Stmt> {
+        let watch = self.watch?;
+        (watch.kind == Kind::Local(local)).then(|| watch.wanted.set(false))
+    }
+
+    /// Whether an access can begin at a remote.
+    fn can_begin(&mut self, access: Access, own: &Expr) -> Expr {
+        let controller = self.remote.controller;
+        let context = Context {
+            home: false,
+            line: Expr::Int(0),
+            own: Some(own.clone()),
+            sender: None,
+            fields: Vec::new(),
+            each: None,
+        };
+        let state = context.part(self.remote.state);
+        let mut begins = Expr::Bool(false);
+        for number in 0..controller.states.len() {
+            let mut here = Expr::Bool(hits(access, &controller.states[number]));
+            let all = controller
+                .rules
+                .iter()
+                .filter(|row| row.event == Event::Access(access) && row.state.index() == number);
+            for row in all.rev() {
+                let takes = Expr::Bool(matches!(row.effect, Effect::Take { .. }));
+                here = match &row.guard {
+                    Some(guard) => self.truth(&context, guard).then(takes, here),
+                    None => takes,
+                };
+            }
+            if here != Expr::Bool(false) {
+                let is = state.clone().is(self.remote.states.nth(number as u32));
+                begins = begins.or(is.and(here));
+            }
+        }
+        begins
+    }
+}

@@ -1,0 +1,277 @@
+//! Progress: what begins can be performed. The texts here were verified once, as nothing asked.
+
+use cohkit_check::progress::{progress, Progress};
+use cohkit_check::search::Reason;
+use cohkit_check::system::progress::{doubtful, kinds, Kind};
+use cohkit_check::system::{model, Options};
+use cohkit_check::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+/// One copy of the line, recalled when another cache wants it. `AT_I`, `AT_V` and `MEANWHILE` are rows for requests,
+/// `LOCALS` those for the device.
+const ONE_COPY: &str = "
+protocol one_copy
+line 64 bytes
+channels {
+  request  remote -> home
+  reply    remote -> home
+  grant    home -> remote
+  forward  home -> remote
+  ordered grant, forward
+}
+messages {
+  request: Get
+  reply:   Put (line, dirty)
+  grant:   Data (line), Nack
+  forward: Recall
+}
+remote cache {
+  states { I; V reads writes dirty; IV waits Data Nack }
+  I  | load store | send Get | IV
+  IV | Data       |          | V
+  IV | Nack       |          | I
+  V  | Recall     | send Put | I
+}
+home directory {
+  states { I; V; R waits Put; L waits Put }
+  variables { owner: remote; next: remote; flag: bool; banned: set of remote }
+  local recall { ensure all == I }
+AT_I
+  I   | Get    | send Data, owner := sender                                | V
+AT_V
+  V   | Get    | send Recall to owner, next := sender                      | R
+MEANWHILE
+  R   | Put    | write, send Data to next, owner := next, next := none     | V
+  L   | Put    | write, acknowledge recall, owner := none                  | I
+LOCALS
+}
+";
+
+/// The rows for the device, as they should be.
+const LOCALS: &str = "
+  I   | recall | acknowledge recall    | stay
+  V   | recall | send Recall to owner  | L
+  R L | recall | leave
+";
+
+fn one_copy(at_i: &str, at_v: &str, meanwhile: &str, locals: &str) -> String {
+    let text = ONE_COPY.replace("AT_I", at_i).replace("AT_V", at_v);
+    let text = text.replace("MEANWHILE", meanwhile);
+    let text = text.replace("LOCALS", locals);
+    match text.contains("send Nack") {
+        true => text,
+        false => text
+            .replace(", Nack", "")
+            .replace("Data Nack", "Data")
+            .replace("  IV | Nack       |          | I\n", ""),
+    }
+}
+
+fn protocol(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+fn home(protocol: &Protocol) -> Controller {
+    match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => construct(protocol).unwrap().factored(true),
+    }
+}
+
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+/// What is known of progress, once everything else is verified.
+fn judged(text: &str, remotes: u8, search: &Search) -> Progress {
+    let protocol = protocol(text);
+    let home = home(&protocol);
+    let room = Options {
+        trial: Some(1),
+        ..Options::default()
+    };
+    let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+    let report = check(&model, &Search::default()).unwrap();
+    assert_eq!(report.outcome, Outcome::Verified, "all but progress holds");
+    progress(&protocol, &home, remotes, &room, search).unwrap()
+}
+
+/// What is violated, on any number of threads, and with every state explored instead of orbits.
+fn violated(text: &str, remotes: u8) -> String {
+    let search = |threads, symmetry| {
+        let search = Search {
+            threads,
+            symmetry,
+            ..Search::default()
+        };
+        match judged(text, remotes, &search).outcome {
+            Outcome::Violated {
+                property,
+                message,
+                trace,
+            } => {
+                assert_eq!(property, Property::Progress);
+                (message, trace.steps.len())
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let (message, steps) = search(1, true);
+    assert_eq!(search(2, true), (message.clone(), steps));
+    assert_eq!(search(1, false).1, steps);
+    message
+}
+
+fn verified(text: &str, remotes: u8) {
+    let found = judged(text, remotes, &Search::default());
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.never.is_empty());
+}
+
+#[test]
+fn a_directory_that_turns_every_store_away_is_violated() {
+    // It serves a GetM behind a guard that is never true, and answers Nack.
+    let text = shipped("msi")
+        .replace("count), InvAck", "count), InvAck, Nack")
+        .replace("waits Data InvAck\n", "waits Data InvAck Nack\n")
+        .replace(
+            "  # The request in hand",
+            "  IM_AD | Nack | | I\n  SM_AD | Nack | | S\n  # The request in hand",
+        )
+        .replace("I S     | GetM  ", "I S     | GetM if count(sharers) > 3 ")
+        .replace("M       | GetM  ", "M       | GetM if count(sharers) > 3 ")
+        .replace(
+            "  S_D     | GetS GetM ",
+            "  I S M | GetM | send Nack | stay\n  S_D     | GetS GetM ",
+        );
+    let message = violated(&text, 2);
+    assert_eq!(
+        message,
+        "a store of cache 0, which is in IM_AD, can never be performed"
+    );
+}
+
+#[test]
+fn an_operation_that_is_refused_in_every_state_is_violated() {
+    let never = "
+  I     | recall if flag | acknowledge recall | stay
+  I V R L | recall | refuse
+";
+    let message = violated(&one_copy("", "", "  R L | Get | leave", never), 2);
+    assert_eq!(
+        message,
+        "the device's recall can never be performed; the directory is in I"
+    );
+}
+
+#[test]
+fn a_refusal_that_passes_is_verified() {
+    // Refused while a copy is held, which the device can wait for: only a cache that is asked gives it up.
+    let held = "
+  I     | recall      | acknowledge recall   | stay
+  V     | recall      | send Recall to owner | L
+  R L   | recall      | refuse
+";
+    verified(&one_copy("", "", "  R L | Get | leave", held), 2);
+}
+
+#[test]
+fn what_is_turned_away_in_one_corner_for_ever_is_violated() {
+    // A request that comes while the line is recalled sets a flag that nothing takes back.
+    let nack = "  I   | Get if flag | send Nack | stay";
+    let message = violated(
+        &one_copy(
+            nack,
+            &nack.replace("I  ", "V  "),
+            "  R   | Get | send Nack, flag := true | stay\n  L | Get | leave",
+            LOCALS,
+        ),
+        2,
+    );
+    assert!(message.starts_with("a load of cache "), "{message}");
+}
+
+#[test]
+fn one_that_is_starved_for_ever_by_what_is_kept_of_it_is_violated() {
+    let nack = "  I   | Get if sender in banned | send Nack | stay";
+    let text = one_copy(
+        nack,
+        &nack.replace("I  ", "V  "),
+        "  R   | Get | send Nack, banned := banned + { sender } | stay\n  L | Get | leave",
+        LOCALS,
+    );
+    for remotes in [2, 3] {
+        let message = violated(&text, remotes);
+        assert!(message.starts_with("a load of cache 0"), "{message}");
+    }
+}
+
+#[test]
+fn what_may_be_passed_over_for_ever_and_always_can_be_served_is_verified() {
+    // Each request that comes while the line is recalled is turned away: unfair, and no more.
+    let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
+    for remotes in [1, 2, 3] {
+        verified(&text, remotes);
+    }
+    let protocol = protocol(&text);
+    // This takes a search: drain alone does not say it.
+    let doubts = doubtful(&protocol, &home(&protocol));
+    assert_eq!(
+        doubts,
+        [Kind::Access(Access::Load), Kind::Access(Access::Store)]
+    );
+}
+
+#[test]
+fn a_search_that_is_given_up_is_undecided() {
+    let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
+    let search = Search {
+        max_states: Some(5),
+        ..Search::default()
+    };
+    let reason = Reason::MaxStates;
+    let found = judged(&text, 2, &search);
+    assert_eq!(found.outcome, Outcome::Undecided { reason });
+}
+
+#[test]
+fn an_access_that_begins_nowhere_is_named() {
+    // The state in which it would begin is behind a guard that is never true.
+    let text = one_copy("", "", "  R L | Get | leave", LOCALS)
+        .replace(
+            "states { I; V reads writes dirty;",
+            "variables { n: count }\n  states { I; V reads writes dirty; X reads writes dirty;",
+        )
+        .replace(
+            "IV | Data       |",
+            "IV | Data if n > 0 | | X\n  IV | Data |",
+        )
+        .replace("V  | Recall ", "X | demote | send Put | I\n  V X | Recall ");
+    let found = judged(&text, 2, &Search::default());
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert_eq!(found.never, ["demote"]);
+}
+
+#[test]
+fn of_shipped_texts_drain_says_it_all() {
+    for name in [
+        "msi",
+        "mesi",
+        "moesi",
+        "msi-policy",
+        "eci",
+        "back-invalidate",
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol);
+        assert!(kinds(&protocol, &home).len() > 2);
+        assert_eq!(doubtful(&protocol, &home), [], "{name}");
+    }
+}
