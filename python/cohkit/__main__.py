@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from cohkit import __version__
-from cohkit.errors import Error, UnavailableError
+from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.plots import FORMATS
 from cohkit.reproduce import Wanted, reproduce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cohkit.plots import Format
+
 # As those of the native command.
 YES, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
 _MOST = 2**64
+
+_ABOUT = """\
+Runs published tables and figures, and prints the published numbers beside ours. Each of ours was fitted to the
+published one, predicted blind, that is before it was seen, or made when it was known. Where the table says `kept` no
+published number is given: if there is one it is kept apart, so that ours is made without it, and --published joins it.
+"""
 
 
 def _list() -> str:
@@ -34,8 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce = commands.add_parser(
         "reproduce",
         help="run published tables and figures",
-        description="Runs published tables and figures, and prints the published numbers beside ours. "
-        "Where no number is given the table says `kept`: the result is kept apart, as a prediction.",
+        description=_ABOUT,
         epilog=f"Experiments:\n{_list()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -58,9 +67,15 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         action=_Once,
         metavar="DIR",
-        help="write the rows (ID.json) and the plot (ID.svg) of each experiment to this folder",
+        help="write the rows (ID.json) and the plot (ID.svg, see --format) of each experiment to this folder",
     )
-    reproduce.add_argument("--json", action="store_true", help="print the rows as JSON")
+    reproduce.add_argument(
+        "--format",
+        action=_Once,
+        choices=FORMATS,
+        help="of plots: svg if not given; needs --out",
+    )
+    reproduce.add_argument("--json", action="store_true", help="print the rows as JSON; without an experiment the list")
     reproduce.add_argument(
         "--accesses",
         action=_Once,
@@ -121,8 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.experiments:
             conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
-            names, json = options.experiments, options.json
-            reproduce(Wanted(names, options.published, options.out, json, options.sensitivity, conditions))
+            names, as_json = options.experiments, options.json
+            if options.format and not options.out:
+                raise InputError("`--format` has no meaning without `--out`")
+            form: Format = options.format or "svg"
+            reproduce(Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions))
+        elif options.json:
+            listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]
+            sys.stdout.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
         else:
             sys.stdout.write(_list())
         sys.stdout.flush()

@@ -1,17 +1,19 @@
-"""Plots of experiments: published numbers beside ours, as SVG that is the same bytes each time."""
+"""Plots of experiments for a column of print: published numbers beside ours, the same bytes each time."""
 
 from __future__ import annotations
 
 import importlib.util
 import io
 import itertools
+import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cohkit.errors import UnavailableError
+from cohkit.published import NOT_STEADY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -20,20 +22,44 @@ if TYPE_CHECKING:
     from cohkit.published import Ours
     from cohkit.types import Result
 
+Format = Literal["svg", "pdf", "png"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
 _STYLE: dict[Any, Any] = {
     # Names in the file follow from this instead of chance.
     "svg.hashsalt": "cohkit",
     "font.family": "DejaVu Sans",
-    "font.size": 11,
-    "axes.titlesize": 12,
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.grid.axis": "y",
     "grid.color": "#dddddd",
-    "hatch.linewidth": 0.6,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1,
+    "lines.markersize": 3,
+    "legend.fontsize": 6.5,
+    "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.2,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "hatch.linewidth": 0.5,
+    "savefig.dpi": 300,
 }
+# What makes a file differ from one day or machine to another.
+_UNNAMED: dict[Format, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+
+# A column of the journals' usual layout of two, in inches.
+_WIDE = 3.4
+_LETTERS = 58
+_SMALL_LETTERS = 68
+_LEGEND_LETTERS = 56
+_SMALL = 5.5
+
 # Told apart by lightness too (after Okabe and Ito).
 _PUBLISHED = "#b0b0b0"
 _OURS = "#0072b2"
@@ -45,19 +71,18 @@ _PARTS = {
     "bram": "#009e73",
     "waiting": "#cc79a7",
 }
-_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 _WORDS = {"dram": "memory", "bram": "memory"}
 _WHISKER = "reruns: as it is, and within what is assumed"
+_BOUND = "published bound"
+_AT_BEST = "published, for no particular place"
 _WIDTH = 0.38
-# What a legend's key and a letter beside it take.
-_KEY_INCHES = 0.7
-_LETTER_INCHES = 0.09
-# So many times as many of the foot's letters fit.
-_SMALL_LETTERS = 1.3
 # Panels whose bars differ by more than this have scales of their own, so that the small ones can be seen.
 _SCALES = 20
 # Below this share of a sum a part cannot be seen.
 _VISIBLE = 0.002
+# Series that differ by no more than this share, everywhere, cannot be told apart.
+_ALIKE = 0.01
 
 
 def require() -> None:
@@ -71,139 +96,315 @@ def require() -> None:
         raise UnavailableError("plots need matplotlib, which is not installed: `pip install 'cohkit[plots]'` brings it")
 
 
-def bars(  # noqa: PLR0913 -- the last one is a keyword
-    title: str, axis: str, ours: Sequence[Ours], rows: Sequence[Result], spans: Sequence[Span] = (), *, foot: str = ""
-) -> str:
-    """Draw each of our numbers as a bar, the published one beside it where there is one, as SVG.
+class _Canvas:
+    """A figure with rows of panels, what stands around them, and one legend for all."""
 
-    A number's name is `bar, panel`. One of ours that is a sum is drawn as a stack, and a span as a whisker.
-    `foot` stands below.
+    def __init__(self, title: str, foot: str, form: Format) -> None:
+        self.title, self.foot, self.form = title, foot, form
+        self.handles: dict[str, Any] = {}
+
+    def panels(self, count: int, columns: int, high: float, **how: Any) -> list[Axes]:  # noqa: ANN401 -- of matplotlib
+        from matplotlib.figure import Figure  # noqa: PLC0415 -- only who wants plots needs it
+
+        rows = math.ceil(count / columns)
+        self.high = high * rows
+        self.figure: Figure = Figure(figsize=(_WIDE, self.high), layout="constrained")
+        axes: list[Axes] = list(self.figure.subplots(rows, columns, squeeze=False, **how).flat)
+        for empty in axes[count:]:
+            empty.remove()
+        return axes[:count]
+
+    def drawn(self, last: Sequence[str] = ()) -> bytes:
+        """Write what stands around, and give the file; these legends come last."""
+        for axes in self.figure.axes:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                self.handles.setdefault(label, handle)
+        labels = sorted(self.handles, key=lambda label: last.index(label) + 1 if label in last else 0)
+        title = "\n".join(textwrap.fill(line, _LETTERS) for line in self.title.splitlines())
+        self.figure.suptitle(title, fontsize=8)
+        wide = max((len(label) for label in labels), default=0)
+        columns = max(1, min(len(labels), _LEGEND_LETTERS // (wide + 8)))
+        shown = [textwrap.fill(label, _LEGEND_LETTERS) for label in labels]
+        foot = textwrap.fill(self.foot, _SMALL_LETTERS)
+        handles = [self.handles[label] for label in labels]
+        self.figure.legend(
+            handles, shown, loc="outside lower center", ncols=columns, frameon=False, title=foot or None,
+            title_fontsize=_SMALL,
+        )  # fmt: skip
+        # What stands around the panels takes its own room.
+        in_legend = sum(label.count("\n") + 1 for label in shown) / columns
+        around = 0.16 * _rows(title) + 0.14 * math.ceil(in_legend) + 0.1 * _rows(foot) + 0.3
+        self.figure.set_figheight(self.high + around)
+        drawn = io.BytesIO()
+        metadata = {"Title": self.title.partition("\n")[0], **_UNNAMED[self.form]}
+        self.figure.savefig(drawn, format=self.form, metadata=metadata)
+        return drawn.getvalue()
+
+
+def _rows(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def _styled() -> Any:  # noqa: ANN401 -- of matplotlib
+    require()
+    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
+
+    return mpl.rc_context({**mpl.rcParamsDefault, **_STYLE})
+
+
+def bars(  # noqa: PLR0913 -- the last ones are keywords
+    title: str,
+    axis: str,
+    ours: Sequence[Ours],
+    rows: Sequence[Result],
+    spans: Sequence[Span] = (),
+    *,
+    foot: str = "",
+    form: Format = "svg",
+) -> bytes:
+    """Draw each of our numbers as a bar, the published one beside it where there is one.
+
+    A number's name is `bar, panel`. One of ours that is a sum is drawn as a stack, and a span as a whisker. Where
+    panels have several units `axis` has a text for each, separated by `; `. `foot` stands below.
 
     Raises:
         UnavailableError: matplotlib is not installed.
 
     """
-    require()
-    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    panels = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
-    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
-        figure = Figure(figsize=(2 + 3.4 * len(panels), 5.4), layout="constrained")
-        tops = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == panel) for panel in panels]
-        alike = max(tops) < _SCALES * min(tops)
-        all_axes = figure.subplots(1, len(panels), sharey=alike, squeeze=False)[0]
+    with _styled():
+        canvas = _Canvas(title, foot, form)
+        names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
+        units = dict(zip(dict.fromkeys(row["unit"] for row in rows), axis.split("; "), strict=True))
+        tops = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == name) for name in names]
+        alike = len(units) == 1 and max(tops) < _SCALES * min(tops)
+        columns = 2 if len(names) > 2 else 1
+        panels = canvas.panels(len(names), columns, 1.45, sharey=alike)
         spans_of = {span.name: span for span in spans}
-        for axes, panel in zip(all_axes, panels, strict=True):
-            here = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == panel]
+        for place, (axes, name) in enumerate(zip(panels, names, strict=True)):
+            here = [(o, r) for o, r in zip(ours, rows, strict=True) if r["name"].partition(", ")[2] == name]
             _panel(axes, here, spans_of)
-            axes.set_title(panel)
-        all_axes[0].set_ylabel(axis)
-        handles: dict[str, Any] = {}
-        for axes in all_axes:
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        order = sorted(handles, key=lambda label: (label != "published", label == _WHISKER))
-        legend = [handles[label] for label in order]
-        _frame(figure, title, foot, min(len(order), 2 * len(panels)), legend, order)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
-    return drawn.getvalue()
+            axes.set_title(textwrap.fill(name, 24))
+            if not alike or place % columns == 0:
+                axes.set_ylabel(units[here[0][1]["unit"]])
+        return canvas.drawn(("published", _BOUND, "ours", NOT_STEADY, _WHISKER))
 
 
-def lines(  # noqa: PLR0913 -- the last one is a keyword
-    title: str, along: str, axis: str, rows: Sequence[Result], logarithmic: str = "", *, foot: str = ""
-) -> str:
-    """Draw our numbers as lines, the published ones beside them where there are any, as SVG.
+class _Series(NamedTuple):
+    """Numbers that are drawn as one line: its name, and of each panel what it has there."""
 
-    A number's name is `place, line`; the place begins with a number. Axes can be logarithmic: `x`, `y` or both.
-    Numbers of each unit have a panel of their own; `axis` then has a text for each of them, separated by `; `.
-    `foot` stands below.
+    name: str
+    panels: dict[str, list[Result]]
+
+
+def lines(  # noqa: PLR0913 -- the last ones are keywords
+    title: str,
+    along: str,
+    axis: str,
+    rows: Sequence[Result],
+    logarithmic: str = "",
+    *,
+    foot: str = "",
+    form: Format = "svg",
+) -> bytes:
+    """Draw our numbers as lines, the published ones beside them where there are any.
+
+    A number's name is `place, line`; the place begins with a number. One whose name does not is no point of a line:
+    what is published of it is a level. Axes can be logarithmic: `x`, `y` or both. Numbers of each unit have a panel of
+    their own; `axis` then has a text for each, separated by `; `, and the last word of their names says which it is.
+    Lines that cannot be told apart are drawn as one with all their names. `foot` stands below.
 
     Raises:
         UnavailableError: matplotlib is not installed.
 
     """
-    require()
-    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    units = list(dict.fromkeys(row["unit"] for row in rows))
-    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
-        figure = Figure(figsize=(2 + 6 * len(units), 5.4), layout="constrained")
-        panels = figure.subplots(1, len(units), squeeze=False)[0]
+    with _styled():
+        canvas = _Canvas(title, foot, form)
+        points = [row for row in rows if _is_point(row)]
+        units = list(dict.fromkeys(row["unit"] for row in points))
+        panels = canvas.panels(len(units), 1, 1.7, sharex=True)
+        series = _told_apart(_all_series(points), logarithmic)
         for axes, unit, label in zip(panels, units, axis.split("; "), strict=True):
-            _curves(axes, [row for row in rows if row["unit"] == unit])
-            axes.set_xlabel(along)
             axes.set_ylabel(label)
-            if "x" in logarithmic:
-                axes.set_xscale("log")
-                axes.xaxis.set_major_formatter(_plain)
-            if "y" in logarithmic:
+            for one, (style, colour) in zip(series, _styles(), strict=False):
+                _curve(axes, one.panels.get(unit, []), one.name, style, colour)
+            for row in rows:
+                if not _is_point(row) and row["unit"] == unit and row["published"] is not None:
+                    axes.axhline(row["published"], color="#555555", linestyle=":", label=_AT_BEST)
+                    text = f"{_short(row['published'])}: {row['name']}"
+                    axes.annotate(
+                        text, (1, row["published"]), (0, 1), xycoords=("axes fraction", "data"),
+                        textcoords="offset points", ha="right", va="bottom", fontsize=_SMALL,
+                    )  # fmt: skip
+            drawn = [value for row in rows if row["unit"] == unit for value in (row["ours"], row["published"]) if value]
+            # Less than a decade is told best from nothing on.
+            if "y" in logarithmic and max(drawn) > 10 * min(drawn):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(_plain)
             else:
                 axes.set_ylim(bottom=0)
-        labels = [label for axes in panels for label in axes.get_legend_handles_labels()[1]]
-        widest = _KEY_INCHES + _LETTER_INCHES * max(map(len, labels))
-        columns = max(1, int(figure.get_figwidth() / widest))
-        _frame(figure, title, foot, columns)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Title": title.partition("\n")[0]})
-    return drawn.getvalue()
+            if "x" in logarithmic:
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter(_plain)
+        panels[-1].set_xlabel(along)
+        return canvas.drawn(("published", _AT_BEST, NOT_STEADY))
 
 
-def _frame(figure: Figure, title: str, foot: str, columns: int, *keys: Any) -> None:  # noqa: ANN401 -- of matplotlib
-    """Write what stands above a plot, and below it: the foot, and the legend, of which it is the title."""
-    letters = int(figure.get_figwidth() / _LETTER_INCHES)
-    figure.suptitle("\n".join(textwrap.fill(line, letters) for line in title.splitlines()), fontsize=12)
-    text = textwrap.fill(foot, int(letters * _SMALL_LETTERS))
-    figure.legend(*keys, loc="outside lower center", ncols=columns, frameon=False, title=text or None, title_fontsize=9)
+def shares(  # noqa: PLR0913 -- the last ones are keywords
+    title: str,
+    along: str,
+    axis: str,
+    rows: Sequence[Result],
+    logarithmic: str = "",
+    *,
+    foot: str = "",
+    form: Format = "svg",
+) -> bytes:
+    """Draw cumulative distributions: the share of all that no number exceeds, published ones beside them.
+
+    A number's name is `share, line`; the share is in percent. The rest is as for `lines`, but that `axis`, which is
+    logarithmic with `y`, lies flat.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+
+    """
+    with _styled():
+        canvas = _Canvas(title, foot, form)
+        [axes] = canvas.panels(1, 1, 2.1)
+        for one, (style, colour) in zip(_told_apart(_all_series(rows), logarithmic), _styles(), strict=False):
+            [here] = one.panels.values()
+            # All steps of what always takes the same time are one.
+            places, values = [0.0, *map(_place, here)], [here[0]["ours"], *(row["ours"] for row in here)]
+            axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
+            for row in here:
+                if row["published"] is not None:
+                    axes.plot(row["published"], _place(row), "x", color="black", markersize=5, label="published")
+        axes.set_xlabel(axis)
+        axes.set_ylabel(along)
+        axes.set_ylim(0, 103)
+        if "y" in logarithmic:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(_plain)
+        return canvas.drawn(("published",))
+
+
+def _is_point(row: Result) -> bool:
+    return row["name"][0].isdigit()
+
+
+def _place(row: Result) -> float:
+    return float(row["name"].split()[0].rstrip(","))
+
+
+def _styles() -> Iterator[tuple[str, str]]:
+    """Give styles and colours; when the colours are used up, lines are dashed, and then dotted."""
+    return itertools.product(("-", "--", ":"), _LINES)
+
+
+def _all_series(rows: Sequence[Result]) -> list[_Series]:
+    """Sort numbers by series and panel."""
+    series: dict[str, dict[str, list[Result]]] = {}
+    units = list(dict.fromkeys(row["unit"] for row in rows))
+    for unit in units:
+        here = [row for row in rows if row["unit"] == unit]
+        last = {row["name"].split()[-1] for row in here}
+        for row in here:
+            name = row["name"].partition(", ")[2]
+            # What all of a panel have in common says which panel it is.
+            if len(units) > 1 and len(last) == 1 and " " in name:
+                name = name.rpartition(" ")[0].rstrip(",")
+            series.setdefault(name, {}).setdefault(unit, []).append(row)
+    return [_Series(name, panels) for name, panels in series.items()]
+
+
+def _told_apart(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
+    """Make one of series that would be drawn on top of each other, named by all."""
+    values = [row["ours"] for one in series for rows in one.panels.values() for row in rows]
+    least = 0 if "y" in logarithmic else max(values, default=0)
+    apart: list[tuple[_Series, list[str]]] = []
+    for one in series:
+        for other, names in apart:
+            if _on_top(one, other, least):
+                names.append(one.name)
+                break
+        else:
+            apart.append((one, [one.name]))
+    return [one._replace(name=_joined(names)) for one, names in apart]
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Name a line by all names of it; what they begin with alike stands once."""
+    words = [name.split(", ") for name in names]
+    alike = sum(1 for _ in itertools.takewhile(lambda at: len(set(at)) == 1, zip(*words, strict=False)))
+    return " = ".join([names[0], *(", ".join(of_one[alike:]) or ", ".join(of_one) for of_one in words[1:])])
+
+
+def _on_top(one: _Series, other: _Series, least: float) -> bool:
+    if one.panels.keys() != other.panels.keys():
+        return False
+    pairs = [(one.panels[unit], other.panels[unit]) for unit in one.panels]
+    return all(
+        len(mine) == len(theirs)
+        and all(
+            _place(a) == _place(b)
+            and abs(a["ours"] - b["ours"]) <= _ALIKE * max(a["ours"], least)
+            and a["published"] in (None, b["published"])
+            for a, b in zip(mine, theirs, strict=True)
+        )
+        for mine, theirs in pairs
+    )
 
 
 def _plain(value: float, _: object) -> str:
     return f"{value:g}"
 
 
-def _curves(axes: Axes, rows: Sequence[Result]) -> None:
-    names = list(dict.fromkeys(row["name"].partition(", ")[2] for row in rows))
-    # When the colours are used up, lines are dashed.
-    for name, (style, colour) in zip(names, itertools.cycle(itertools.product(("-", "--"), _LINES)), strict=False):
-        here = [row for row in rows if row["name"].partition(", ")[2] == name]
-        places = [float(row["name"].split()[0].rstrip(",")) for row in here]
-        ours = [row["ours"] for row in here]
-        axes.plot(places, ours, style, color=colour, marker="o", markersize=4, label=name)
-        known = [(at, row["published"]) for at, row in zip(places, here, strict=True) if row["published"] is not None]
-        if known:
-            at, theirs = zip(*known, strict=True)
-            label = f"{name}, published"
-            axes.plot(at, theirs, color=colour, linestyle="none", marker="x", markersize=7, label=label)
+def _curve(axes: Axes, here: Sequence[Result], name: str, style: str, colour: str) -> None:
+    if not here:
+        return
+    places = [_place(row) for row in here]
+    axes.plot(places, [row["ours"] for row in here], style, color=colour, marker="o", label=name)
+    for place, row in zip(places, here, strict=True):
+        if row["published"] is not None:
+            axes.plot(place, row["published"], "x", color=colour, markersize=5, clip_on=False, label="published")
+        if row["use"] == NOT_STEADY:
+            axes.plot(place, row["ours"], "o", color="black", markersize=5, fillstyle="none", label=NOT_STEADY)
 
 
 def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, Span]) -> None:
     for place, (ours, row) in enumerate(here):
         theirs = row["published"]
         at = place if theirs is None else place + _WIDTH / 2 + 0.02
-        label = f"{_short(ours.value)}"
+        label = _short(ours.value)
         if theirs is not None:
             left = place - _WIDTH / 2 - 0.02
             axes.bar(left, theirs, _WIDTH, color=_PUBLISHED, label="published")
-            _write(axes, left, theirs, _short(theirs))
+            axes.annotate(
+                _short(theirs), (left, theirs), (0, -1), textcoords="offset points", ha="center", va="top",
+                fontsize=_SMALL,
+            )  # fmt: skip
         if row["error"] is not None:
             label += f"\n{row['error']:+.1%}"
+        not_steady = row["use"] == NOT_STEADY
         if ours.parts:
             _stack(axes, at, ours.parts)
         else:
-            axes.bar(at, ours.value, _WIDTH, color=_OURS, label="ours")
+            [bar] = axes.bar(at, ours.value, _WIDTH, color=_OURS, label=NOT_STEADY if not_steady else "ours")
+            if not_steady:
+                bar.set(hatch="////", edgecolor="white")
         if span := spans.get(ours.name):
             beside = at + _WIDTH / 2 + 0.06
             low, high = (end.ours for end in span.ends())
-            axes.plot([beside, beside], [low, high], color="black", linewidth=1, marker="_")
-            axes.plot(beside, span.ours, color="black", linewidth=1, marker="o", markersize=4, label=_WHISKER)
+            axes.plot([beside, beside], [low, high], color="black", linewidth=0.7, marker="_")
+            axes.plot(beside, span.ours, color="black", linewidth=0.7, marker="o", markersize=2, label=_WHISKER)
+        if row["bound"] is not None:
+            axes.plot([at - _WIDTH, at + _WIDTH], [row["bound"]] * 2, color="black", linewidth=1, label=_BOUND)
         _write(axes, at, ours.value, label)
-    axes.set_xticks(range(len(here)), [row["name"].partition(", ")[0] for _, row in here])
+    names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in here]
+    axes.set_xticks(range(len(here)), names)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(here) - 0.4)
-    axes.margins(y=0.12)
+    axes.margins(y=0.22)
 
 
 def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
@@ -226,4 +427,4 @@ def _short(value: float) -> str:
 
 
 def _write(axes: Axes, at: float, top: float, text: str) -> None:
-    axes.annotate(text, (at, top), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=9)
+    axes.annotate(text, (at, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL)

@@ -9,7 +9,7 @@ import math
 import tomllib
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cohkit.errors import InputError
 from cohkit.protocols import shipped_file
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from cohkit.types import Result
 
 Use = Literal["calibration", "prediction"]
+"""What a published number is for here."""
+Standing = Literal["fitted", "predicted blind", "known", "not steady"]
+"""How a number of ours came about: a value of ours was chosen so that it comes out; it was made before the published
+one was seen; it was made after; or it is that of a simulation that was cut too short to predict anything."""
+NOT_STEADY: Standing = "not steady"
 _FILE = "experiments/published.toml"
 
 COUNT = "count"
@@ -41,6 +46,26 @@ class Ours(NamedTuple):
     unit: str
     key: str
     parts: Mapping[str, float] = MappingProxyType({})
+    steady: bool | None = None
+    """Of a throughput, whether it would be the same if the simulation went on; `None` of anything else."""
+    cut: bool = False
+    """Whether the simulation was cut short."""
+
+
+Relation = Literal["above", "below", "like", "at_most"]
+
+
+class Said(NamedTuple):
+    """What is published of a number in words, and in which relation it so stands to another key or to a bound."""
+
+    words: str
+    relation: Relation | None = None
+    to: str = ""
+    """The key of the other number, or the bound as a quantity."""
+
+
+_RELATIONS: tuple[Relation, ...] = get_args(Relation)
+_RESULT = {"published", "says", "blind", *_RELATIONS}
 
 
 class Published:
@@ -67,8 +92,20 @@ class Published:
             tree = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file}: {error}") from None
-        self._leaves = {key: (value, file) for key, value in _leaves(tree, "")}
+        self._leaves: dict[str, tuple[object, str]] = {}
+        # What else than a number stands under a key: what is said of it, and what was predicted before it was seen.
+        self._about: dict[str, tuple[dict[str, Any], str]] = {}
+        for key, value in _leaves(tree, ""):
+            if isinstance(value, dict):
+                about = _about(key, value, file)
+                if "published" in value:
+                    self._leaves[key] = (value["published"], file)
+                self._about[key] = (about, file)
+            else:
+                self._leaves[key] = (value, file)
         self._asked: set[str] = set()
+        # What ours were made beside; what is joined later was kept apart.
+        self._seen = frozenset(self._leaves)
 
     @classmethod
     def shipped(cls) -> Published:
@@ -97,12 +134,12 @@ class Published:
             InputError: it contradicts what is there.
 
         """
-        for key, (value, file) in other._leaves.items():
-            known, source = self._leaves.setdefault(key, (value, file))
-            if known != value:
-                raise InputError(f"{file}: {key} is {value!r}, but {source} says {known!r}")
-            above = next((above for above in _above(key) if above in self._leaves), None)
-            below = next((below for below in self._leaves if below.startswith(f"{key}.")), None)
+        for mine, theirs in ((self._leaves, other._leaves), (self._about, other._about)):
+            _take_in(mine, theirs)
+        keys = {*self._leaves, *self._about}
+        for key, (_, file) in (*other._leaves.items(), *other._about.items()):
+            above = next((above for above in _above(key) if above in keys), None)
+            below = next((below for below in keys if below.startswith(f"{key}.")), None)
             if above or below:
                 raise InputError(f"{file}: {key} is a value here and a table in another place, or the other way round")
 
@@ -119,15 +156,56 @@ class Published:
             return None
         value, file = self._leaves[key]
         self._asked.add(file)
-        if unit in (COUNT, PERCENT):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise InputError(f"{file}: {key}: {value!r} is no bare number, which a {unit} is")
-            return value
-        try:
-            return quantity(value, key=key).to(unit)
-        except InputError as error:
-            message = str(error)
-            raise InputError(f"{file}: {message if message.startswith(key) else f'{key}: {message}'}") from None
+        return _number(value, unit, key, file)
+
+    def blind(self, key: str, *, unit: str) -> float | None:
+        """Give, in this unit, what was predicted before the number under the key was seen; `None` if nothing was.
+
+        Raises:
+            InputError: what stands there is no such number.
+
+        """
+        about, file = self._about.get(key, ({}, ""))
+        return _number(about["blind"], unit, f"{key}.blind", file) if "blind" in about else None
+
+    def said(self, key: str) -> Said | None:
+        """Give what is published of a number in words."""
+        about, file = self._about.get(key, ({}, ""))
+        relation = next((relation for relation in _RELATIONS if relation in about), None)
+        if not relation and "says" not in about:
+            return None
+        self._asked.add(file)
+        return Said(about.get("says", ""), relation, about[relation] if relation else "")
+
+    def bound(self, key: str, *, unit: str) -> float | None:
+        """Give, in this unit, what a number is at most; `None` if nothing says so.
+
+        Raises:
+            InputError: what stands there is no such number.
+
+        """
+        about, file = self._about.get(key, ({}, ""))
+        return _number(about["at_most"], unit, f"{key}.at_most", file) if "at_most" in about else None
+
+    def remark(self, key: str) -> str | None:
+        """Give what is to be known of published numbers, from the nearest table around that has a `remark`."""
+        return self._nearest(key, "remark")
+
+    def standing(self, key: str) -> Standing:
+        """Tell how a number of ours stands to the published one.
+
+        A number that a platform was fitted to is `fitted`. One that was made before the published one was seen is
+        `predicted blind`: its blind value is recorded, or the published one is kept apart to this day. Any other is
+        `known`.
+
+        Raises:
+            InputError: a table says something else of its use.
+
+        """
+        if self.use(key) == "calibration":
+            return "fitted"
+        blind = "blind" in self._about.get(key, ({}, ""))[0] or key not in self._seen
+        return "predicted blind" if blind else "known"
 
     def asked_of(self, file: str) -> bool:
         """Tell whether any number of this file has been asked for."""
@@ -145,18 +223,55 @@ class Published:
                 use, file = self._leaves[f"{table}.use"]
                 if use not in ("calibration", "prediction"):
                     raise InputError(f"{file}: {table}.use: {use!r} is no use of a result: calibration or prediction")
-                return cast("Use", use)
+                return use
         return "prediction"
 
     def source(self, key: str) -> str | None:
         """Tell where a number was published, if its tables say so."""
-        places = (f"{table}.source" for table in _above(key))
+        return self._nearest(key, "source")
+
+    def _nearest(self, key: str, name: str) -> str | None:
+        places = (f"{table}.{name}" for table in _above(key))
         return next((str(self._leaves[place][0]) for place in places if place in self._leaves), None)
+
+
+def _take_in(mine: dict[str, tuple[Any, str]], theirs: dict[str, tuple[Any, str]]) -> None:
+    for key, (value, file) in theirs.items():
+        known, source = mine.setdefault(key, (value, file))
+        if known != value:
+            raise InputError(f"{file}: {key} is {value!r}, but {source} says {known!r}")
+
+
+def _number(value: object, unit: str, key: str, file: str) -> float:
+    """Give a published value in a unit."""
+    if unit in (COUNT, PERCENT):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InputError(f"{file}: {key}: {value!r} is no bare number, which a {unit} is")
+        return value
+    try:
+        return quantity(value, key=key).to(unit)
+    except InputError as error:
+        message = str(error)
+        raise InputError(f"{file}: {message if message.startswith(key) else f'{key}: {message}'}") from None
+
+
+def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
+    """Look at what is said of a result beside its number."""
+    if unknown := sorted(table.keys() - _RESULT):
+        raise InputError(f"{file}: {key}: a result has no `{unknown[0]}`; it has {', '.join(sorted(_RESULT))}")
+    relations = [relation for relation in _RELATIONS if relation in table]
+    if len(relations) > 1:
+        raise InputError(f"{file}: {key} stands in two relations, {' and '.join(relations)}, where one can be judged")
+    for name in ("says", *relations):
+        if not isinstance(table.get(name, ""), str):
+            raise InputError(f"{file}: {key}.{name}: {table[name]!r} is no text")
+    return {name: value for name, value in table.items() if name != "published"}
 
 
 def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for name, value in tree.items():
-        if isinstance(value, dict):
+        # A table with a blind value, or with words in place of a number, is one result.
+        if isinstance(value, dict) and not value.keys() & {"blind", "says", "published"}:
             yield from _leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
@@ -178,20 +293,56 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
     0.05
 
     """
+    ours = list(ours)
+    values = {one.key: one.value for one in ours}
     rows: list[Result] = []
-    for name, value, unit, key, _ in ours:
-        theirs = published.value(key, unit=unit)
-        # Rounded so that the last bits of a division do not show.
-        error = None if not theirs else round((value - theirs) / theirs, 9)
+    for one in ours:
+        key, unit = one.key, one.unit
+        theirs, blind, said = published.value(key, unit=unit), published.blind(key, unit=unit), published.said(key)
+        bound = other = other_blind = None
+        if said and said.relation == "at_most":
+            bound = other = other_blind = published.bound(key, unit=unit)
+        elif said and said.relation:
+            other, other_blind = values.get(said.to), published.blind(said.to, unit=unit)
+        # What was cut while it still changed predicts nothing of what is published.
+        not_steady = one.steady is False and one.cut
         rows.append(
             {
                 "experiment": experiment,
-                "name": name,
+                "name": one.name,
+                "key": key,
                 "published": theirs,
-                "ours": value,
+                "says": said.words if said else None,
+                "bound": bound,
+                "ours": one.value,
                 "unit": unit,
-                "error": error,
-                "use": published.use(key),
+                "error": _error(one.value, theirs),
+                "holds": None if not_steady else _holds(said, one.value, other),
+                "ratio": _ratio(one.value, other),
+                "blind": blind,
+                "blind_error": None if blind is None else _error(blind, theirs),
+                "blind_holds": None if blind is None else _holds(said, blind, other_blind),
+                "blind_ratio": None if blind is None else _ratio(blind, other_blind),
+                "use": NOT_STEADY if not_steady else published.standing(key),
+                "steady": one.steady,
             }
         )
     return rows
+
+
+# Rounded so that the last bits of a division do not show.
+def _error(value: float, published: float | None) -> float | None:
+    return None if not published else round((value - published) / published, 9)
+
+
+def _ratio(value: float, other: float | None) -> float | None:
+    return None if not other else round(value / other, 9)
+
+
+def _holds(said: Said | None, value: float, other: float | None) -> bool | None:
+    """Tell whether a number stands as it is said to, as far as that can be judged."""
+    if said is None or other is None or said.relation in (None, "like"):
+        return None
+    return (
+        value > other if said.relation == "above" else value < other or (said.relation == "at_most" and value == other)
+    )

@@ -14,7 +14,7 @@ from cohkit import plots
 from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.progress import Bar
-from cohkit.published import COUNT, Published, compare
+from cohkit.published import COUNT, NOT_STEADY, Published, compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +32,8 @@ class Wanted(NamedTuple):
     """A file with further published numbers."""
     out: str | None = None
     """The folder that rows and plots are written to."""
+    form: plots.Format = "svg"
+    """Of plots."""
     json: bool = False
     sensitivity: bool = False
     conditions: Conditions = Conditions()
@@ -45,6 +47,8 @@ class Done(NamedTuple):
     ours: list[Ours]
     rows: list[Result]
     spans: list[Span]
+    remarks: list[str]
+    """What is to be known of the published numbers."""
 
 
 def reproduce(wanted: Wanted) -> None:
@@ -75,7 +79,7 @@ def reproduce(wanted: Wanted) -> None:
             sys.stdout.write(("" if name == names[0] else "\n") + _table(done, wanted.conditions))
             sys.stdout.flush()
         if wanted.out:
-            written = _write_all(Path(wanted.out), done, values, _title(done, wanted.conditions))
+            written = _write_all(Path(wanted.out), done, values, wanted)
             told = sys.stderr if wanted.json else sys.stdout
             told.write(
                 "".join(f"\n{kind}: {file}" for kind, file in written).lstrip("\n" if wanted.json else "") + "\n"
@@ -122,7 +126,8 @@ def _run(name: str, published: Published, wanted: Wanted) -> Done:
     if wanted.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
             spans = experiment.spans(_rerun(experiment, conditions)._replace(progress=bar))
-    return Done(name, experiment, ours, compare(name, ours, published), spans)
+    remarks = dict.fromkeys(remark for one in ours if (remark := published.remark(one.key)))
+    return Done(name, experiment, ours, compare(name, ours, published), spans, list(remarks))
 
 
 def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
@@ -152,10 +157,25 @@ def _dump(values: object) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
-def _number(value: float | None, unit: str) -> str:
-    if value is None:
-        return "kept"
+def number(value: float, unit: str) -> str:
+    """Write a number with its unit as tables show it."""
     return f"{value:.0f}" if unit == COUNT else f"{value:.4g} {unit}"
+
+
+def published_cell(row: Result) -> str:
+    """Say what is published of a row: its number, a bound or an order in words, or that it is kept apart."""
+    if row["published"] is not None:
+        return number(row["published"], row["unit"])
+    return row["says"] or "kept"
+
+
+def error_cell(error: float | None, ratio: float | None, holds: bool | None) -> str:  # noqa: FBT001 -- as rows have it
+    """Write how far a number is off: its relative error, or its ratio to what it is compared with, and the verdict."""
+    if error is not None:
+        return f"{error:+.1%}"
+    if ratio is None:
+        return ""
+    return f"{ratio:.4g}x" + {True: ", holds", False: ", fails", None: ""}[holds]
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> str:
@@ -170,7 +190,10 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 
 def _title(done: Done, conditions: Conditions) -> str:
     """Say what is measured, and whether it is less than what was published."""
-    title = f"{done.name}: {done.experiment.title}"
+    return _with_limit(f"{done.name}: {done.experiment.title}", done, conditions)
+
+
+def _with_limit(title: str, done: Done, conditions: Conditions) -> str:
     if done.experiment.limited and conditions.accesses is not None:
         title += f"\n({done.experiment.limited(conditions.accesses)})"
     return title
@@ -178,12 +201,20 @@ def _title(done: Done, conditions: Conditions) -> str:
 
 def _table(done: Done, conditions: Conditions) -> str:
     text = f"{_title(done, conditions)}\n"
-    lines = [["", "published", "ours", "error", "use"]]
+    # What was predicted before is shown where there is any.
+    was = any(row["blind"] is not None for row in done.rows)
+    lines = [["", "published", "ours", "error", *(["blind", "error"] if was else []), "how"]]
     for row in done.rows:
-        error = "" if row["error"] is None else f"{row['error']:+.1%}"
-        unit = row["unit"]
-        lines.append([row["name"], _number(row["published"], unit), _number(row["ours"], unit), error, row["use"]])
+        unit, blind = row["unit"], row["blind"]
+        error = error_cell(row["error"], row["ratio"], row["holds"])
+        before = [
+            "" if blind is None else number(blind, unit),
+            error_cell(row["blind_error"], row["blind_ratio"], row["blind_holds"]),
+        ]
+        lines.append([row["name"], published_cell(row), number(row["ours"], unit), error, *before[: 2 * was], how(row)])
     text += "\n" + _columns(lines)
+    if words := _words(done):
+        text += "\n" + words
     if any(ours.parts for ours in done.ours):
         text += "\n" + _sums(done.ours)
     if done.spans:
@@ -193,6 +224,36 @@ def _table(done: Done, conditions: Conditions) -> str:
     if done.experiment.left_out:
         text += textwrap.fill(_left_out(done), 120) + "\n"
     return text
+
+
+def how(row: Result) -> str:
+    """Say how a number came about, and of a throughput whether it is not steady."""
+    return f"{row['use']}, not steady" if row["steady"] is False and row["use"] != NOT_STEADY else row["use"]
+
+
+def _words(done: Done) -> str:
+    """Explain the words of a table that it has, and tell what is to be known of what is published."""
+    rows = done.rows
+    told = [f"As published: {remark}" for remark in done.remarks]
+    if any(row["blind"] is not None for row in rows):
+        told.append("Blind: the prediction made before the published result was seen; it never changes.")
+    if any(row["ratio"] is not None for row in rows):
+        told.append(
+            "x: as a multiple of what it is compared with; whether the order or bound holds, where it can be judged."
+        )
+    if any(published_cell(row) == "kept" for row in rows):
+        told.append(
+            "Kept: no published number stands here. Where there is one it is kept apart, so that ours is made without "
+            "it; `--published FILE.toml` joins it."
+        )
+    if any(row["use"] == NOT_STEADY for row in rows):
+        told.append(
+            "Not steady: the simulation was cut while its throughput still changed or its caches still filled, so that "
+            "the number at full size may be another; it predicts nothing."
+        )
+    elif any(row["steady"] is False for row in rows):
+        told.append("Not steady: over the simulation the throughput still changed.")
+    return "".join(textwrap.fill(line, 120) + "\n" for line in told)
 
 
 def _left_out(done: Done) -> str:
@@ -217,38 +278,44 @@ def _moves(done: Done, conditions: Conditions) -> str:
     limit = f" ({done.experiment.limited(accesses)})" if done.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
     for span, row in zip(done.spans, done.rows, strict=True):
-        cells = [span.name, _number(span.ours, row["unit"])]
+        cells = [span.name, number(span.ours, row["unit"])]
         for end in span.ends():
-            cells += [_number(end.ours, row["unit"]), f"{end.quantity} = {end.value}" if end.quantity else ""]
+            cells += [number(end.ours, row["unit"]), f"{end.quantity} = {end.value}" if end.quantity else ""]
         lines.append(cells)
     return f"With each value that is assumed at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
 
 
-def _write_all(folder: Path, done: Done, values: object, title: str) -> list[tuple[str, Path]]:
+def _write_all(folder: Path, done: Done, values: object, wanted: Wanted) -> list[tuple[str, Path]]:
     """Write the rows and the plot of an experiment, and tell where they are."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [("rows", folder / f"{done.name}.json")]
-    _write(written[0][1], _dump(values))
+    _write(written[0][1], _dump(values).encode())
     if done.experiment.axis:
-        about, foot = done.experiment, _left_out(done) if done.experiment.left_out else ""
-        if about.along:
-            drawn = plots.lines(title, about.along, about.axis, done.rows, about.logarithmic, foot=foot)
-        else:
-            drawn = plots.bars(title, about.axis, done.ours, done.rows, done.spans, foot=foot)
-        written.append(("plot", folder / f"{done.name}.svg"))
-        _write(written[1][1], drawn)
+        written.append(("plot", folder / f"{done.name}.{wanted.form}"))
+        _write(written[1][1], _plot(done, wanted))
     return written
 
 
+def _plot(done: Done, wanted: Wanted) -> bytes:
+    about = done.experiment
+    title = _with_limit(about.headline or about.title, done, wanted.conditions)
+    words = [f"As published: {remark}." for remark in done.remarks]
+    foot = " ".join([*words, *([_left_out(done)] if about.left_out else [])])
+    if about.along:
+        draw = plots.shares if about.shares else plots.lines
+        return draw(title, about.along, about.axis, done.rows, about.logarithmic, foot=foot, form=wanted.form)
+    return plots.bars(title, about.axis, done.ours, done.rows, done.spans, foot=foot, form=wanted.form)
+
+
 def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public name for it
-    return tempfile.NamedTemporaryFile("w", dir=folder, prefix=".cohkit-", delete=False, encoding="utf-8")
+    return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
 
 
-def _write(path: Path, text: str) -> None:
-    """Put the text into the file: all of it, or the file stays as it was."""
+def _write(path: Path, content: bytes) -> None:
+    """Put this into the file: all of it, or the file stays as it was."""
     with _new_file(path.parent) as new:
         try:
-            new.write(text)
+            new.write(content)
             new.close()
             mask = os.umask(0)
             os.umask(mask)

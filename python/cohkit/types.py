@@ -248,6 +248,19 @@ class Failure(TypedDict):
     sequence: Sequence
 
 
+class Stretch(TypedDict):
+    """A quarter of what was counted: how many things, and how long they took."""
+
+    count: int
+    ns: float
+
+
+class Quarter(Stretch):
+    """A quarter of the accesses of a run, with the lines that caches held at its end."""
+
+    lines_cached: int
+
+
 class Simulation(TypedDict):
     """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`."""
 
@@ -259,6 +272,7 @@ class Simulation(TypedDict):
     seed: int
     oracle: bool
     statistics: dict[str, float] | None
+    quarters: list[Quarter] | None
     messages: dict[str, int] | None
     failure: Failure | None
     run: dict[str, Any]
@@ -289,21 +303,39 @@ class Play(TypedDict):
     window_ns: float | None
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
+    courses: dict[str, list[Stretch] | None] | None
     times_ns: dict[str, Times] | None
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None
     statistics: dict[str, float] | None
+    quarters: list[Quarter] | None
     failure: Failure | None
     run: dict[str, Any]
 
 
 class Result(TypedDict):
-    """One row of an experiment's table: what is published and what we get, in `unit`; `error` is relative."""
+    """One row of an experiment's table: what is published under `key`, and what we get, in `unit`.
+
+    Published is a number, or what `says` it in words; `None` both where it is kept apart. `bound` is what the words say
+    that it is at most. `error` is relative to the number. `ratio` is ours divided by the bound, or by that number of
+    ours that it is compared with; `holds` is `None` where that cannot be judged. `blind` is what was predicted before
+    the published result was seen. `steady` is `None` unless it is a throughput.
+    """
 
     experiment: str
     name: str
+    key: str
     published: float | None
+    says: str | None
+    bound: float | None
     ours: float
     unit: str
     error: float | None
-    use: Literal["calibration", "prediction"]
+    holds: bool | None
+    ratio: float | None
+    blind: float | None
+    blind_error: float | None
+    blind_holds: bool | None
+    blind_ratio: float | None
+    use: Literal["fitted", "predicted blind", "known", "not steady"]
+    steady: bool | None

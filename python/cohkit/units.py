@@ -21,9 +21,11 @@ _UNITS: dict[str, tuple[str, float]] = {
     **{f"{prefix}Hz": ("frequency", scale) for prefix, scale in _PREFIXES.items()},
     **{unit: ("size", scale) for unit, scale in (_SIZES | _BITS).items()},
     **{f"{unit}/s": ("bandwidth", scale) for unit, scale in (_SIZES | _BITS).items()},
+    # Of what is counted in a second.
+    **{f"{prefix}/s": ("rate", scale) for prefix, scale in _PREFIXES.items()},
 }
 _TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*", re.ASCII)
-_USUAL = {"time": "ns", "frequency": "MHz", "size": "MiB", "bandwidth": "GiB/s"}
+_USUAL = {"time": "ns", "frequency": "MHz", "size": "MiB", "bandwidth": "GiB/s", "rate": "M/s"}
 
 
 class Quantity(NamedTuple):

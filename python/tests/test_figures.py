@@ -32,7 +32,7 @@ def test_each_latency_is_within_five_percent_and_the_sum_of_named_parts() -> Non
     rows = compare("cckit-table2", ours, Published.shipped())
     assert len(rows) == 6
     for one, row in zip(ours, rows, strict=True):
-        assert row["use"] == "calibration"
+        assert row["use"] == "fitted"
         assert row["error"] is not None
         assert abs(row["error"]) < 0.05
         assert sum(one.parts.values()) == pytest.approx(one.value)
@@ -53,12 +53,12 @@ def test_a_part_is_what_its_quantity_brings(point: Point) -> None:
             assert one.value - less.value == pytest.approx(one.parts[name], abs=0.5), name
 
 
-def test_throughputs_are_kept_and_within_what_links_carry() -> None:
+def test_throughputs_are_within_what_links_carry() -> None:
     rows = compare("cckit-fig6", EXPERIMENTS["cckit-fig6"].run(SMALL), Published.shipped())
     assert [row["name"] for row in rows[:4]] == [f"LLC+DDR, {words}" for words in cckit_fig6.WORKLOADS]
     assert len(rows) == 12
     for row in rows:
-        assert (row["published"], row["error"], row["unit"], row["use"]) == (None, None, "GiB/s", "prediction")
+        assert (row["published"], row["error"], row["unit"]) == (None, None, "GiB/s")
         assert 1 < row["ours"] < 19.6
 
 
@@ -82,45 +82,57 @@ def test_experiments_run_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 JOINED = """\
-[enzian.throughput]
+[enzian.prefetcher]
 source = "made up"
-dc_ddr = { sequential_read = "16GiB/s", random_read = "15000MB/s" }
+with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 """
 
 
 def test_kept_results_are_joined_in_table_rows_and_plot(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
-    file.write_text(JOINED)
-    command = ["reproduce", "cckit-fig6", "--accesses", 2000, "--out", tmp_path]
+    # The source stands in both.
+    file.write_text(JOINED.replace('source = "made up"\n', ""))
+    command = ["reproduce", "cckit-fig8", "--accesses", 2000, "--out", tmp_path]
     without = cohkit_command(*command)
-    assert without.stdout.count(" kept ") == 12
-    assert "--published FILE.toml" in without.stdout
-    drawn = (tmp_path / "cckit-fig6.svg").read_text()
+    assert without.stdout.count("  kept  ") == 16
+    assert "`--published FILE.toml`" in " ".join(without.stdout.split())
+    drawn = (tmp_path / "cckit-fig8.svg").read_text()
     assert "<!-- published -->" not in drawn
     joined = cohkit_command(*command, "--published", file)
     assert (joined.returncode, joined.stderr) == (0, "")
-    assert joined.stdout.count(" kept ") == 10
-    rows = {row["name"]: row for row in json.loads((tmp_path / "cckit-fig6.json").read_text())}
-    row = rows["DC+DDR, random read"]
+    assert joined.stdout.count("  kept  ") == 14
+    rows = {row["name"]: row for row in json.loads((tmp_path / "cckit-fig8.json").read_text())}
+    row = rows["5, with prefetcher"]
     assert row["published"] == pytest.approx(15e9 / 2**30)
     assert row["error"] == pytest.approx(row["ours"] / row["published"] - 1, abs=1e-8)
-    assert row["use"] == "prediction"
-    drawn = (tmp_path / "cckit-fig6.svg").read_text()
+    drawn = (tmp_path / "cckit-fig8.svg").read_text()
     assert "<!-- published -->" in drawn
-    assert f"<!-- {row['error']:+.1%} -->" in drawn
-    assert "<!-- 16 -->" in drawn
+
+
+def test_a_number_joins_what_is_published_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "kept.toml"
+    file.write_text('[enzian.throughput]\ndc_ddr = { sequential_read = "16GiB/s" }\n')
+    published = Published.shipped()
+    published.join(Published.read(file))
+    ours = [Ours("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
+    [row] = compare("cckit-fig6", ours, published)
+    assert (row["published"], row["error"], row["use"]) == (16, -0.25, "predicted blind")
+    assert row["blind_error"] == pytest.approx(18.4458 / 16 - 1)
+    changed = '[enzian.throughput.dc_ddr]\nsequential_read = { says = "far below LLC+DDR", blind = "16GiB/s" }'
+    with pytest.raises(cohkit.InputError, match=r"^mine.toml: enzian.throughput.dc_ddr.sequential_read is "):
+        published.join(Published(changed, file="mine.toml"))
 
 
 def test_a_joined_file_without_a_number_of_the_experiment_is_told(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "kept.toml"
-    file.write_text(JOINED.replace("throughput", "thruput"))
-    done = cohkit_command("reproduce", "cckit-fig6", "--accesses", 100, "--published", file)
+    file.write_text(JOINED.replace("prefetcher", "prefetched"))
+    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
     assert done.returncode == 0
     assert done.stderr == f"note: no number of {file} is one of these experiments\n"
-    file.write_text(JOINED.replace('"16GiB/s"', "16"))
-    done = cohkit_command("reproduce", "cckit-fig6", "--accesses", 100, "--published", file)
+    file.write_text("[enzian.prefetcher]\nwith = { 4 = 16 }\n")
+    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 2000, "--published", file)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{file}: enzian.throughput.dc_ddr.sequential_read: 16 has no unit" in done.stderr
+    assert f"{file}: enzian.prefetcher.with.4: 16 has no unit" in done.stderr
 
 
 def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: Command) -> None:
@@ -181,6 +193,7 @@ def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
     one, other = (plots.bars("What & why", "time (ns)", ours, rows, spans, foot="Left out: much.") for _ in range(2))
     assert one == other
     assert ET.fromstring(one).tag.endswith("svg")  # noqa: S314 -- our own
+    drawn = one.decode()
     for text in (
         "What &amp; why",
         "time (ns)",
@@ -192,18 +205,83 @@ def test_plots_are_the_same_bytes_and_say_what_they_show() -> None:
         "A",
         "Left out: much.",
     ):
-        assert f"<!-- {text} -->" in one
-    assert "<!-- reruns: as it is, and within what is assumed -->" in one
-    assert "<dc:date>" not in one
+        assert f"<!-- {text} -->" in drawn
+    assert "<!-- reruns: as it is, and within what is assumed -->" in drawn
+    assert "<dc:date>" not in drawn
+
+
+def _drawn(numbers: dict[str, float], published: str = "", logarithmic: str = "") -> str:
+    ours = [Ours(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()]
+    rows = compare("mine", ours, Published(published, file="x.toml"))
+    return plots.lines("Title.", "threads", "throughput (GiB/s)", rows, logarithmic).decode()
+
+
+def test_series_that_coincide_are_one_with_both_names_and_are_named_once() -> None:
+    numbers = {"1, one": 1.0, "2, one": 2.0, "1, two": 1.001, "2, two": 2.002, "1, three": 1.0, "2, three": 1.5}
+    drawn = _drawn(numbers, '[x]\n1 = { one = "1.5GiB/s", three = "2GiB/s" }')
+    for text in ("one = two", "three", "published"):
+        assert drawn.count(f"<!-- {text} -->") == 1
+    assert "<!-- two -->" not in drawn
+    # What is published of one of them only is lost by none.
+    drawn = _drawn(numbers, '[x]\n1 = { two = "1.5GiB/s" }')
+    assert drawn.count("<!-- one -->") == drawn.count("<!-- two -->") == 1
+
+
+def test_panels_of_several_units_name_a_series_once() -> None:
+    ours = [Ours(f"1, {side} {what}", 2.0, unit, "") for side in ("host", "device") for what, unit in _PANELS]
+    rows = compare("mine", [one._replace(value=i + 1.0) for i, one in enumerate(ours)], Published("", file=""))
+    drawn = plots.lines("Title.", "at a time", "latency (us); rate (M/s)", rows).decode()
+    for text in ("host", "device", "latency (us)", "rate (M/s)"):
+        assert drawn.count(f"<!-- {text} -->") == 1
+
+
+_PANELS = (("latency", "us"), ("rate", "M/s"))
+
+
+@pytest.mark.parametrize("form", plots.FORMATS)
+def test_plots_have_the_form_that_is_asked_for_and_fit_a_column(
+    form: plots.Format, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begins = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[form]
+    command = ["reproduce", "cckit-fig8", "--accesses", "3000", "--out", str(tmp_path), "--format", form]
+    written = []
+    for _ in range(2):
+        assert main(command) == 0
+        written.append((tmp_path / f"cckit-fig8.{form}").read_bytes())
+    assert written[0] == written[1]
+    assert written[0].startswith(begins)
+    if form == "svg":
+        # Points of a 72th of an inch.
+        width = float(written[0].partition(b'width="')[2].partition(b"pt")[0])
+        assert width == pytest.approx(3.4 * 72)
+    assert f"cckit-fig8.{form}" in capsys.readouterr().out
+    assert main(["reproduce", "cckit-fig8", "--format", form]) == 2
+    assert capsys.readouterr().err == "error: `--format` has no meaning without `--out`\n"
+
+
+def test_latencies_of_calls_are_drawn_as_a_distribution_with_the_published_median(tmp_path: Path) -> None:
+    assert main(["reproduce", "cckit-fig10", "--accesses", "500", "--out", str(tmp_path)]) == 0
+    drawn = (tmp_path / "cckit-fig10.svg").read_text()
+    assert "<!-- share of calls (%) -->" in drawn
+    assert drawn.count("<!-- published -->") == 1
+    assert "lines, 1 context = 16 contexts" in drawn
+
+
+def test_titles_of_plots_are_sentences() -> None:
+    for name, experiment in EXPERIMENTS.items():
+        if experiment.axis:
+            assert experiment.headline.endswith("."), name
+            assert experiment.headline[0].isupper(), name
+            assert len(experiment.headline.split()) > 7, name
 
 
 def test_what_is_not_modelled_is_told_beside_numbers_and_in_the_plot(tmp_path: Path, cohkit_command: Command) -> None:
     for name, experiment in EXPERIMENTS.items():
         assert bool(experiment.left_out) == bool(experiment.axis), name
-    done = cohkit_command("reproduce", "cckit-fig8", "--accesses", 300, "--out", tmp_path)
-    says = f"Left out: {EXPERIMENTS['cckit-fig8'].left_out}."
+    done = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--out", tmp_path)
+    says = f"Left out: {EXPERIMENTS['cckit-table2'].left_out}."
     assert f"\n{says}\n" in done.stdout
-    assert f"<!-- {says} -->" in (tmp_path / "cckit-fig8.svg").read_text()
+    assert f"<!-- {says} -->" in (tmp_path / "cckit-table2.svg").read_text()
 
 
 def test_plots_without_matplotlib_say_what_is_missing(tmp_path: Path) -> None:

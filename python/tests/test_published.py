@@ -77,15 +77,15 @@ def test_numbers_kept_apart_are_joined_and_never_contradicted(tmp_path: Path) ->
     ours = [Ours("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"), Ours("read", 10.0, "GiB/s", "x.r")]
     published = Published.shipped()
     latency, read = compare("mine", ours, published)
-    assert (latency["published"], latency["use"]) == (591, "calibration")
+    assert (latency["published"], latency["use"]) == (591, "fitted")
     assert latency["error"] == pytest.approx(-1 / 591)
-    assert (read["published"], read["error"], read["use"]) == (None, None, "prediction")
+    assert (read["published"], read["error"], read["use"]) == (None, None, "predicted blind")
 
     file = tmp_path / "kept.toml"
     file.write_text('[x]\nr = "8GiB/s"\n[enzian.read_latency.dc_ddr]\nrandom = "601ns"\n')
     published.join(Published.read(file))
     _, read = compare("mine", ours, published)
-    assert (read["published"], read["error"]) == (8, 0.25)
+    assert (read["published"], read["error"], read["use"]) == (8, 0.25, "predicted blind")
 
     for wrong in ('[enzian.read_latency.dc_ddr]\nrandom = "600ns"', "[enzian]\nread_latency = 3", "[x.r]\ny = 1"):
         with pytest.raises(cohkit.InputError, match=r"^more\.toml: "):

@@ -29,9 +29,9 @@ def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     title, _, heads, first, *_ = done.stdout.splitlines()
     assert title.startswith("eci-home: ")
-    assert heads.split() == ["published", "ours", "error", "use"]
-    name, published, ours, error, use = first.split()
-    assert (name, published, use) == ("states", "79", "prediction")
+    assert heads.split() == ["published", "ours", "error", "how"]
+    name, published, ours, error, how = first.split()
+    assert (name, published, how) == ("states", "79", "known")
     assert float(error.rstrip("%")) == pytest.approx((int(ours) / 79 - 1) * 100, abs=0.06)
 
 
@@ -50,7 +50,7 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
 def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     timed = {
         "cckit-fig7": "0 %, FPGA: no `increments` in",
-        "cckit-fig8": "1, with: no `lines read` in",
+        "cckit-fig8": "1, with prefetcher: no `lines read` in",
         "cckit-fig10": "1 %, lines, 1 context: no `call` in",
         "locktable": "1, coherent, host latency: no `host lock` in",
     }
@@ -107,12 +107,19 @@ def test_without_an_experiment_they_are_listed(cohkit_command: Command) -> None:
     assert [line.split()[0] for line in listed.splitlines()] == list(EXPERIMENTS)
 
 
+def test_the_list_of_experiments_is_json_where_json_is_asked_for(cohkit_command: Command) -> None:
+    listed = json.loads(cohkit_command("reproduce", "--json").stdout)
+    assert listed == [{"name": name, "title": experiment.title} for name, experiment in EXPERIMENTS.items()]
+
+
 def test_what_is_not_published_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     run = [Ours("speed", 12.345678, "GiB/s", "kept.speed"), Ours("messages", 8388608, COUNT, "kept.messages")]
     monkeypatch.setitem(EXPERIMENTS, "mine", Experiment("Mine", lambda _: run))
     assert main(["reproduce", "mine"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
-    assert rows == [["speed", "kept", "12.35", "GiB/s", "prediction"], ["messages", "kept", "8388608", "prediction"]]
+    blind = ["predicted", "blind"]
+    assert rows[:2] == [["speed", "kept", "12.35", "GiB/s", *blind], ["messages", "kept", "8388608", *blind]]
+    assert " ".join(rows[3]).startswith("Kept: no published number stands here.")
 
 
 @pytest.mark.parametrize(
@@ -215,4 +222,4 @@ def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) ->
 
 
 def test_what_is_to_be_known_of_an_experiment_stands_below_its_table(cohkit_command: Command) -> None:
-    assert cohkit_command("reproduce", "eci-home").stdout.endswith(f"prediction\n\n{EXPERIMENTS['eci-home'].note}")
+    assert cohkit_command("reproduce", "eci-home").stdout.endswith(f"known\n\n{EXPERIMENTS['eci-home'].note}")

@@ -5,6 +5,7 @@ use crate::protocols::Source;
 use crate::simulate::NotRun;
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::shipped::{visit, Parameter, Visitor, ALL};
+use cohkit_sim::course::{Course, Quarter};
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
@@ -187,6 +188,12 @@ impl Play {
                 let rates = tally.counts.keys().map(|&what| (what.into(), json!(tally.rate(what))));
                 Value::Object(rates.collect())
             }),
+            "courses": played_well.map(|played| {
+                let courses = played.tally.courses.iter();
+                let begin = self.setup.play.as_ref().map_or(0, |play| play.warm_up);
+                let courses = courses.map(|(&what, course)| (what.into(), course_json(course, begin)));
+                Value::Object(courses.collect())
+            }),
             "times_ns": tally(|tally| {
                 let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));
                 Value::Object(times.collect())
@@ -202,6 +209,7 @@ impl Play {
                 let values = values.map(|(about, value)| (about.name.to_string(), json!(value)));
                 values.collect::<Map<String, Value>>()
             }),
+            "quarters": played_well.map(|played| json!(played.statistics.quarters)),
             "failure": played.as_ref().err().map(|failure| failure_json(failure)),
             "run": {
                 "file": self.source.path.display().to_string(),
@@ -248,6 +256,13 @@ pub fn play_all(
     })?;
     let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(results.into_iter().flatten().collect())
+}
+
+/// The quarters of what has been counted since a moment: how many each has, and how long they took.
+fn course_json(course: &Course, begin: u64) -> Value {
+    let quarters = course.quarters(begin);
+    let plain = |quarter: &Quarter| json!({ "count": quarter.count, "ns": quarter.ns });
+    json!(quarters.map(|quarters| quarters.iter().map(plain).collect::<Vec<_>>()))
 }
 
 /// Durations as plain values.

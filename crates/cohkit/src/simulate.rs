@@ -357,6 +357,7 @@ impl Simulation {
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
             "statistics": statistics,
+            "quarters": ended.as_ref().ok().map(|statistics| json!(statistics.quarters)),
             "messages": messages,
             "failure": failure,
             "run": {

@@ -47,6 +47,7 @@ struct Guide;
 
 pub mod agents;
 pub mod components;
+pub mod course;
 pub mod data;
 pub mod explain;
 pub mod kernel;

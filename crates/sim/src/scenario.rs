@@ -5,6 +5,7 @@ use cohkit_protocol::construct::rights::KnownRights;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::course::Course;
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::statistics::{Histogram, Statistics};
@@ -128,6 +129,8 @@ impl<S: Scenario> Played for InPlay<S> {
 pub struct Tally {
     /// Sums of what threads and application have counted, by name.
     pub counts: BTreeMap<&'static str, u64>,
+    /// When it was counted, by name; what caches held then is not kept here.
+    pub courses: BTreeMap<&'static str, Course>,
     /// What threads have timed, by name, and the local operations: from asking to completion at the application.
     pub times: BTreeMap<&'static str, Histogram>,
     /// The time in which this happened, picoseconds.

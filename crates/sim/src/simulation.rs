@@ -612,14 +612,29 @@ impl Simulation {
         self.in_flight -= 1;
         self.expect(self.now);
         if performed {
-            self.counters.performed += 1;
+            self.performed(1, done);
             self.counters.hits += u64::from(hit);
             self.counters.latency.record(done - access.issued);
-            self.counters.end = self.counters.end.max(done);
         } else {
             self.counters.skipped += 1;
         }
         self.issue(access.core, done + self.times.work);
+    }
+
+    /// So many accesses have been performed, which their core sees at a time not before now.
+    #[inline(always)]
+    pub(crate) fn performed(&mut self, accesses: u64, done: Time) {
+        self.counters.performed += accesses;
+        self.counters.end = self.counters.end.max(done);
+        if self.counters.course.happened(accesses) {
+            self.keep_moment(done);
+        }
+    }
+
+    #[cold]
+    fn keep_moment(&mut self, done: Time) {
+        let cached = self.lines_cached();
+        self.counters.course.keep(done, cached);
     }
 
     /// Sends a message that is ready at a time not before now.

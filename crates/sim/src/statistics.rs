@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
 
 /// What a statistic means.
@@ -152,6 +153,8 @@ pub struct Counters {
     pub end: Time,
     /// Events processed.
     pub events: u64,
+    /// When accesses were performed.
+    pub course: Course,
 }
 
 impl Counters {
@@ -188,6 +191,8 @@ pub struct Statistics {
     pub values: Vec<(Definition, Value)>,
     /// Messages sent, by name in the order of the protocol text.
     pub messages: Vec<(String, u64)>,
+    /// How long each quarter of the accesses took, and what caches held at its end; `None` if there were fewer than four.
+    pub quarters: Option<[Quarter; 4]>,
 }
 
 impl Statistics {
@@ -403,7 +408,12 @@ impl Counters {
             "events that the kernel delivered",
             Value::Count(self.events),
         );
-        Statistics { values, messages }
+        let quarters = self.course.quarters(0);
+        Statistics {
+            values,
+            messages,
+            quarters,
+        }
     }
 }
 

@@ -83,8 +83,10 @@ EXPERIMENT = Experiment(
     run=_run,
     note=NOTE,
     left_out=LEFT_OUT,
+    headline="CPU threads call a function of a device through cache lines or over a bus: calls that take no longer.",
     axis="latency of a call (ns)",
     along="share of calls (%)",
     logarithmic="y",
+    shares=True,
     limited=time_each,
 )

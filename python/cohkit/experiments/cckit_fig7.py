@@ -46,6 +46,8 @@ def _stages() -> list[Stage]:
             time_us=20_000,
             warm_up_us=40_000,
             seeds=3,
+            counted="increments",
+            per_s=1e6,
         )
         for name, (key, platform) in MACHINES.items()
         for percent in CONTENTION
@@ -61,7 +63,8 @@ EXPERIMENT = Experiment(
     run=_run,
     note=NOTE,
     left_out=LEFT_OUT,
-    axis="increments by the thread (million per second)",
+    headline="A CPU thread increments rows of a table, the more slowly the more of them the other side increments too.",
+    axis="million increments/s",
     along="contended rows (%)",
     limited=time_each,
 )

@@ -86,6 +86,7 @@ EXPERIMENT = Experiment(
     run=_MEASURED.run,
     note=NOTE,
     left_out="the operating system and address translation",
+    headline="A CPU core reads one line of memory on the other side of the link, and waits this long.",
     axis="read latency (ns)",
     spans=_MEASURED.spans,
     rerun_accesses=2**17,

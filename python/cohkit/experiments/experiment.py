@@ -63,6 +63,10 @@ class Experiment(NamedTuple):
     """What it is plotted against, with its unit: names of numbers then begin with it. Bars are drawn otherwise."""
     logarithmic: str = ""
     """The axes that are logarithmic: `x`, `y` or both."""
+    shares: bool = False
+    """Whether a number is what a share does not exceed, which its name begins with: distributions are then drawn."""
+    headline: str = ""
+    """The title of the plot: a sentence that can be read without the rest."""
     spans: Callable[[Conditions], list[Span]] | None = None
     """How far the numbers move within what is assumed; the work that finds it out."""
     rerun_accesses: int = 0
@@ -87,7 +91,8 @@ class Point(NamedTuple):
 class Measured:
     """Numbers that simulations give, one each.
 
-    `measure` takes the number from a result, and `parts`, if given, tells what it is the sum of.
+    `measure` takes the number from a result, and `parts`, if given, tells what it is the sum of. `steady`, if given,
+    judges it as a throughput, and is told whether the simulation was cut short.
     """
 
     def __init__(
@@ -96,18 +101,30 @@ class Measured:
         unit: str,
         measure: Callable[[Simulation], float],
         parts: Callable[[Simulation], Mapping[str, float]] = lambda _: {},
+        steady: Callable[[Simulation, bool], bool] | None = None,
     ) -> None:
         """Keep what is measured where, and how."""
         self.points = points
         self.unit = unit
         self.measure = measure
         self.parts = parts
+        self.steady = steady
 
     def run(self, conditions: Conditions) -> list[Ours]:
         """Run all simulations."""
         results = _simulate([(point, {}) for point in self.points], conditions)
-        both = zip(self.points, results, strict=True)
-        return [Ours(at.name, self.measure(got), self.unit, at.key, self.parts(got)) for at, got in both]
+        return [
+            Ours(
+                at.name,
+                self.measure(got),
+                self.unit,
+                at.key,
+                self.parts(got),
+                steady=self.steady(got, _is_cut(at.request, conditions)) if self.steady else None,
+                cut=_is_cut(at.request, conditions),
+            )
+            for at, got in zip(self.points, results, strict=True)
+        ]
 
     def spans(self, conditions: Conditions) -> list[Span]:
         """Run each simulation again with each value that is assumed at either end of its range, one at a time."""
@@ -123,6 +140,11 @@ class Measured:
             else:
                 spans.append(Span(at.name, ours, []))
         return spans
+
+
+def _is_cut(request: Request, conditions: Conditions) -> bool:
+    full = request.get("accesses")
+    return conditions.accesses is not None and (full is None or conditions.accesses < full)
 
 
 def _ends(request: Request) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ def _rate(side: str) -> Callable[[Play], float]:
     return lambda result: rate(result, f"{side} locks") / 1e6
 
 
-def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str) -> list[Stage]:
+def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str, per_s: float = 0) -> list[Stage]:
     return [
         Stage(
             f"{parallelism}, {table}, {side} {what}",
@@ -48,6 +48,8 @@ def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: 
             time_us=1_000,
             warm_up_us=100,
             unit=unit,
+            counted=f"{side} locks" if per_s else "",
+            per_s=per_s,
         )
         for table, messages in TABLES.items()
         for side in ("host", "device")
@@ -56,7 +58,7 @@ def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: 
 
 
 def _run(conditions: Conditions) -> list[Ours]:
-    stages = [*_stages(_latency, "latency", "us"), *_stages(_rate, "rate", "M/s")]
+    stages = [*_stages(_latency, "latency", "us"), *_stages(_rate, "rate", "M/s", 1e6)]
     return run(stages, "", conditions)
 
 
@@ -65,7 +67,8 @@ EXPERIMENT = Experiment(
     run=_run,
     note=NOTE,
     left_out=LEFT_OUT,
-    axis="latency of a lock (us); locks (million per second)",
+    headline="A CPU and a device lock records of one table, in coherent memory or by messages over a bus.",
+    axis="latency of a lock (us); million locks/s",
     along="transactions at a time, on each side",
     logarithmic="xy",
     limited=time_each,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cohkit.errors import Error, InputError
+from cohkit.experiments.steady import even, filling
 from cohkit.player import play_many
 from cohkit.published import Ours
 
@@ -38,6 +39,12 @@ class Stage(NamedTuple):
     seeds: int = 1
     unit: str = ""
     """Of this number, if it is another than that of the rest."""
+    cut: bool = False
+    """Whether its numbers are smaller than at full size."""
+    counted: str = ""
+    """Of a throughput, what is counted."""
+    per_s: float = 0
+    """How many of it in a second this number is for each that it has."""
 
 
 def time_each(accesses: int) -> str:
@@ -81,17 +88,47 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
     results = dict(zip(requests, played, strict=True))
     ours = []
     for stage, of_stage in wanted:
-        values = []
+        values, steady = [], True
         for request in of_stage:
             result = results[repr(request)]
             if failure := result["failure"]:
                 raise Error(f"{stage.name}: {failure['kind']}: {failure['message']}")
             try:
                 values.append(stage.measure(result))
+                steady &= _is_steady(stage, values[-1], result, conditions)
             except InputError as error:
                 raise InputError(f"{stage.name}: {error}") from None
-        ours.append(Ours(stage.name, sum(values) / len(values), stage.unit or unit, stage.key))
+        ours.append(
+            Ours(
+                stage.name,
+                sum(values) / len(values),
+                stage.unit or unit,
+                stage.key,
+                steady=steady if stage.counted else None,
+                cut=_is_cut(stage, conditions),
+            )
+        )
     return ours
+
+
+def best(ours: Sequence[Ours], of: str, name: str) -> Ours:
+    """Give the greatest of the numbers whose keys begin so, for what is published without saying where it was measured.
+
+    Its key ends with `best`.
+    """
+    greatest = max((one for one in ours if one.key.startswith(of)), key=lambda one: one.value)
+    return greatest._replace(name=name, key=f"{of}best")
+
+
+def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
+    course = (result["courses"] or {}).get(stage.counted)
+    return even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and filling(result["quarters"]))
+
+
+def _is_cut(stage: Stage, conditions: Conditions) -> bool:
+    longest = 1000 * max(stage.time_us, stage.warm_up_us)
+    asked = conditions.accesses
+    return stage.cut or (asked is not None and _NANOSECONDS_PER_ACCESS * asked < longest)
 
 
 def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:

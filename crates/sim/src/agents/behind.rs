@@ -243,6 +243,10 @@ impl Behind {
         if (self.warm_up..=self.until).contains(&at) {
             let count = self.tally.counts.entry(what).or_default();
             *count = count.saturating_add(by);
+            let course = self.tally.courses.entry(what).or_default();
+            if course.happened(by) {
+                course.keep(at, 0);
+            }
         }
     }
 

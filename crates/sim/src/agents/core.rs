@@ -205,8 +205,7 @@ impl Simulation {
         let access = self.accesses.remove(index);
         let done = self.now + self.platform.cores.l1_hit.value;
         self.in_flight -= 1;
-        self.counters.performed += 1;
-        self.counters.end = self.counters.end.max(done);
+        self.performed(1, done);
         self.goes_on(&access, done);
     }
 
@@ -305,9 +304,8 @@ impl Simulation {
         self.in_flight -= stores;
         self.expect(self.now);
         if performed {
-            self.counters.performed += stores;
+            self.performed(stores, done);
             self.counters.hits += if hit { stores } else { 0 };
-            self.counters.end = self.counters.end.max(done);
         } else {
             self.counters.skipped += stores;
         }
