@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32, kAddrBits = 12;
+constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32, kAddrBits = 12, kAppBits = 512;
 
 struct Inputs {
   uint64_t reset;
@@ -95,14 +95,15 @@ uint64_t get(const VlWide<Words>& signal, unsigned place, unsigned bits) {
   return value;
 }
 
-template <typename Signal>
+// A beat of so many bits; the further words of its place are left alone.
+template <unsigned Bits, typename Signal>
 void put_beat(Signal& signal, unsigned index, const uint64_t* words) {
-  for (unsigned word = 0; word < kBeatWords; word++) put(signal, index * 512 + word * 64, 64, words[word]);
+  for (unsigned word = 0; word < Bits / 64; word++) put(signal, index * Bits + word * 64, 64, words[word]);
 }
 
-template <typename Signal>
+template <unsigned Bits, typename Signal>
 void get_beat(const Signal& signal, unsigned index, uint64_t* words) {
-  for (unsigned word = 0; word < kBeatWords; word++) words[word] = get(signal, index * 512 + word * 64, 64);
+  for (unsigned word = 0; word < Bits / 64; word++) words[word] = get(signal, index * Bits + word * 64, 64);
 }
 
 struct Model {
@@ -188,7 +189,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     for (unsigned c = 0; c < rx; c++) {
       if (!(in->rx_valid[s] >> c & 1)) continue;
       put(top.rx_header_i, (s * rx + c) * 64, 64, in->rx_header[s][c]);
-      put_beat(top.rx_data_i, s * rx + c, in->rx_data[s][c]);
+      put_beat<PAYLOAD>(top.rx_data_i, s * rx + c, in->rx_data[s][c]);
     }
     put(top.local_req_valid_i, s, 1, in->local_req_valid[s]);
     put(top.local_req_i, s * 64, 64, in->local_req[s]);
@@ -213,7 +214,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     put(top.cfg_ar_addr_i, s * kAddrBits, kAddrBits, in->cfg_ar_addr[s]);
     put(top.cfg_r_ready_i, s, 1, in->cfg_r_ready[s]);
     put(top.change_ready_i, s, 1, in->change_ready[s]);
-    if (in->r_valid[s]) put_beat(top.axi_r_data_i, s, in->r_data[s]);
+    if (in->r_valid[s]) put_beat<PAYLOAD>(top.axi_r_data_i, s, in->r_data[s]);
     put(top.app_aw_ready_i, s, 1, in->app_aw_ready[s]);
     put(top.app_w_ready_i, s, 1, in->app_w_ready[s]);
     put(top.app_b_valid_i, s, 1, in->app_b_valid[s]);
@@ -222,7 +223,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     put(top.app_r_valid_i, s, 1, in->app_r_valid[s]);
     put(top.app_r_id_i, s * 8, 8, in->app_r_id[s]);
     put(top.app_r_last_i, s, 1, in->app_r_last[s]);
-    if (in->app_r_valid[s]) put_beat(top.app_r_data_i, s, in->app_r_data[s]);
+    if (in->app_r_valid[s]) put_beat<kAppBits>(top.app_r_data_i, s, in->app_r_data[s]);
   }
   top.start_i = in->start != 0;
   top.stop_i = in->stop != 0;
@@ -238,7 +239,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     for (unsigned c = 0; c < tx; c++) {
       if (!(out->tx_valid[s] >> c & 1)) continue;
       out->tx_header[s][c] = get(top.tx_header_o, (s * tx + c) * 64, 64);
-      get_beat(top.tx_data_o, s * tx + c, out->tx_data[s][c]);
+      get_beat<PAYLOAD>(top.tx_data_o, s * tx + c, out->tx_data[s][c]);
     }
     out->local_req_ready[s] = get(top.local_req_ready_o, s, 1);
     out->unlock_ready[s] = get(top.unlock_ready_o, s, 1);
@@ -249,10 +250,10 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->aw_addr[s] = get(top.axi_aw_addr_o, s * 64, 64);
     out->aw_user[s] = get(top.axi_aw_user_o, s * 8, 8);
     out->w_valid[s] = get(top.axi_w_valid_o, s, 1);
-    out->w_strb[s] = get(top.axi_w_strb_o, s * 64, 64);
+    out->w_strb[s] = get(top.axi_w_strb_o, s * (PAYLOAD / 8), PAYLOAD / 8);
     out->w_last[s] = get(top.axi_w_last_o, s, 1);
     out->passes[s] = get(top.passes_o, s * 8, 8);
-    if (out->w_valid[s] || (out->passes[s] >> 7)) get_beat(top.axi_w_data_o, s, out->w_data[s]);
+    if (out->w_valid[s] || (out->passes[s] >> 7)) get_beat<PAYLOAD>(top.axi_w_data_o, s, out->w_data[s]);
     out->b_ready[s] = get(top.axi_b_ready_o, s, 1);
     out->ar_valid[s] = get(top.axi_ar_valid_o, s, 1);
     out->ar_id[s] = get(top.axi_ar_id_o, s * 8, 8);
@@ -277,7 +278,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->app_w_valid[s] = get(top.app_w_valid_o, s, 1);
     out->app_w_strb[s] = get(top.app_w_strb_o, s * 64, 64);
     out->app_w_last[s] = get(top.app_w_last_o, s, 1);
-    if (out->app_w_valid[s]) get_beat(top.app_w_data_o, s, out->app_w_data[s]);
+    if (out->app_w_valid[s]) get_beat<kAppBits>(top.app_w_data_o, s, out->app_w_data[s]);
     out->app_b_ready[s] = get(top.app_b_ready_o, s, 1);
     out->app_ar_valid[s] = get(top.app_ar_valid_o, s, 1);
     out->app_ar_id[s] = get(top.app_ar_id_o, s * 8, 8);
@@ -286,7 +287,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
     out->app_r_ready[s] = get(top.app_r_ready_o, s, 1);
     out->passes_r[s] = get(top.passes_r_o, s, 1);
     out->passes_r_id[s] = get(top.passes_r_id_o, s * 8, 8);
-    if (out->passes_r[s]) get_beat(top.passes_r_data_o, s, out->passes_r_data[s]);
+    if (out->passes_r[s]) get_beat<PAYLOAD>(top.passes_r_data_o, s, out->passes_r_data[s]);
     out->passes_b_id[s] = get(top.passes_b_id_o, s * 8, 8);
     out->passes_local[s] = get(top.passes_local_o, s * 64, 64);
     out->passes_unlock[s] = get(top.passes_unlock_o, s * 64, 64);

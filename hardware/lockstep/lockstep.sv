@@ -5,12 +5,15 @@ module lockstep #(
   parameter int unsigned SetWidth   = 2,
   parameter int unsigned TagWidth   = 16,
   parameter int unsigned Ways       = 4,
+  parameter int unsigned WaysPerStep = 4,
   parameter int unsigned Reads      = 2,
   parameter int unsigned Writes     = 1,
   parameter int unsigned Locals     = 2,
   parameter int unsigned Waiting    = 2,
   parameter int unsigned StoreSlots = 2,
   parameter int unsigned ChangeDepth = 2,
+  parameter int unsigned UnitsPerPort = 8,
+  parameter int unsigned PayloadWidth = 512,   // with an endpoint behind the home, 512
   parameter int unsigned Endpoint   = 0,   // what is behind the home; see behind.sv
   parameter int unsigned MemoryLines = 64,
   parameter int unsigned Patience   = 8,
@@ -23,11 +26,11 @@ module lockstep #(
   input  logic [1:0][NumRx-1:0]            rx_valid_i,
   output logic [1:0][NumRx-1:0]            rx_ready_o,
   input  logic [1:0][NumRx-1:0][63:0]      rx_header_i,
-  input  logic [1:0][NumRx-1:0][511:0]     rx_data_i,
+  input  logic [1:0][NumRx-1:0][PayloadWidth-1:0] rx_data_i,
   output logic [1:0][NumTx-1:0]            tx_valid_o,
   input  logic [1:0][NumTx-1:0]            tx_ready_i,
   output logic [1:0][NumTx-1:0][63:0]      tx_header_o,
-  output logic [1:0][NumTx-1:0][511:0]     tx_data_o,
+  output logic [1:0][NumTx-1:0][PayloadWidth-1:0] tx_data_o,
   input  logic [1:0]                       local_req_valid_i,
   output logic [1:0]                       local_req_ready_o,
   input  logic [1:0][63:0]                 local_req_i,
@@ -47,8 +50,8 @@ module lockstep #(
   output logic [1:0][7:0]                  axi_aw_user_o,
   output logic [1:0]                       axi_w_valid_o,
   input  logic [1:0]                       axi_w_ready_i,
-  output logic [1:0][511:0]                axi_w_data_o,
-  output logic [1:0][63:0]                 axi_w_strb_o,
+  output logic [1:0][PayloadWidth-1:0]     axi_w_data_o,
+  output logic [1:0][PayloadWidth/8-1:0]   axi_w_strb_o,
   output logic [1:0]                       axi_w_last_o,
   input  logic [1:0]                       axi_b_valid_i,
   output logic [1:0]                       axi_b_ready_o,
@@ -61,7 +64,7 @@ module lockstep #(
   input  logic [1:0]                       axi_r_valid_i,
   output logic [1:0]                       axi_r_ready_o,
   input  logic [1:0][7:0]                  axi_r_id_i,
-  input  logic [1:0][511:0]                axi_r_data_i,
+  input  logic [1:0][PayloadWidth-1:0]     axi_r_data_i,
   input  logic [1:0]                       axi_r_last_i,
   input  logic [1:0]                     cfg_aw_valid_i,
   output logic [1:0]                     cfg_aw_ready_o,
@@ -115,7 +118,7 @@ module lockstep #(
   // a local operation, an unlock, an answer to the device, an address of a read, an address of a write, a beat written.
   output logic [1:0][7:0]                  passes_o,
   output logic [1:0][7:0]                  passes_r_id_o,
-  output logic [1:0][511:0]                passes_r_data_o,
+  output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
   output logic [1:0]                       passes_r_o,
   output logic [1:0][7:0]                  passes_b_id_o,
   output logic [1:0][63:0]                 passes_local_o,
@@ -138,8 +141,8 @@ module lockstep #(
   logic [1:0][AxiAddrWidth-1:0]   home_aw_addr;
   logic [1:0]                     home_w_valid;
   logic [1:0]                     home_w_ready;
-  logic [1:0][511:0]              home_w_data;
-  logic [1:0][63:0]               home_w_strb;
+  logic [1:0][PayloadWidth-1:0]   home_w_data;
+  logic [1:0][PayloadWidth/8-1:0] home_w_strb;
   logic [1:0]                     home_w_last;
   logic [1:0]                     home_b_valid;
   logic [1:0]                     home_b_ready;
@@ -151,7 +154,7 @@ module lockstep #(
   logic [1:0]                     home_r_valid;
   logic [1:0]                     home_r_ready;
   logic [1:0][7:0]                home_r_id;
-  logic [1:0][511:0]              home_r_data;
+  logic [1:0][PayloadWidth-1:0]   home_r_data;
   logic [1:0]                     home_r_last;
   logic [1:0]                     home_local_req_valid;
   logic [1:0]                     home_local_req_ready;
@@ -170,6 +173,7 @@ module lockstep #(
       .Endpoint    (Endpoint),
       .Slice       (s),
       .MemoryLines (MemoryLines),
+      .PayloadWidth(PayloadWidth),
       .AxiAddrWidth(AxiAddrWidth)
     ) u_behind (
       .clk_i,
@@ -312,12 +316,15 @@ module lockstep #(
     .SetWidth    (SetWidth),
     .TagWidth    (TagWidth),
     .Ways        (Ways),
+    .WaysPerStep (WaysPerStep),
     .Reads       (Reads),
     .Writes      (Writes),
     .Locals      (Locals),
     .Waiting     (Waiting),
     .StoreSlots  (StoreSlots),
     .ChangeDepth (ChangeDepth),
+    .UnitsPerPort(UnitsPerPort),
+    .PayloadWidth(PayloadWidth),
     .Patience    (Patience),
     .AxiAddrWidth(AxiAddrWidth)
   ) u_home (

@@ -4,6 +4,7 @@ use crate::judge::Systems;
 use crate::size;
 use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cohkit_rtl::lockstep::shapes::SHAPES;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -422,8 +423,8 @@ pub(crate) struct RtlTest {
     /// The protocol text.
     pub file: PathBuf,
 
-    /// The first seed. How many lines are used, which, how long messages and memory take, how often ports are ready
-    /// and how much the device does follow from it too.
+    /// The first seed. The shape of the home, how many lines are used, which, how long messages and memory take, how often
+    /// ports are ready and how much the device does follow from it too.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
@@ -435,8 +436,14 @@ pub(crate) struct RtlTest {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub messages: u64,
 
+    /// Give all seeds a home of this shape; otherwise seeds take the shapes of this list in turn, and each shape is built
+    /// when its first seed comes. `small` is built soonest, `shipped` has the sizes that the home has by default.
+    #[arg(long, value_name = "NAME", value_parser = SHAPES.map(|(name, _)| name))]
+    pub shape: Option<String>,
+
     /// Spoil this many rows of the ROM, one after the other, and see that each is noticed; `all` is every row that can
-    /// be used. What is wrong of a row follows from the row and the first seed alone; up to 20 runs are led to it.
+    /// be used. What is wrong of a row follows from the row and the first seed alone; up to 20 runs are led to it, all in
+    /// the first seed's shape.
     #[arg(long, value_name = "N", default_value = "0", value_parser = spoilt)]
     pub spoil: u64,
 

@@ -91,7 +91,11 @@ fn built(
     waveforms: bool,
     console: &Console,
 ) -> Result<PathBuf, Failure> {
-    let doing = format!("{}: building the RTL with Verilator", printed.protocol);
+    let doing = format!(
+        "{}: building the RTL of {} units with Verilator",
+        printed.protocol,
+        2 * shape.units
+    );
     let _busy = Busy::new(doing, &console.terminal);
     build(cache, printed, shape, waveforms, console.interrupted).map_err(not_built)
 }

@@ -9,6 +9,7 @@ use cohkit_rtl::lockstep::bench::{Run, Withheld};
 use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
+use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
@@ -109,6 +110,23 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
         |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
     assert!(!rom.used().any(at_once));
     assert_eq!(never, ["StallsSend[0]"]);
+}
+
+/// The shape that ships, and one with several groups of ways, narrow beats and other numbers of everything. (The campaign of
+/// `cohkit rtl test` takes all shapes in turn.)
+#[test]
+fn homes_of_other_shapes_do_what_the_controllers_do() {
+    for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
+        let shape = named(name).expect("there is such a shape");
+        let Some(built) = built(compiled("eci.coh"), SOURCES, shape) else {
+            return;
+        };
+        let runs = runs(&built, seeds);
+        assert!(runs.messages >= 2000 * seeds, "{name}: {}", runs.messages);
+        assert_eq!(runs.stalls[1], 0, "{name}");
+        // A directory that is smaller than what is used of it overflows.
+        assert!(name == SHIPPED || runs.evictions > 0);
+    }
 }
 
 /// What is wrong of a row follows from it and the seed; over all rows and a few seeds every field is wrong once.
@@ -296,6 +314,8 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
             "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
             "-GUnits=16 -GSetWidth=8 -GWays=16 -GReads=2 -GLocals=2",
             "-GUnits=2 -GReads=3 -GWrites=2 -GWaiting=3 -GStoreSlots=4",
+            "-GUnits=4 -GWays=8 -GWaysPerStep=1 -GUnitsPerPort=3 -GTagWidth=20 -GPayloadWidth=64 -GChangeDepth=16",
+            "-GUnits=1 -GWaysPerStep=2 -GPayloadWidth=256",
             "-GUnits=2 -GEndpoint=4",
         ] {
             let output = Command::new("verilator")

@@ -13,6 +13,7 @@ use cohkit_protocol::words::counted;
 use cohkit_rtl::lockstep::bench::{Mismatch, Report, Run};
 use cohkit_rtl::lockstep::build::{Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
 use serde_json::json;
@@ -24,6 +25,8 @@ const SHOWN: u64 = 2000;
 /// What all runs came to.
 #[derive(Default)]
 struct Total {
+    /// Seeds and messages of each shape, as far as they came.
+    shapes: [(u64, u64); SHAPES.len()],
     messages: u64,
     answers: u64,
     evictions: u64,
@@ -37,6 +40,35 @@ struct Total {
     /// Rows whose being spoilt was noticed, and those of which it was not.
     noticed: u64,
     missed: Vec<(usize, usize)>,
+}
+
+/// The RTL as it was built, for each shape that a seed had.
+struct Builds<'a> {
+    cache: &'a Path,
+    printed: Printed<'a>,
+    libraries: [Option<PathBuf>; SHAPES.len()],
+}
+
+impl Builds<'_> {
+    /// The place of a seed's shape in the list.
+    fn place(options: &RtlTest, seed: u64) -> usize {
+        let name = options.shape.as_deref().unwrap_or(of_seed(seed));
+        SHAPES
+            .iter()
+            .position(|(other, _)| *other == name)
+            .unwrap_or(0)
+    }
+
+    /// The library of a shape, which is built unless it is there.
+    fn library(&mut self, place: usize, console: &Console) -> Result<PathBuf, Failure> {
+        if let Some(library) = &self.libraries[place] {
+            return Ok(library.clone());
+        }
+        let shape = SHAPES[place].1;
+        let library = built(self.cache, self.printed, shape, false, console)?;
+        self.libraries[place] = Some(library.clone());
+        Ok(library)
+    }
 }
 
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
@@ -70,7 +102,6 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     let package = package(protocol, &rom, &origin(&source, &file));
     let cache = options.build.clone().unwrap_or_else(cache);
     files::make_folder(&cache)?;
-    let shape = Shape::default();
     let printed = Printed {
         protocol: &protocol.name,
         rom: &rom,
@@ -78,7 +109,13 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     };
     let stop = console.interrupted;
     let _tidy = Tidy::new();
-    let library = built(&cache, printed, shape, false, console)?;
+    let mut builds = Builds {
+        cache: &cache,
+        printed,
+        libraries: Default::default(),
+    };
+    let first = Builds::place(options, options.seed);
+    let library = builds.library(first, console)?;
     let folder =
         tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
     let ways = Ways::new(protocol, &home, &rom);
@@ -87,7 +124,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         home: &home,
         rom: &rom,
         library: &library,
-        shape,
+        shape: SHAPES[first].1,
         ways: ways.as_ref(),
         argument: "",
         folder: folder.path(),
@@ -98,8 +135,17 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         ..Total::default()
     };
     for seed in options.seed..=last {
+        let place = Builds::place(options, seed);
+        let library = &builds.library(place, console)?;
+        let setup = Setup {
+            library,
+            shape: SHAPES[place].1,
+            ..setup
+        };
+        total.shapes[place].0 += 1;
         match setup.run(Run::new(seed, options.messages), None) {
             Ok(report) => {
+                total.shapes[place].1 += report.messages;
                 total.messages += report.messages;
                 total.answers += report.answers;
                 total.evictions += report.evictions;
@@ -123,9 +169,15 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
             from: found.cycle.saturating_sub(SHOWN).max(5),
         };
         let run = || {
+            let shape = SHAPES[Builds::place(options, *seed)].1;
             let library = &built(&cache, printed, shape, true, console)?;
             let run = Run::new(*seed, options.messages);
-            drawn(Setup { library, ..setup }.run(run, Some(waveform)), file)
+            let setup = Setup {
+                library,
+                shape,
+                ..setup
+            };
+            drawn(setup.run(run, Some(waveform)), file)
         };
         match run() {
             Ok(()) => {}
@@ -138,7 +190,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         spoil(&setup, options, &mut total, &console.terminal)?;
     }
     let result = match options.output.json {
-        true => format!("{:#}\n", json(options, &source, &setup, &total)),
+        true => format!("{:#}\n", json(options, &source, &setup, &total, &builds)),
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;
@@ -229,10 +281,12 @@ fn unused(setup: &Setup, total: &Total) -> Vec<(usize, usize)> {
 
 /// The command that repeats a seed's run.
 fn again(options: &RtlTest, seed: u64) -> String {
+    let shape = options.shape.as_ref();
     format!(
-        "cohkit rtl test {} --seed {seed} --seeds 1 --messages {}",
+        "cohkit rtl test {} --seed {seed} --seeds 1 --messages {}{}",
         options.file.display(),
-        options.messages
+        options.messages,
+        shape.map_or(String::new(), |name| format!(" --shape {name}"))
     )
 }
 
@@ -255,8 +309,10 @@ fn text(
     let rows = reachable(setup).len();
     if let Some((seed, found)) = &total.mismatch {
         let mut text = format!(
-            "{name}: mismatch in cycle {} of seed {seed}: {}\n",
-            found.cycle, found.what
+            "{name}: mismatch in cycle {} of seed {seed} (shape {}): {}\n",
+            found.cycle,
+            SHAPES[Builds::place(options, *seed)].0,
+            found.what
         );
         if let Some(sequence) = &found.sequence {
             let charts = Text {
@@ -282,6 +338,13 @@ fn text(
         counted(total.answers, "local answer"),
         counted(total.evictions, "eviction"),
     );
+    let seeds = SHAPES.iter().zip(total.shapes);
+    let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
+    let seeds = seeds.map(|((name, _), (seeds, _))| format!("{name} {seeds}"));
+    text += &format!(
+        "  seeds of shapes: {}\n",
+        seeds.collect::<Vec<_>>().join(", ")
+    );
     if options.spoil > 0 {
         text += &format!(
             "  {} rows spoilt, {} noticed\n",
@@ -300,7 +363,36 @@ fn text(
     text
 }
 
-fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> serde_json::Value {
+/// A shape, with what its runs came to.
+fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde_json::Value {
+    json!({
+        "name": name,
+        "seeds": seeds,
+        "messages": messages,
+        "units": 2 * shape.units,
+        "sets": 1_u64 << shape.set_bits,
+        "ways": shape.ways,
+        "ways_per_step": shape.ways_per_step,
+        "tag_bits": shape.tag_bits,
+        "reads": shape.reads,
+        "writes": shape.writes,
+        "locals": shape.locals,
+        "waiting": shape.waiting,
+        "store_slots": shape.store_slots,
+        "change_depth": shape.change_depth,
+        "patience": 1_u64 << shape.patience,
+        "units_per_port": shape.units_per_port,
+        "payload_bits": shape.payload,
+    })
+}
+
+fn json(
+    options: &RtlTest,
+    source: &Source,
+    setup: &Setup,
+    total: &Total,
+    builds: &Builds,
+) -> serde_json::Value {
     let left = unused(setup, total);
     let rows = reachable(setup).len();
     let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
@@ -312,6 +404,12 @@ fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> ser
         "rows_reachable": rows,
         "seeds": options.seeds,
         "first_seed": options.seed,
+        "shapes": SHAPES
+            .iter()
+            .zip(total.shapes)
+            .filter(|(_, (seeds, _))| *seeds > 0)
+            .map(|((name, shape), came)| shape_json(name, shape, came))
+            .collect::<Vec<_>>(),
         "cycles": total.cycles,
         "answers": total.answers,
         "evictions": total.evictions,
@@ -320,6 +418,7 @@ fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> ser
         "missed": total.missed.iter().map(name).collect::<Vec<_>>(),
         "mismatch": total.mismatch.as_ref().map(|(seed, found)| json!({
             "seed": seed,
+            "shape": SHAPES[Builds::place(options, *seed)].0,
             "cycle": found.cycle,
             "what": found.what,
             "sequence": found.sequence.as_ref().map(cohkit_chart::json),
@@ -327,7 +426,12 @@ fn json(options: &RtlTest, source: &Source, setup: &Setup, total: &Total) -> ser
         "run": {
             "file": options.file.display().to_string(),
             "version": env!("CARGO_PKG_VERSION"),
-            "library": Path::new(setup.library).display().to_string(),
+            "libraries": builds
+                .libraries
+                .iter()
+                .flatten()
+                .map(|library| library.display().to_string())
+                .collect::<Vec<_>>(),
         },
     })
 }

@@ -164,7 +164,7 @@ fn lockstep_tells_what_was_compared() {
         "500",
     ]);
     let output = command
-        .args(["--spoil", "2", "--json", "--build"])
+        .args(["--spoil", "2", "--json", "--shape", "small", "--build"])
         .arg(built())
         .output()
         .expect("starts");
@@ -175,7 +175,54 @@ fn lockstep_tells_what_was_compared() {
     assert_eq!(value["rows_reachable"], 1556);
     assert!(value["rows_covered"].as_u64() > Some(300), "{value}");
     assert_eq!((&value["seeds"], &value["spoilt"]), (&3.into(), &2.into()));
+    let shapes = value["shapes"].as_array().expect("a list");
+    assert_eq!(shapes.len(), 1);
+    assert_eq!(
+        (&shapes[0]["name"], &shapes[0]["seeds"]),
+        (&"small".into(), &3.into())
+    );
+    assert_eq!(shapes[0]["messages"], value["messages"]);
     assert_eq!(value["missed"], serde_json::json!([]));
+}
+
+/// A seed has its shape, whatever seeds come before it and after.
+#[test]
+fn a_seed_alone_has_the_shape_that_it_has_among_others() {
+    if !require("verilator") {
+        return;
+    }
+    let test = |more: &[&str]| {
+        let mut command = cohkit(["rtl", "test", "../../protocols/eci.coh"]);
+        command.args(["--messages", "300", "--json"]).args(more);
+        let output = command.arg("--build").arg(built()).output();
+        let output = output.expect("starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+        let shapes = value["shapes"].as_array().expect("a list").iter();
+        shapes
+            .map(|shape| (shape["name"].clone(), value["cycles"].clone()))
+            .collect::<Vec<_>>()
+    };
+    // Shapes come in turn: the third is `mixed`, and so is the one that comes as many seeds later as there are shapes.
+    let shapes = cohkit_rtl::lockstep::shapes::SHAPES.len();
+    let alone = test(&["--seed", "2", "--seeds", "1"]);
+    assert_eq!(alone[0].0, "mixed");
+    let named = test(&["--seed", "2", "--seeds", "1", "--shape", "mixed"]);
+    assert_eq!(alone, named);
+    let again = test(&["--seed", &(2 + shapes).to_string(), "--seeds", "1"]);
+    assert_eq!(again[0].0, "mixed");
+    let small = test(&["--seed", "2", "--seeds", "1", "--shape", "small"]);
+    assert_eq!(small[0].0, "small");
+}
+
+#[test]
+fn a_shape_that_there_is_not_is_refused_with_those_that_there_are() {
+    let output = cohkit(["rtl", "test", "../../protocols/eci.coh", "--shape", "huge"])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("shipped") && said.contains("mixed"), "{said}");
 }
 
 /// The size that other tests build, too.

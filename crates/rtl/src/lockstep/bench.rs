@@ -24,7 +24,7 @@ use super::build::{Endpoint, Shape};
 use super::campaign::{Failed, Setup, Waveform};
 use super::chance::Chance;
 use super::changes::{Change, Changes};
-use super::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES};
+use super::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
 use crate::rom::Rom;
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -314,7 +314,9 @@ pub struct Bench<'a> {
     under_way: BTreeMap<(u64, u64), (usize, bool, Message)>,
     sequence: u64,
     flight: u32,
+    /// Beats of a line, words of a beat, and words of a line.
     beats: usize,
+    beat: usize,
     words: usize,
     /// The last cycle in which anything moved, and the last in which something came of it: messages may be sent again and
     /// again, and a device may be answered again and again, while the remote waits for ever.
@@ -455,7 +457,8 @@ impl<'a> Bench<'a> {
             under_way: BTreeMap::new(),
             sequence: 0,
             flight: 0,
-            beats: words / BEAT,
+            beats: words / (shape.payload / 64),
+            beat: shape.payload / 64,
             words,
             progress: 0,
             advance: 0,

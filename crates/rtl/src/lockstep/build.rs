@@ -1,5 +1,6 @@
 //! Builds the Verilated home of a protocol as a library.
 
+use super::shapes::SHAPES;
 use crate::rom::Rom;
 use crate::sources::SOURCES;
 use crate::tool::{self, Asked};
@@ -29,14 +30,24 @@ pub struct Shape {
     pub units: usize,
     /// Sets of each unit's directory, as a power of two.
     pub set_bits: u32,
+    /// Bits of a tag, at least 16: runs use lines of so large a range.
+    pub tag_bits: u32,
     /// Ways of a set, a power of two, at least 4.
     pub ways: usize,
+    /// Ways that are compared in one cycle, a power of two up to all of them.
+    pub ways_per_step: usize,
     pub reads: usize,
     pub writes: usize,
     pub locals: usize,
     /// Requests that a unit sets aside.
     pub waiting: usize,
     pub store_slots: usize,
+    /// Changes of rights that a slice keeps for whoever listens, a power of two.
+    pub change_depth: usize,
+    /// Units that share a port of the protocol ROM.
+    pub units_per_port: usize,
+    /// Bits of a beat: 64, 128, 256 or 512, up to a line's. With an endpoint, 512.
+    pub payload: usize,
     /// Cycles that a full set may take to get room by itself, as a power of two.
     pub patience: u32,
     /// What is behind it.
@@ -74,13 +85,14 @@ impl Endpoint {
 }
 
 impl Shape {
-    /// A home that tracks a whole cache of so many sets and ways.
+    /// A home that tracks a whole cache of so many sets and ways, with what ships of everything else.
     pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
         Shape {
             units,
             set_bits,
             ways,
             writes: 2,
+            change_depth: 16,
             patience: 8,
             ..Shape::default()
         }
@@ -89,19 +101,7 @@ impl Shape {
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape {
-            units: 2,
-            set_bits: 1,
-            ways: 4,
-            reads: 2,
-            writes: 1,
-            locals: 2,
-            waiting: 2,
-            store_slots: 2,
-            endpoint: Endpoint::None,
-            memory_lines: 64,
-            patience: 0,
-        }
+        SHAPES[0].1
     }
 }
 
@@ -233,6 +233,9 @@ pub fn build_from(
     built.map(|()| library)
 }
 
+/// Most units of a slice whose C++ is made of the whole home in one piece.
+const IN_ONE_PIECE: usize = 8;
+
 /// What the library is called, and the file beside it that has a number for its bytes.
 const LIBRARY: &str = "lockstep.so";
 const SEAL: &str = "lockstep.sum";
@@ -274,9 +277,13 @@ fn verilate(
         fs::write(folder.join(name), text).map_err(cannot)?;
     }
     let mut command = Command::new("verilator");
-    command.args([
-        "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wall",
-    ]);
+    command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
+    // Small homes run faster in one piece, of which large ones would make too much for the C++ compiler.
+    if shape.units <= IN_ONE_PIECE {
+        command.arg("-O3");
+    }
+    // What runs once need not be fast.
+    command.args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"]);
     // What is not reset begins with bits of chance, so that nothing can rely on it.
     command.args(["--x-assign", "unique", "--x-initial", "unique"]);
     command.args([
@@ -300,12 +307,17 @@ fn verilate(
     for (parameter, value) in [
         ("Units", shape.units),
         ("SetWidth", shape.set_bits as usize),
+        ("TagWidth", shape.tag_bits as usize),
         ("Ways", shape.ways),
+        ("WaysPerStep", shape.ways_per_step),
         ("Reads", shape.reads),
         ("Writes", shape.writes),
         ("Locals", shape.locals),
         ("Waiting", shape.waiting),
         ("StoreSlots", shape.store_slots),
+        ("ChangeDepth", shape.change_depth),
+        ("UnitsPerPort", shape.units_per_port),
+        ("PayloadWidth", shape.payload),
         ("Endpoint", shape.endpoint as usize),
         ("MemoryLines", shape.memory_lines),
         ("Patience", shape.patience as usize),
@@ -313,10 +325,11 @@ fn verilate(
         command.arg(format!("-G{parameter}={value}"));
     }
     command.arg("-CFLAGS").arg(format!(
-        "-fPIC -O1 -DVL_USER_STOP -DNUM_RX={} -DNUM_TX={} -DNUM_UNITS={} -include ../lockstep.h",
+        "-fPIC -DVL_USER_STOP -DNUM_RX={} -DNUM_TX={} -DNUM_UNITS={} -DPAYLOAD={} -include ../lockstep.h",
         printed.rom.rx.len(),
         printed.rom.tx.len(),
         shape.units,
+        shape.payload,
     ));
     command.args(["home_pkg.sv", &package_file]);
     command.args(

@@ -7,6 +7,7 @@ impl Bench<'_> {
         let ready = self.run.ready;
         let cycle = self.cycle;
         let exact = self.run.exact;
+        let words = self.beat;
         for s in 0..SLICES {
             let (inputs, slice, chance) = (&mut self.inputs, &mut self.slices[s], &mut self.chance);
             let mut often = || u64::from(chance.below(16) < ready);
@@ -29,7 +30,8 @@ impl Bench<'_> {
                 inputs.rx_header[s][c] =
                     u64::from(message.mask) << 48 | event << 40 | self.lines[*at].number;
                 if let Some(bytes) = &message.bytes {
-                    inputs.rx_data[s][c].copy_from_slice(&bytes[entrance.beat * BEAT..][..BEAT]);
+                    let beat = &bytes[entrance.beat * words..][..words];
+                    inputs.rx_data[s][c][..words].copy_from_slice(beat);
                 }
             }
             inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum();
@@ -72,7 +74,7 @@ impl Bench<'_> {
                 inputs.r_id[s] = read.id;
                 inputs.r_last[s] = u64::from(read.beat + 1 == self.beats);
                 let bytes = &self.lines[read.line].memory;
-                inputs.r_data[s].copy_from_slice(&bytes[read.beat * BEAT..][..BEAT]);
+                inputs.r_data[s][..words].copy_from_slice(&bytes[read.beat * words..][..words]);
             }
             if slice.written.is_none() {
                 let done: Vec<usize> = (0..slice.writes.len())
@@ -202,7 +204,8 @@ impl Bench<'_> {
                     }
                 }
             };
-            leaving.bytes[leaving.beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
+            let beat = &outputs.tx_data[s][c][..self.beat];
+            leaving.bytes[leaving.beat * self.beat..][..self.beat].copy_from_slice(beat);
             leaving.beat += 1;
             let sent = &self.rom.sends[leaving.number];
             if sent.payload && leaving.beat < self.beats {
@@ -413,10 +416,11 @@ impl Bench<'_> {
             self.progress = self.cycle;
             let slice = &mut self.slices[s];
             let (bytes, strobes, beat) = &mut slice.beat;
-            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.w_data[s]);
-            for word in 0..BEAT {
+            let words = self.beat;
+            bytes[*beat * words..][..words].copy_from_slice(&outputs.w_data[s][..words]);
+            for word in 0..words {
                 let strobe = |byte: usize| outputs.w_strb[s] >> (8 * word + byte) & 1;
-                strobes[*beat * BEAT + word] =
+                strobes[*beat * words + word] =
                     (0..8).fold(0, |bits, byte| bits | (strobe(byte) * 0xff) << (8 * byte));
             }
             *beat += 1;

@@ -303,7 +303,12 @@ impl Bench<'_> {
         }
         let shape = self.read(register("Shape").address)?;
         for (s, (value, _)) in shape.into_iter().enumerate() {
-            if value >> 56 != s as u64 || value & 0xffff != self.requests.len() as u64 / 2 {
+            let built = self.shape;
+            let (set_bits, tag_bits) = (u64::from(built.set_bits), u64::from(built.tag_bits));
+            let [units, ways, reads, waiting] =
+                [built.units, built.ways, built.reads, built.waiting].map(|number| number as u64);
+            let fields = units | ways << 16 | set_bits << 24 | tag_bits << 32 | reads << 40;
+            if value != fields | waiting << 48 | (s as u64) << 56 {
                 return said(format!("Shape of slice {s} reads {value:x}"));
             }
         }

@@ -17,7 +17,9 @@ impl Bench<'_> {
                 && slice.addresses.is_empty()
                 && slice.data.is_empty()
         });
-        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + 300
+        // A request may still wait until a full set makes room by itself.
+        let rests = 300 + (1 << self.shape.patience);
+        slices_rest && self.under_way.is_empty() && self.cycle > self.progress + rests
     }
 
     /// Nothing may be left over.

@@ -1,0 +1,244 @@
+//! The sizes of homes over which seeds are spread: the one that ships, and others that are small enough to be always full.
+
+use super::build::{Endpoint, Shape};
+
+/// The name of the shape that ships: what `home.sv` is where nobody says otherwise.
+pub const SHIPPED: &str = "shipped";
+
+/// Everything small, so that directories overflow and all that a unit has room for is often in use.
+const SMALL: Shape = Shape {
+    units: 2,
+    set_bits: 1,
+    tag_bits: 16,
+    ways: 4,
+    ways_per_step: 4,
+    reads: 2,
+    writes: 1,
+    locals: 2,
+    waiting: 2,
+    store_slots: 2,
+    change_depth: 2,
+    units_per_port: 8,
+    payload: 512,
+    patience: 0,
+    endpoint: Endpoint::None,
+    memory_lines: 64,
+};
+
+/// All shapes, by name. Seeds take them in turn, so a shape added at the end gives most seeds another one.
+pub const SHAPES: [(&str, Shape); 14] = [
+    ("small", SMALL),
+    (
+        SHIPPED,
+        Shape {
+            units: 32,
+            set_bits: 7,
+            ways: 16,
+            writes: 2,
+            change_depth: 16,
+            patience: 8,
+            ..SMALL
+        },
+    ),
+    // Four groups of ways, beats of an eighth of 1024 bits, and three of what a unit otherwise has two of.
+    (
+        "mixed",
+        Shape {
+            set_bits: 2,
+            ways: 8,
+            ways_per_step: 2,
+            reads: 3,
+            writes: 2,
+            locals: 3,
+            waiting: 3,
+            store_slots: 3,
+            change_depth: 4,
+            units_per_port: 1,
+            payload: 128,
+            patience: 3,
+            ..SMALL
+        },
+    ),
+    ("one-unit", Shape { units: 1, ..SMALL }),
+    // One of everything of which there may be one.
+    (
+        "one-of-each",
+        Shape {
+            reads: 1,
+            locals: 1,
+            waiting: 1,
+            store_slots: 1,
+            ..SMALL
+        },
+    ),
+    // Ways one after the other.
+    (
+        "way-by-way",
+        Shape {
+            ways_per_step: 1,
+            ..SMALL
+        },
+    ),
+    (
+        "two-groups",
+        Shape {
+            ways: 8,
+            writes: 2,
+            ..SMALL
+        },
+    ),
+    // A whole set at once, of a directory that rarely overflows.
+    (
+        "all-ways",
+        Shape {
+            set_bits: 4,
+            ways: 16,
+            ways_per_step: 16,
+            patience: 6,
+            ..SMALL
+        },
+    ),
+    (
+        "half-beats",
+        Shape {
+            writes: 2,
+            payload: 256,
+            ..SMALL
+        },
+    ),
+    (
+        "narrow",
+        Shape {
+            units: 1,
+            writes: 2,
+            payload: 64,
+            ..SMALL
+        },
+    ),
+    ("many-reads", Shape { reads: 5, ..SMALL }),
+    (
+        "many-writes",
+        Shape {
+            reads: 1,
+            writes: 4,
+            store_slots: 5,
+            ..SMALL
+        },
+    ),
+    // Ports of the ROM that several units share, the last of them fewer.
+    (
+        "shared-ports",
+        Shape {
+            units: 4,
+            locals: 4,
+            units_per_port: 3,
+            writes: 2,
+            ..SMALL
+        },
+    ),
+    (
+        "sixteen-units",
+        Shape {
+            units: 8,
+            set_bits: 3,
+            tag_bits: 20,
+            writes: 2,
+            change_depth: 32,
+            patience: 4,
+            ..SMALL
+        },
+    ),
+];
+
+/// The name of a seed's shape.
+pub fn of_seed(seed: u64) -> &'static str {
+    SHAPES[(seed % SHAPES.len() as u64) as usize].0
+}
+
+/// The shape of a name.
+pub fn named(name: &str) -> Option<Shape> {
+    SHAPES
+        .iter()
+        .find(|(other, _)| *other == name)
+        .map(|(_, shape)| *shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn seeds_are_spread_over_all_shapes_and_each_shape_is_another() {
+        let names: BTreeSet<&str> = (0..SHAPES.len() as u64).map(of_seed).collect();
+        assert_eq!(names.len(), SHAPES.len());
+        assert!(SHAPES.len() >= 12);
+        for (index, (name, shape)) in SHAPES.iter().enumerate() {
+            assert_eq!(named(name), Some(*shape));
+            let same = SHAPES.iter().position(|(_, other)| other == shape);
+            assert_eq!(same, Some(index), "{name}");
+        }
+        assert_eq!(named("none"), None);
+    }
+
+    /// Of every parameter there are at least two values among the shapes.
+    #[test]
+    fn every_parameter_of_the_home_is_varied() {
+        let fields: [fn(&Shape) -> usize; 14] = [
+            |shape| shape.units,
+            |shape| shape.set_bits as usize,
+            |shape| shape.tag_bits as usize,
+            |shape| shape.ways,
+            |shape| shape.ways_per_step,
+            |shape| shape.ways / shape.ways_per_step,
+            |shape| shape.reads,
+            |shape| shape.writes,
+            |shape| shape.locals,
+            |shape| shape.waiting,
+            |shape| shape.store_slots,
+            |shape| shape.change_depth,
+            |shape| shape.units_per_port,
+            |shape| shape.payload,
+        ];
+        for (number, field) in fields.iter().enumerate() {
+            let values: BTreeSet<usize> = SHAPES.iter().map(|(_, shape)| field(shape)).collect();
+            assert!(values.len() >= 2, "{number}: {values:?}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_shape_is_what_the_home_is_where_nobody_says_otherwise() {
+        let home = crate::proof::right("home.sv");
+        let default = |name: &str| {
+            let mut lines = home.lines().map(str::trim);
+            let line = lines.find_map(|line| {
+                let line = line.strip_prefix("parameter int unsigned")?;
+                let (parameter, value) = line.split_once('=')?;
+                (parameter.trim() == name).then_some(value)
+            });
+            let value = line.unwrap_or_else(|| panic!("home.sv has no {name}"));
+            let value = value.split([',', '/']).next().unwrap_or_default().trim();
+            value.parse::<usize>().expect("a number")
+        };
+        let shipped = named(SHIPPED).expect("it is one of them");
+        for (name, value) in [
+            ("Units", shipped.units),
+            ("SetWidth", shipped.set_bits as usize),
+            ("TagWidth", shipped.tag_bits as usize),
+            ("Ways", shipped.ways),
+            ("WaysPerStep", shipped.ways_per_step),
+            ("Reads", shipped.reads),
+            ("Writes", shipped.writes),
+            ("Locals", shipped.locals),
+            ("Waiting", shipped.waiting),
+            ("StoreSlots", shipped.store_slots),
+            ("ChangeDepth", shipped.change_depth),
+            ("UnitsPerPort", shipped.units_per_port),
+            ("PayloadWidth", shipped.payload),
+            ("Patience", shipped.patience as usize),
+        ] {
+            assert_eq!(value, default(name), "{name}");
+        }
+        assert_eq!(shipped, Shape::whole(32, 7, 16));
+    }
+}
