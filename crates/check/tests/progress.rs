@@ -2,7 +2,7 @@
 
 use cohkit_check::progress::{progress, Progress};
 use cohkit_check::search::Reason;
-use cohkit_check::system::progress::{doubtful, kinds, Kind};
+use cohkit_check::system::progress::{doubtful, kinds, watching, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_check::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::construct::construct;
@@ -273,5 +273,36 @@ fn of_shipped_texts_drain_says_it_all() {
         let home = home(&protocol);
         assert!(kinds(&protocol, &home).len() > 2);
         assert_eq!(doubtful(&protocol, &home), [], "{name}");
+    }
+}
+
+#[test]
+fn what_drain_says_a_search_of_each_kind_finds_too() {
+    for (name, remotes) in [
+        ("msi", 2),
+        ("mesi", 2),
+        ("msi-policy", 2),
+        ("eci", 1),
+        ("back-invalidate", 1),
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol);
+        let sized = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+        let all = check(&sized, &Search::default()).unwrap();
+        assert_eq!(all.outcome, Outcome::Verified, "{name}");
+        for kind in kinds(&protocol, &home) {
+            let watched = watching(&protocol, &home, remotes, kind, &Options::default()).unwrap();
+            let report = check(&watched.model, &Search::default()).unwrap();
+            assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
+            // And it is wanted somewhere, unless its first row performs it.
+            assert!(report.states >= all.states, "{name} {kind:?}");
+            let mut never = watched.model;
+            never.invariants = std::mem::take(&mut never.liveness);
+            let report = check(&never, &Search::default()).unwrap();
+            let begun = matches!(report.outcome, Outcome::Violated { .. });
+            let at_once = [Access::Evict, Access::Demote].map(Kind::Access);
+            let begun = begun || at_once.contains(&kind);
+            assert!(begun, "{name} {kind:?}");
+        }
     }
 }
