@@ -5,7 +5,7 @@
 //! shortest counterexample, or undecided because a limit was met. [`murphi::print`] writes the same
 //! model as Murphi text, so that an independent checker can confirm the verdict and the number of states.
 //!
-//! The layers, each knowing only those above it in this list:
+//! The parts:
 //!
 //! - [`model`] with [`build`]: the form, and how Rust code makes models;
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
@@ -20,9 +20,9 @@
 //! Beside them stands [`play`], which searches applications behind a home: it executes controllers and applications as
 //! they are, in place of a model of them.
 //!
-//! None of these knows what a protocol, a message or a cache is; only [`system`], which turns
-//! protocols into models, and [`play`] do. A model may carry [`model::Note`]s, and then its
-//! counterexamples are message sequences, but to the search a note is nothing.
+//! What a protocol or a cache is, only [`system`] knows, which turns protocols into models, and [`play`].
+//! A model may carry [`model::Note`]s of messages sent and received, from which [`trace`] makes message sequences;
+//! where it has none, messages are recognised by their shape. To the search a note is nothing.
 //! Not known either: time, probability and fairness.
 //!
 //! # Example

@@ -104,8 +104,24 @@ fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
             line(["", "", rest, ""]);
         }
     }
+    let said = WORDS.iter().filter(|(word, _)| {
+        let alone = |row: &Row| row.actions.len() == 1 && row.actions[0] == *word;
+        table.rows.rows.iter().any(alone)
+    });
+    for (at, (word, meaning)) in said.enumerate() {
+        let _ = writeln!(text, "{}{word}: {meaning}", if at == 0 { "\n" } else { "" });
+    }
     text
 }
+
+/// The actions that stand for a whole row, explained below the tables in which they occur.
+const WORDS: [(&str, &str); 2] = [
+    (
+        "leave",
+        "the message stays in its channel, or the local operation waits (a stall)",
+    ),
+    ("refuse", "the local operation or unlock is refused"),
+];
 
 /// Words in lines of at most `room` characters, where no word is longer; at least one line.
 pub(crate) fn wrap(words: &str, room: usize) -> Vec<String> {

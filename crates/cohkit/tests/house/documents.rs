@@ -105,6 +105,35 @@ fn shown_commands_print_what_is_shown() {
     assert!(update || wrong.is_empty(), "{wrong}");
 }
 
+/// A block that begins with "```coh FILE" shows rows of that file, which lies beside the document.
+#[test]
+fn texts_that_are_shown_in_parts_stand_in_their_files() {
+    let mut parts = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).expect("the document can be read");
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some(file) = line.strip_prefix("```coh ") else {
+                continue;
+            };
+            parts += 1;
+            let file = path.parent().expect("a folder").join(file);
+            let whole = std::fs::read_to_string(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let mut rest = whole.lines();
+            for shown in lines.by_ref().take_while(|line| *line != "```") {
+                assert!(
+                    rest.any(|line| line == shown),
+                    "{}: not in {}, or not in this order: {shown}",
+                    path.display(),
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(parts > 0, "no document shows a part of a text");
+}
+
 /// A document's headings as links name them: in small letters, with hyphens for spaces and without other marks.
 fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
     // What stands in code is no heading.
