@@ -77,6 +77,8 @@ fn a_constructed_home_as_text() {
             I_fI.clean_invalidate     | Get              | leave
                                       | None             | acknowledge clean_invalidate | I
                                       | clean_invalidate | leave
+
+            leave: the message stays in its channel, or the local operation waits (a stall)
         "#]],
     );
 }
