@@ -82,7 +82,8 @@ pub(crate) struct Output {
 ///
 /// The properties are: a right to write excludes all other rights (single writer), reads see the last write
 /// (data value), every message that arrives is expected, there is no deadlock, every request can still
-/// complete, and the invariants of the text.
+/// complete, every access and every local operation that begins can be performed (progress), and the invariants
+/// of the text.
 /// A home that the text gives as a policy is constructed first; what the construction finds wrong is
 /// reported in the same way as a violation.
 /// A counterexample is a shortest one, drawn as a message sequence chart; a dot marks what the home cannot see.
