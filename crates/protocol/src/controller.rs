@@ -186,6 +186,15 @@ impl Access {
         Access::ALL[self as usize].1
     }
 
+    /// The right that it takes to perform it in the agent's own copy; `None` for what only gives up or writes back.
+    pub fn needs(self) -> Right {
+        match self {
+            Access::Load | Access::ReadOnce => Right::Read,
+            Access::Store | Access::WriteLine | Access::WritePartial => Right::Write,
+            Access::Evict | Access::Demote | Access::Clean => Right::None,
+        }
+    }
+
     /// Whether it changes the line's bytes.
     pub fn writes(self) -> bool {
         matches!(
@@ -255,6 +264,9 @@ pub enum Statement {
     WriteMemory,
     /// Perform the pending access with the bytes of the taken message (remotes).
     Done,
+    /// The access of this row is not performed by it, and is tried again in the state that it leads to (remotes).
+    /// Nothing is done: whatever ends in a stable state without having been performed is tried again.
+    Retry,
     /// Read memory; [`Event::MemoryData`] comes later (constructed homes).
     StartRead,
     /// Write the taken message's line to memory; [`Event::MemoryDone`] comes later.

@@ -325,6 +325,7 @@ impl Run<'_, '_> {
                 }
                 Statement::WriteMemory => self.acts.push(Act::WriteMemory),
                 Statement::Done => self.acts.push(Act::Done),
+                Statement::Retry => {}
                 Statement::StartRead => self.acts.push(Act::StartRead),
                 Statement::StartWrite => self.acts.push(Act::StartWrite),
                 Statement::StartStore { whole } => {

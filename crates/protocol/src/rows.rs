@@ -191,6 +191,7 @@ impl Words<'_> {
             }
             Statement::WriteMemory => "write".to_string(),
             Statement::Done => "done".to_string(),
+            Statement::Retry => "retry".to_string(),
             Statement::StartRead => "read memory".to_string(),
             Statement::StartWrite => "write memory".to_string(),
             Statement::StartStore { whole: true } => "store line".to_string(),

@@ -143,6 +143,8 @@ impl<'p> System<'p> {
                 }
                 _ => {}
             },
+            // The search tries every access in every state anyway.
+            Statement::Retry => {}
             Statement::StartRead => {
                 self.start(context, slot::READ, out)?;
             }

@@ -403,7 +403,8 @@ impl<'p> System<'p> {
         if trigger.spontaneous {
             // An access that hits changes something only if it is a store that makes another copy old.
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
-            if body.is_empty() && !case.moves && !watched {
+            let nothing = body.iter().all(|s| *s == Statement::Retry);
+            if nothing && !case.moves && !watched {
                 if !case.stores {
                     return Ok(None);
                 }

@@ -132,6 +132,7 @@ pub(super) enum ActionKind<'a> {
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
     Write,
     Done,
+    Retry,
     Acknowledge(Name<'a>),
     Unlocked,
     Leave,

@@ -29,7 +29,7 @@ const BLOCKS: [&str; 9] = [
 ];
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
-pub(super) const RESERVED: [&str; 27] = [
+pub(super) const RESERVED: [&str; 28] = [
     "acknowledge",
     "and",
     "count",
@@ -47,6 +47,7 @@ pub(super) const RESERVED: [&str; 27] = [
     "or",
     "reads",
     "refuse",
+    "retry",
     "self",
     "send",
     "sender",

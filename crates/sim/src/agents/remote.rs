@@ -16,6 +16,9 @@ use crate::statistics::Stall;
 
 const NONE: u32 = u32::MAX;
 
+/// How often an access is tried again before anything else happens, at most.
+const MOST_TRIES: usize = 64;
+
 /// What a cache keeps of one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -215,31 +218,61 @@ impl Simulation {
 
     /// Tries to perform an access, or to begin what it takes.
     fn attempt(&mut self, cache: u8, line: Line, entry: &mut Entry, index: u32) -> Attempt {
+        for _ in 0..MOST_TRIES {
+            if let Some(attempt) = self.attempt_once(cache, line, entry, index) {
+                return attempt;
+            }
+        }
+        let configuration = entry.configuration;
+        self.meaningless(
+            cache,
+            line,
+            configuration,
+            "an access is tried again for ever",
+        );
+        Attempt::Skipped
+    }
+
+    /// The same, without trying again: `None` if that is to be done where a row has led.
+    fn attempt_once(
+        &mut self,
+        cache: u8,
+        line: Line,
+        entry: &mut Entry,
+        index: u32,
+    ) -> Option<Attempt> {
         let access = self.accesses[index];
         let before = self.remote.about(entry.configuration);
-        let enough = match access.kind {
-            Access::Load | Access::ReadOnce => Right::Read,
-            Access::Store | Access::WriteLine | Access::WritePartial => Right::Write,
-            Access::Evict | Access::Demote | Access::Clean => Right::None,
-        };
+        let enough = access.kind.needs();
         if access.purpose == Purpose::Hint && before.right >= enough {
-            return Attempt::Performed;
+            return Some(Attempt::Performed);
         }
         let input = Self::local_input(&self.remote, Event::Access(access.kind), cache);
         let transition = self.remote.step(entry.configuration, &input);
-        match transition.answer {
+        // A row that only says to try again, where nothing would have changed, is no better than none.
+        let in_vain = before.stable
+            && before.right < enough
+            && transition.next == entry.configuration
+            && transition.acts().is_empty();
+        Some(match transition.answer {
+            Answer::Take if in_vain => return self.gives_way(cache, line, entry),
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
                 self.react(cache, line, entry, &transition, None, Some(index));
                 if enough == Right::None {
-                    return Attempt::Performed;
+                    return Some(Attempt::Performed);
                 }
                 if before.right >= enough && after.right >= enough {
                     self.perform(line, entry, index);
-                    return Attempt::Performed;
+                    return Some(Attempt::Performed);
                 }
-                Attempt::Began
+                match after.stable {
+                    // Nothing comes back that would end it.
+                    true if self.gives_bytes(&transition) => Attempt::Performed,
+                    true => return None,
+                    false => Attempt::Began,
+                }
             }
             Answer::Take => Attempt::Waits,
             Answer::Fault => {
@@ -252,15 +285,26 @@ impl Simulation {
                 Attempt::Performed
             }
             _ if !before.stable => Attempt::Waits,
-            // A non-caching access without a row for the state it finds: the copy goes first.
-            _ if entry.configuration != 0 && self.evict(cache, line, entry) => {
-                match entry.configuration {
-                    0 => self.attempt(cache, line, entry, index),
-                    _ => Attempt::Waits,
-                }
-            }
-            _ => Attempt::Skipped,
+            _ => return self.gives_way(cache, line, entry),
+        })
+    }
+
+    /// A non-caching access without a row for the state it finds: the copy goes first, and then it is tried again.
+    fn gives_way(&mut self, cache: u8, line: Line, entry: &mut Entry) -> Option<Attempt> {
+        if entry.configuration == 0 || !self.evict(cache, line, entry) {
+            return Some(Attempt::Skipped);
         }
+        let about = self.remote.about(entry.configuration);
+        (entry.configuration != 0 && !about.stable).then_some(Attempt::Waits)
+    }
+
+    /// Whether a transition sends the bytes of a non-caching write away.
+    fn gives_bytes(&self, transition: &Transition) -> bool {
+        let store = |act| match self.remote.act(act) {
+            Act::Send { message, .. } => self.kinds[message.index()].store,
+            _ => false,
+        };
+        transition.acts().any(store)
     }
 
     /// Performs an access in the cache's own copy.

@@ -69,6 +69,13 @@ where
                 if !self.within_bounds(line, remote, &reaction) {
                     return Ok(false);
                 }
+                // A row that says to try again and changes nothing is no step.
+                if before < enough
+                    && reaction.acts.is_empty()
+                    && reaction.next == held.configuration
+                {
+                    return Ok(false);
+                }
                 self.react(line, remote, reaction, None)?;
                 if before >= enough && after >= enough {
                     self.perform(thread, line, remote)?;

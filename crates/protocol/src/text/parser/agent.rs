@@ -178,11 +178,12 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 ActionKind::Acknowledge(self.name("a local operation")?)
             }
-            "write" | "done" | "unlocked" | "leave" | "never" | "refuse" => {
+            "write" | "done" | "retry" | "unlocked" | "leave" | "never" | "refuse" => {
                 self.advance();
                 match word {
                     "write" => ActionKind::Write,
                     "done" => ActionKind::Done,
+                    "retry" => ActionKind::Retry,
                     "unlocked" => ActionKind::Unlocked,
                     "leave" => ActionKind::Leave,
                     "never" => ActionKind::Never,
@@ -208,10 +209,11 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn no_action(&mut self) -> Parse<Action<'a>> {
-        const ACTIONS: [&str; 8] = [
+        const ACTIONS: [&str; 9] = [
             "send",
             "write",
             "done",
+            "retry",
             "acknowledge",
             "unlocked",
             "leave",

@@ -548,6 +548,14 @@ impl<'a> Resolver<'a, '_> {
                     "it performs the pending access with the bytes of a message",
                 ),
             },
+            ActionKind::Retry => match event {
+                Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
+                _ => wrong(
+                    Code::Misplaced,
+                    "nothing to try again",
+                    "only for a load, a store, a read_once, a write_line or a write_partial",
+                ),
+            },
             ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
                 Some(Statement::Unlocked)
             }

@@ -35,6 +35,11 @@ pub(super) fn check(
         asks: messages.iter().map(asks).collect(),
     };
     let mut silent = FxHashSet::default();
+    for row in &controller.rules {
+        if let Some(diagnostic) = lost(controller, row) {
+            sink.push(diagnostic);
+        }
+    }
     for (access, name) in Access::ALL {
         let Some((pending, ends)) = accesses.pending(access) else {
             continue;
@@ -71,17 +76,59 @@ pub(super) fn check(
     }
 }
 
+/// What is wrong with a row of an access that nobody would perform: it has not the right to, sends nothing, and
+/// leads to a state that waits for nothing. Every engine would go on without a word.
+fn lost(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
+    let (Event::Access(access), Effect::Take { body, next }) = (row.event, &row.effect) else {
+        return None;
+    };
+    let name = access.name();
+    let state = |id: StateId| &controller.states[id.index()];
+    let (from, to) = (state(row.state), state(next.unwrap_or(row.state)));
+    let performs = access.needs() > Right::None && from.right.min(to.right) >= access.needs();
+    let retries = body.contains(&Statement::Retry);
+    if performs && retries {
+        let text = format!("a {name} in `{}` is performed, not tried again", from.name);
+        let label = format!(
+            "leave `retry` out: `{}` and `{}` have the right",
+            from.name, to.name
+        );
+        return Some(Diagnostic::new(Code::NeverPerformed, row.span, text).label(label));
+    }
+    let sends = body.iter().any(|s| matches!(s, Statement::Send { .. }));
+    if performs || retries || sends || access.needs() == Right::None || !to.waits.is_empty() {
+        return None;
+    }
+    let text = format!("a {name} in `{}` is lost in this row", from.name);
+    let lacks = if from.right < access.needs() {
+        from
+    } else {
+        to
+    };
+    let right = if access.writes() { "writes" } else { "reads" };
+    let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
+        .label("it sends nothing and waits for nothing")
+        .see(
+            lacks.span,
+            format!("to perform it, this state needs `{right}`"),
+        )
+        .note("say `retry` if it is to be tried again in the state that the row leads to");
+    Some(diagnostic)
+}
+
 impl<'c> Accesses<'c> {
-    /// The rows in which an access asks the home for something.
+    /// The rows in which an access asks the home for something, or begins to wait for it.
     fn begins(&self, access: Access) -> impl Iterator<Item = &'c Rule> + '_ {
         self.controller.rules.iter().filter(move |row| {
             let Effect::Take { body, next } = &row.effect else {
                 return false;
             };
             let asks = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if self.asks[message.index()]);
+            let waits = |next: StateId| !self.controller.states[next.index()].waits.is_empty();
             row.event == Event::Access(access)
                 && next.is_some_and(|next| next != row.state)
-                && body.iter().any(asks)
+                && !body.contains(&Statement::Retry)
+                && (body.iter().any(asks) || next.is_some_and(waits))
         })
     }
 

@@ -1,0 +1,134 @@
+//! Bytes of accesses: those that a row sends, and those with which one ends.
+//!
+//! A remote's table does not say in each row which access it is about; that follows from the ways that lead there
+//! ([`crate::under_way`]). Where it does not, or where there are no bytes, the text is wrong.
+
+use super::*;
+use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use crate::protocol::{Carries, Message};
+use crate::under_way::{Accesses, Ending, UnderWay};
+
+/// Reports rows that end an access without bytes, or send bytes that no write has.
+pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Sink) {
+    let endings = Endings {
+        controller,
+        messages,
+        accesses: Accesses::new(controller, messages),
+    };
+    for row in &controller.rules {
+        let Effect::Take { body, .. } = &row.effect else {
+            continue;
+        };
+        if body.contains(&Statement::Done) {
+            sink.extend(endings.done(row));
+        }
+        for statement in body {
+            if let Statement::Send { message, .. } = statement {
+                let message = &messages[message.index()];
+                if message.carries.store() {
+                    sink.extend(endings.sent(row, message));
+                }
+            }
+        }
+    }
+}
+
+struct Endings<'c> {
+    controller: &'c Controller,
+    messages: &'c [Message],
+    accesses: Accesses,
+}
+
+impl Endings<'_> {
+    /// What is wrong with a row that says `done`.
+    fn done(&self, row: &Rule) -> Option<Diagnostic> {
+        let Event::Message(taken) = row.event else {
+            return None;
+        };
+        let state = &self.controller.states[row.state.index()];
+        let taken = &self.messages[taken.index()];
+        let wrong =
+            |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
+        let mut endings = self.accesses.endings(row);
+        let Some((first, ending)) = endings.next() else {
+            let text = format!("`done` in `{}`, where nothing is under way", state.name);
+            let label = "it ends an access; no row of one leads here";
+            return wrong(text).map(|diagnostic| diagnostic.label(label));
+        };
+        if let Some((other, _)) = endings.find(|(_, other)| *other != ending) {
+            let text = format!(
+                "`done` in `{}` may end {} or {}",
+                state.name,
+                words(first),
+                words(other)
+            );
+            return wrong(text).map(|diagnostic| {
+                diagnostic
+                    .label("not the same for all ways that lead here")
+                    .see(state.span, "give each a state of its own")
+            });
+        }
+        if taken.carries.line() || state.holds_line || ending == Ending::Sent {
+            return None;
+        }
+        let name = first.access.name();
+        let diagnostic = match ending {
+            Ending::Read => wrong(format!("a {name} ends here without bytes"))?
+                .label(format!("`{}` holds none", state.name))
+                .see(taken.span, "add `(line)` if it brings them"),
+            _ => wrong(format!("a {name} ends here, and its bytes have gone nowhere"))?
+                .label(format!("`{}` holds no line to write them to", state.name))
+                .see(taken.span, "add `(line)` if it brings the line")
+                .note("a message declared with `(store)` or `(partial store)` takes them to the home, in a row before"),
+        };
+        Some(diagnostic)
+    }
+
+    /// What is wrong with a row that sends the bytes of a write.
+    fn sent(&self, row: &Rule, message: &Message) -> Option<Diagnostic> {
+        let about: Vec<UnderWay> = match row.event {
+            Event::Access(access) => vec![UnderWay {
+                access,
+                sent: false,
+            }],
+            _ => self.accesses.within(row.state).iter().copied().collect(),
+        };
+        let whole = message.carries == Carries::Store;
+        let fits = |u: &UnderWay| u.access.writes() && whole == (u.access == Access::WriteLine);
+        if !about.is_empty() && about.iter().all(fits) {
+            return None;
+        }
+        let name = &message.name;
+        let state = &self.controller.states[row.state.index()].name;
+        let text = match about.iter().find(|u| !fits(u)) {
+            None => format!("`{name}` carries the bytes of a write, and none is under way in `{state}`"),
+            Some(u) if !u.access.writes() => format!(
+                "`{name}` carries the bytes of a write, and a {} has none",
+                u.access.name()
+            ),
+            Some(u) if whole => format!(
+                "`{name}` replaces the whole line, and a {} writes a part of it",
+                u.access.name()
+            ),
+            Some(u) => format!(
+                "`{name}` carries a part of the line, and a {} writes all of it",
+                u.access.name()
+            ),
+        };
+        let diagnostic = Diagnostic::new(Code::Carries, row.span, text).label("no such bytes");
+        Some(diagnostic.see(
+            message.span,
+            "`(store)` for a whole line, `(partial store)` for a part",
+        ))
+    }
+}
+
+/// How an access ends, in words.
+fn words(under_way: UnderWay) -> String {
+    let name = under_way.access.name();
+    match under_way {
+        UnderWay { sent: true, .. } => format!("a {name} whose bytes were sent"),
+        UnderWay { access, .. } if access.writes() => format!("a {name} in the copy"),
+        _ => format!("a {name}"),
+    }
+}
