@@ -107,7 +107,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()
-    ['back-invalidate', 'eci', 'mesi', 'moesi', 'msi', 'msi-policy']
+    ['back-invalidate', 'eci', 'mesi', 'moesi', 'msi', 'msi-policy', 'write-through', 'write-through-two-step']
 
     """
     files = (file for file, _ in _cohkit.shipped())

@@ -268,6 +268,8 @@ fn of_shipped_texts_drain_says_it_all() {
         "msi-policy",
         "eci",
         "back-invalidate",
+        "write-through",
+        "write-through-two-step",
     ] {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);

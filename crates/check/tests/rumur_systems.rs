@@ -48,9 +48,16 @@ fn shipped(name: &str) -> String {
 
 #[test]
 fn on_hand_written_directories() {
-    for name in ["msi", "mesi", "moesi"] {
+    for name in [
+        "msi",
+        "mesi",
+        "moesi",
+        "write-through",
+        "write-through-two-step",
+    ] {
         agree(&shipped(name), 2, 1, true);
     }
+    agree(&shipped("write-through"), 3, 1, true);
     let text = shipped("msi");
     agree(&text, 3, 1, true);
     // The dirty line does not reach memory.

@@ -25,11 +25,12 @@
 //! next state holds the line; sending a message that carries the line copies it
 //! from the buffer as it was before the rule (or as the taken message filled it).
 //! A store that hits writes the buffer; so does a store or non-caching write whose row leads from a state
-//! with the right to write to a state with the right to write, after the row's statements. `Statement::Done` performs the pending
-//! access with the bytes of the message being taken.
+//! with the right to write to a state with the right to write, after the row's statements. `Statement::Done` ends the access
+//! under way: [`crate::under_way`] says with which bytes, and which bytes a message with those of a write carries.
 //!
 //! A hand-written home has memory that acts at once: sending a message that carries
 //! the line reads memory, [`Statement::WriteMemory`] puts the taken message's line there.
+//! The bytes of a write may be set aside ([`Statement::SetAside`]) and written later ([`Statement::WriteAside`]).
 //! A constructed home has asynchronous memory with one operation in flight per line:
 //! [`Statement::StartRead`], [`Statement::StartWrite`] and [`Statement::StartStore`] begin it,
 //! and [`Event::MemoryData`] or [`Event::MemoryDone`] comes later.
@@ -262,7 +263,13 @@ pub enum Statement {
     },
     /// Put the line of the taken message into memory at once (hand-written homes).
     WriteMemory,
-    /// Perform the pending access with the bytes of the taken message (remotes).
+    /// Keep the bytes of the write that the taken message carries, to write them later (hand-written homes).
+    /// There is one place for them per line.
+    SetAside,
+    /// Put the bytes that were set aside into memory at once (hand-written homes).
+    WriteAside,
+    /// End the access under way, as [`crate::under_way`] says: a read with the bytes at hand, a write whose bytes were
+    /// sent without performing it again, another write in the line buffer (remotes).
     Done,
     /// The access of this row is not performed by it, and is tried again in the state that it leads to (remotes).
     /// Nothing is done: whatever ends in a stable state without having been performed is tried again.

@@ -54,6 +54,8 @@ pub enum Act<Fields = Vec<u16>> {
         fields: Fields,
     },
     WriteMemory,
+    SetAside,
+    WriteAside,
     Done,
     StartRead,
     StartWrite,
@@ -78,6 +80,8 @@ impl Act {
                 fields: keep(fields),
             },
             Act::WriteMemory => Act::WriteMemory,
+            Act::SetAside => Act::SetAside,
+            Act::WriteAside => Act::WriteAside,
             Act::Done => Act::Done,
             Act::StartRead => Act::StartRead,
             Act::StartWrite => Act::StartWrite,
@@ -324,6 +328,8 @@ impl Run<'_, '_> {
                     self.body(branch)?;
                 }
                 Statement::WriteMemory => self.acts.push(Act::WriteMemory),
+                Statement::SetAside => self.acts.push(Act::SetAside),
+                Statement::WriteAside => self.acts.push(Act::WriteAside),
                 Statement::Done => self.acts.push(Act::Done),
                 Statement::Retry => {}
                 Statement::StartRead => self.acts.push(Act::StartRead),

@@ -9,4 +9,5 @@ pub mod protocol;
 pub mod rows;
 pub mod sequence;
 pub mod text;
+pub mod under_way;
 pub mod words;

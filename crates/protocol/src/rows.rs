@@ -190,6 +190,8 @@ impl Words<'_> {
                 text
             }
             Statement::WriteMemory => "write".to_string(),
+            Statement::SetAside => "aside".to_string(),
+            Statement::WriteAside => "write aside".to_string(),
             Statement::Done => "done".to_string(),
             Statement::Retry => "retry".to_string(),
             Statement::StartRead => "read memory".to_string(),

@@ -109,10 +109,7 @@ impl Accesses {
     }
 
     /// What `done` may do in a row, for each access that may be under way there.
-    pub fn endings<'a>(
-        &'a self,
-        row: &'a Rule,
-    ) -> impl Iterator<Item = (UnderWay, Ending)> + 'a {
+    pub fn endings<'a>(&'a self, row: &'a Rule) -> impl Iterator<Item = (UnderWay, Ending)> + 'a {
         let sends = match &row.effect {
             Effect::Take { body, .. } => {
                 let done = body.iter().position(|s| *s == Statement::Done);

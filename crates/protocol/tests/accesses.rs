@@ -1,7 +1,8 @@
-//! Rows that would lose an access without a word are errors of the text.
+//! Rows that would lose an access without a word, or end one without bytes, are errors of the text.
 //!
-//! Each case is a shipped protocol with one row changed as a slip of the pen would. All of them were once verified:
-//! a store whose row leads through a state without the right to write was performed nowhere and missed by nobody.
+//! Most cases are shipped protocols with one row changed as a slip of the pen would. All of them were once verified:
+//! a store whose row leads through a state without the right to write was performed nowhere and missed by nobody,
+//! and so was a read that ended without bytes.
 
 use cohkit_protocol::text::{line_column, parse};
 
@@ -111,4 +112,110 @@ fn what_is_performed_is_not_tried_again() {
     let errors = errors("msi", row, &with);
     let told: Vec<(&str, i64)> = errors.iter().map(|(code, at, _)| (*code, *at)).collect();
     assert_eq!(told, [("never-performed", 1), ("misplaced", 2)]);
+}
+
+fn without_bytes(name: &str, message: &str, read: &str) {
+    let text = changed(name, &format!("{message} (line)"), message).0;
+    let errors = parse(&text).expect_err(message);
+    let said: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    let expected = format!("a {read} ends here without bytes");
+    assert!(said.contains(&expected.as_str()), "{said:?}");
+    let help = &errors[0].notes[0];
+    assert!(help.0.is_some() && help.1.contains("`(line)`"), "{help:?}");
+}
+
+#[test]
+fn what_ends_a_read_brings_the_line() {
+    without_bytes("eci", "DataOnce", "read_once");
+    without_bytes("back-invalidate", "MemDataCur", "read_once");
+    without_bytes("write-through", "DataOnce", "read_once");
+}
+
+/// A small remote, with rows of its own and a home that is none of a case's business.
+fn remote(messages: &str, states: &str, rows: &str) -> Vec<String> {
+    let text = format!(
+        "protocol test
+line 64 bytes
+channels {{ request remote -> home; grant home -> remote }}
+messages {{ {messages} }}
+remote cache {{
+  states {{ I; {states} }}
+  {rows}
+}}
+home directory {{
+  states {{ H }}
+}}
+"
+    );
+    let errors = parse(&text).expect_err("a home that sends nothing");
+    let errors = errors.into_iter().map(|error| error.message);
+    errors
+        .filter(|what| !what.starts_with("nobody sends") && !what.starts_with("there is no state"))
+        .collect()
+}
+
+const STORE: &str = "request: Ask, Bytes (partial store); grant: Go, Data (line), Ok";
+
+#[test]
+fn a_store_in_two_steps_says_which_row_sends_and_which_ends() {
+    let rows = "I | store | send Ask   | G
+  G | Go    | send Bytes | W
+  W | Ok    | done       | I";
+    let none: [&str; 0] = [];
+    assert_eq!(remote(STORE, "G waits Go; W waits Ok", rows), none);
+    // Without `done` it never ends; without its bytes it ends, and they have gone nowhere.
+    let endless = rows.replace("done", "");
+    assert_eq!(
+        remote(STORE, "G waits Go; W waits Ok", &endless),
+        ["a store that begins here is never performed"]
+    );
+    let dropped = rows.replace("send Bytes", "");
+    assert_eq!(
+        remote(STORE, "G waits Go; W waits Ok", &dropped),
+        ["a store ends here, and its bytes have gone nowhere"]
+    );
+}
+
+#[test]
+fn what_a_row_ends_is_the_same_for_all_ways_that_lead_there() {
+    let states = "G waits Go; W waits Ok";
+    let rows = "I | store         | send Ask   | G
+  I | write_partial | send Ask   | W
+  G | Go            | send Bytes | W
+  W | Ok            | done       | I";
+    let said = remote(STORE, states, rows);
+    assert_eq!(
+        said,
+        ["`done` in `W` may end a store whose bytes were sent or a write_partial in the copy"]
+    );
+    let rows = "I | load  | send Ask   | G
+  G | Data  | done       | I
+  G | Go    | send Bytes | G";
+    assert_eq!(
+        remote(STORE, "G waits Go Data", rows),
+        ["`Bytes` carries the bytes of a write, and a load has none"]
+    );
+    let rows = "I | load | send Ask | G
+  G | Data |          | V
+  V | Ok   | done     | I";
+    assert_eq!(
+        remote(STORE, "G waits Data; V reads", rows),
+        ["`done` in `V`, where nothing is under way"]
+    );
+}
+
+#[test]
+fn what_is_set_aside_is_written_and_the_reverse() {
+    let aside = "aside, send Inv to readers";
+    let (text, _) = changed("write-through", aside, "send Inv to readers");
+    let errors = parse(&text).unwrap_err();
+    assert_eq!(errors[0].message, "nothing is ever set aside");
+    let (text, _) = changed("write-through", "write aside, ", "");
+    let errors = parse(&text).unwrap_err();
+    assert_eq!(errors[0].message, "what is set aside is never written");
+    let (text, _) = changed("write-through", "send DataOnce ", "aside ");
+    let errors = parse(&text).unwrap_err();
+    assert!(errors
+        .iter()
+        .any(|error| error.message == "nothing to set aside"));
 }

@@ -9,7 +9,7 @@ use cohkit_protocol::text;
 const TEXT: &str = "protocol p
 line 64 bytes
 channels { request remote -> home; forward home -> remote; answer remote -> home }
-messages { request: Get; forward: Pass (others: set of remote, left: count)
+messages { request: Get; forward: Pass (line, others: set of remote, left: count)
            answer: Back (others: set of remote, left: count) }
 remote cache {
   states { I; W waits Pass }

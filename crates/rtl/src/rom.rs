@@ -323,6 +323,7 @@ impl Compiler<'_> {
             );
             return self.refuse(variable.span, what);
         }
+        self.requests_begin_accesses()?;
         let evict = self.evict()?;
         let inward = |message| self.protocol.class(message).is_some_and(inward);
         let (rx, rx_of) = self.circuits(true)?;
@@ -423,6 +424,29 @@ impl Compiler<'_> {
                 help: Some("give the home `local clean_invalidate { ensure all == I }`".into()),
             }),
         }
+    }
+
+    /// A remote has as many requests under way as accesses: the hardware's queues have room for no more.
+    fn requests_begin_accesses(&self) -> Result<(), Refusal> {
+        for rule in &self.protocol.remote.rules {
+            let (Event::Message(_), Rule::Take { body, .. }) = (rule.event, &rule.effect) else {
+                continue;
+            };
+            let request = body.iter().find_map(|statement| match statement {
+                Statement::Send { message, .. } => {
+                    (self.protocol.class(*message) == Some(Class::Request)).then_some(*message)
+                }
+                _ => None,
+            });
+            if let Some(request) = request {
+                let what = format!(
+                    "the remote sends the request `{}` when a message comes; the hardware has room for requests with which an access begins",
+                    self.protocol.message(request).name
+                );
+                return self.refuse(rule.span, what);
+            }
+        }
+        Ok(())
     }
 
     /// The circuits of one direction, and for each channel the one it belongs to.
@@ -660,6 +684,9 @@ impl Compiler<'_> {
             Statement::Acknowledge(_) | Statement::Unlocked => {
                 row.acknowledge = true;
                 Ok(())
+            }
+            Statement::WriteMemory | Statement::SetAside | Statement::WriteAside => {
+                Err("memory is written at once; the hardware's takes its time".into())
             }
             _ => Err("the home does something that the hardware has no unit for".into()),
         }

@@ -263,13 +263,36 @@ fn refusal(text: &str) -> String {
 #[test]
 fn what_the_hardware_cannot_hold_is_refused() {
     let mut reasons = String::new();
-    for path in ["protocols/msi.coh", "protocols/msi-policy.coh"] {
+    for path in [
+        "protocols/msi.coh",
+        "protocols/msi-policy.coh",
+        "protocols/write-through.coh",
+        "protocols/write-through-two-step.coh",
+    ] {
         reasons += &format!("{path}: {}\n", refusal(&read(path)));
     }
     let one_order = read("protocols/msi-policy.coh").replace(
         "  reach S with Downgrade",
         "  local clean_invalidate { ensure all == I }\n  reach S with Downgrade",
     );
+    let asks = read("protocols/eci.coh")
+        .replace(
+            "ReadOnce, WriteLine (store)",
+            "ReadOnce, Ask, WriteLine (store)",
+        )
+        .replace("WriteDone\n}", "WriteDone, Go\n}")
+        .replace("    IW  waits", "    IA  waits Go\n    IW  waits")
+        .replace("| send WriteLine            | IW", "| send Ask | IA")
+        .replace("IR IW IP", "IR IA IW IP")
+        .replace(
+            "  IW IP                | WriteDone",
+            "  IA | Go | send WriteLine | IW\n  IW IP | WriteDone",
+        )
+        .replace(
+            "  on WriteLine(r)",
+            "  on Ask(r) { ensure others(r) == I; answer r with Go }\n  on WriteLine(r)",
+        );
+    reasons += &format!("a store that asks first: {}\n", refusal(&asks));
     reasons += &format!(
         "requests and victims in one order: {}\n",
         refusal(&one_order)
@@ -302,6 +325,9 @@ fn what_the_hardware_cannot_hold_is_refused() {
     expect![[r#"
         protocols/msi.coh: the hardware has no place for the home's variable `owner`
         protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
+        protocols/write-through.coh: the hardware has no place for the home's variable `readers`
+        protocols/write-through-two-step.coh: the hardware has no place for the home's variable `readers`
+        a store that asks first: the remote sends the request `WriteLine` when a message comes; the hardware has room for requests with which an access begins
         requests and victims in one order: `victim` shares one order with requests, which may wait; the hardware lets nothing else wait
         lines on two circuits: two circuits to the remote carry lines; the hardware reads them from one place
         no eviction: the directory could not make room: no local operation takes a line from every remote without a lock

@@ -170,6 +170,10 @@ pub(crate) struct Pending {
     pub cache: u8,
     pub kind: Access,
     pub purpose: Purpose,
+    /// Whether the bytes that it writes have been sent to the home, which performs it.
+    pub sent: bool,
+    /// Whether the home has performed it.
+    pub performed: bool,
 }
 
 /// Who waits for an access.
@@ -520,7 +524,9 @@ impl Simulation {
         if self.prefetch > 0 {
             self.hint(core, self.prefetch - 1, at);
         }
-        if let Some(line) = self.traffic.write_hint() {
+        // A hint asks for a right; where stores are sent to the home there is none to ask for.
+        let hint = self.traffic.write_hint();
+        if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
             self.start(line, Access::Store, 0, core, at, Purpose::Hint);
         }
     }
@@ -554,6 +560,8 @@ impl Simulation {
             cache: self.cache_of(core),
             kind,
             purpose,
+            sent: false,
+            performed: false,
         });
         if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));

@@ -213,6 +213,7 @@ fn remotes_of_systems_are_interchangeable() {
         ("protocols/msi.coh", 3, 1),
         ("protocols/mesi.coh", 2, 1),
         ("protocols/moesi.coh", 2, 1),
+        ("protocols/write-through.coh", 3, 1),
         ("protocols/msi-policy.coh", 3, 1),
     ] {
         let text = std::fs::read_to_string(format!("{root}/{name}")).expect("the text is there");

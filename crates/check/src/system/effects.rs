@@ -2,6 +2,7 @@
 
 use cohkit_protocol::controller::{Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
+use cohkit_protocol::under_way::Ending;
 use cohkit_protocol::words::counted;
 
 use super::expressions::Context;
@@ -13,10 +14,8 @@ use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, V
 /// What `done` means in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Done {
-    /// The pending access only reads, or the home performs it.
-    Elsewhere,
-    /// The pending access writes this agent's copy.
-    Writes,
+    /// It ends the access under way.
+    Ends(Ending),
     /// The row does not say `done`.
     Absent,
 }
@@ -119,27 +118,34 @@ impl<'p> System<'p> {
             Statement::WriteMemory => {
                 let carries = moment.taken.map(|m| self.protocol.message(m).carries);
                 match (carries, &moment.brought) {
-                    (Some(Carries::Store), _) => {
-                        out.extend(self.make_all_old(&line, true));
-                        out.push(self.memory.at(&line).set(true));
-                        out.extend(self.store_pending(&line, &context.sender, false));
-                    }
-                    (Some(Carries::PartialStore), _) => {
-                        out.extend(self.make_all_old(&line, false));
-                        out.extend(self.store_pending(&line, &context.sender, false));
+                    (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
+                        let whole = kind == Carries::Store;
+                        out.extend(self.store_is_performed(&line, &context.sender));
+                        out.extend(self.store_to_memory(&line, whole));
                     }
                     (_, Some(bit)) => out.push(self.memory.at(line).set(bit)),
                     _ => return Err(self.meaningless("writes memory without bytes", context)),
                 }
             }
+            Statement::SetAside => out.extend(self.set_aside(moment)?),
+            Statement::WriteAside => out.extend(self.write_aside(context)?),
             Statement::Done => match (moment.done, self.stores_pending) {
-                (Done::Writes, _) => {
+                (Done::Ends(Ending::Write), _) => {
                     out.extend(self.make_all_old(&line, true));
                     moment.copy = Expr::Bool(true);
                 }
-                (Done::Elsewhere, Some(pending)) => {
+                (Done::Ends(Ending::Sent), Some(pending)) => {
                     let performed = !Expr::from(context.part(pending));
-                    out.push(assert("data value", performed));
+                    let lost = "a write ends that the home has not performed";
+                    out.push(assert(Violation::new("data value", lost), performed));
+                }
+                // What a message brings was judged when it was sent.
+                (Done::Ends(Ending::Read), _) if moment.brought.is_none() => {
+                    let old = "a read ends with an old copy";
+                    out.push(assert(
+                        Violation::new("data value", old),
+                        moment.copy.clone(),
+                    ));
                 }
                 _ => {}
             },
@@ -169,6 +175,89 @@ impl<'p> System<'p> {
             }
         }
         Ok(())
+    }
+
+    /// A store reaches memory, if the device holds no lock that keeps it off.
+    fn store_to_memory(&mut self, line: &Expr, whole: bool) -> Vec<Stmt> {
+        let said = "a store reaches memory while the device holds the lock";
+        let mut out: Vec<Stmt> = self
+            .unlocked(line, &[lock::READ, lock::WRITE], said)
+            .into_iter()
+            .collect();
+        out.extend(self.make_all_old(line, whole));
+        if whole {
+            out.push(self.memory.at(line).set(true));
+        }
+        out
+    }
+
+    /// The bytes of the message at hand are kept.
+    fn set_aside(&mut self, moment: &Moment) -> Result<Vec<Stmt>, SystemError> {
+        let context = moment.context;
+        let carries = moment.taken.map(|m| self.protocol.message(m).carries);
+        let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
+        else {
+            return Err(self.meaningless("sets nothing aside", context));
+        };
+        let from = aside.from.at(&context.line);
+        let said = "the home sets a store aside while it has one";
+        Ok(vec![
+            assert(
+                Violation::new("one store aside at a time", said),
+                from.clone().is(0),
+            ),
+            from.set(sender.clone() + 1),
+            aside.whole.at(&context.line).set(carries == Carries::Store),
+        ])
+    }
+
+    /// The bytes that were kept reach memory.
+    fn write_aside(&mut self, context: &Context) -> Result<Vec<Stmt>, SystemError> {
+        let Some(aside) = self.aside else {
+            return Err(self.meaningless("writes what it never sets aside", context));
+        };
+        let line = &context.line;
+        let (from, whole) = (aside.from.at(line), aside.whole.at(line));
+        let said = "the home writes a store that it has not set aside";
+        let mut out = vec![assert(
+            Violation::new("one store aside at a time", said),
+            from.clone().gt(0),
+        )];
+        out.extend(self.store_is_performed(line, &Some(from.clone() - 1)));
+        let all = self.store_to_memory(line, true);
+        let part = self.store_to_memory(line, false);
+        out.push(choose(whole.clone(), all, part));
+        out.extend([from.set(0), whole.set(false)]);
+        Ok(out)
+    }
+
+    /// That the device's lock is none of these, if it can be.
+    pub fn unlocked(&self, line: &Expr, levels: &[u32], said: &str) -> Option<Stmt> {
+        let device = self.device?;
+        if !self.home.controller.locals.iter().any(|local| local.locks) {
+            return None;
+        }
+        let held = device.lock.at(line);
+        let held = levels
+            .iter()
+            .map(|&level| held.clone().is(device.locks.nth(level)));
+        let held = Expr::disjunction(held.collect::<Vec<_>>());
+        Some(assert(Violation::new("single writer", said), !held))
+    }
+
+    /// The home performs a store of a remote, which must be under way.
+    fn store_is_performed(&self, line: &Expr, remote: &Option<Expr>) -> Vec<Stmt> {
+        let (Some(pending), Some(remote)) = (self.stores_pending, remote.as_ref()) else {
+            return Vec::new();
+        };
+        let place = pending.at(line).at(remote);
+        let mut out = Vec::new();
+        if !self.posts_stores {
+            let said = "a store is performed twice, or after it was given up";
+            out.push(assert(Violation::new("data value", said), place.clone()));
+        }
+        out.push(place.set(false));
+        out
     }
 
     fn meaningless(&self, what: &str, context: &Context) -> SystemError {
@@ -308,8 +397,17 @@ impl<'p> System<'p> {
                 moment.copy.clone(),
             ));
         }
-        if kind.carries.store() && direction == Direction::ToHome {
-            out.extend(self.store_pending(&context.line, &from, true));
+        // A home whose memory has a slot reads it in a step of its own.
+        if carries && context.home && self.slot.is_none() && self.used_once.contains(&message) {
+            let said = "memory is read for a remote while the device may write it under its lock";
+            out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
+        }
+        if let (Some(pending), Some(from), true) =
+            (self.stores_pending, &from, kind.carries.store())
+        {
+            if direction == Direction::ToHome {
+                out.push(pending.at(&context.line).at(from).set(true));
+            }
         }
         let flow = &self.flows[flow];
         let capacity = flow.capacity;
@@ -366,12 +464,6 @@ impl<'p> System<'p> {
             }
         }
         Ok(out)
-    }
-
-    /// Remembers that a remote's store is under way, or that the home has performed it.
-    fn store_pending(&self, line: &Expr, remote: &Option<Expr>, pending: bool) -> Option<Stmt> {
-        let (place, remote) = (self.stores_pending?, remote.as_ref()?);
-        Some(place.at(line).at(remote).set(pending))
     }
 
     /// The effect of a write on everything but the copy written: all other copies are old.

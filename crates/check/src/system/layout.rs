@@ -1,9 +1,10 @@
 //! The variables of a system's state, and ways to reach them.
 
 use cohkit_protocol::controller::{
-    Controller, Effect, Expression, Rule as Row, Statement, Target, Value, Variable,
+    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Value, Variable,
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use cohkit_protocol::under_way::Accesses;
 use cohkit_protocol::words::counted;
 use rustc_hash::FxHashMap;
 
@@ -140,6 +141,15 @@ pub(super) struct Slot {
     pub current: VariableId,
 }
 
+/// The bytes of a store that a home has set aside, if it ever does.
+#[derive(Clone, Copy)]
+pub(super) struct SetAside {
+    /// Whose they are: 0 for none, or a remote's index plus 1.
+    pub from: VariableId,
+    /// Whether they are those of the whole line.
+    pub whole: VariableId,
+}
+
 /// A system under construction.
 pub(super) struct System<'p> {
     pub protocol: &'p Protocol,
@@ -156,6 +166,7 @@ pub(super) struct System<'p> {
     /// Whether memory is current.
     pub memory: VariableId,
     pub slot: Option<Slot>,
+    pub aside: Option<SetAside>,
     pub device: Option<Device>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
@@ -167,6 +178,10 @@ pub(super) struct System<'p> {
     /// Whether each remote has sent a store that the home has not performed, if the home's memory acts at once.
     /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
     pub stores_pending: Option<VariableId>,
+    /// Whether some row of a remote sends the bytes of a write and does not wait for an answer.
+    pub posts_stores: bool,
+    /// What remotes have begun in each of their states.
+    pub accesses: Accesses,
     /// What the groups of marks are.
     pub marks: Vec<Mark>,
     /// Who waits for whom.
@@ -308,6 +323,15 @@ impl<'p> System<'p> {
                 current: build.state("memory_operation_current", bits),
             }
         });
+        let aside = uses(&home.controller.rules, &|s| *s == Statement::SetAside).then(|| {
+            let one = build.range("aside", 0, remotes);
+            optional.push(one);
+            let per_line = build.array("aside", line_type, one);
+            SetAside {
+                from: build.state("aside_from", per_line),
+                whole: build.state("aside_whole", bits),
+            }
+        });
         let device = (!home.controller.locals.is_empty()).then(|| {
             let operations = build.range("operation", 0, home.controller.locals.len() as i32);
             let per_line = build.array("operation", line_type, operations);
@@ -331,6 +355,14 @@ impl<'p> System<'p> {
                 let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
                 build.state(format!("{remote_name}_store_pending"), bits)
             });
+        let accesses = Accesses::new(&protocol.remote, &protocol.messages);
+        let posts_stores = protocol.remote.rules.iter().any(|row| {
+            let Effect::Take { body, next } = &row.effect else {
+                return false;
+            };
+            let to = &protocol.remote.states[next.unwrap_or(row.state).index()];
+            matches!(row.event, Event::Access(_)) && accesses.sends_bytes(body) && to.stable()
+        });
         let used_once = protocol
             .message_ids()
             .filter(|&message| protocol.used_once(message))
@@ -349,6 +381,7 @@ impl<'p> System<'p> {
             current,
             memory,
             slot,
+            aside,
             device,
             flows: Vec::new(),
             queues: Vec::new(),
@@ -356,6 +389,8 @@ impl<'p> System<'p> {
             memory_agent,
             used_once,
             stores_pending,
+            posts_stores,
+            accesses,
             marks: Vec::new(),
             remarks: Vec::new(),
             senseless: None,

@@ -23,7 +23,8 @@
 //! For the data value property this is as exact as version numbers, and it is finite.
 //! A store, or a non-caching write, is performed in place where its row leads from a right to write to a right to write,
 //! and without any row where the right allows it. Accesses that change nothing are left out.
-//! A write that ends with `done` is performed in the remote's copy, unless its row sent the bytes to the home.
+//! A write that ends with `done` is performed in the remote's copy, unless its bytes were sent to the home,
+//! which performs it when it writes them to memory, at once or after having set them aside.
 //! A copy never becomes current again by itself, so a copy read too early is still old when it is used.
 //!
 //! ## Properties
@@ -35,7 +36,9 @@
 //! * *data value*: a copy that may be read is current; memory is current when it is read for a remote, when
 //!   a local operation is acknowledged, and as long as the device holds the lock; a message
 //!   with which a remote performs an access without keeping the line is current when it is sent;
-//!   a store that a remote sent to a hand-written home has been written when the remote's access is done;
+//!   a store that a remote sent to a hand-written home has been written, once, when the remote's access is done;
+//!   what a read ends with is current; under a device lock no store of a remote reaches memory, and under one that
+//!   lets the device write memory is not read for a remote;
 //! * *no unexpected message*: whatever can be delivered has a rule;
 //! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
 //!   to its side of the memory's and the device's ports;

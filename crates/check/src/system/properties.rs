@@ -124,6 +124,9 @@ impl<'p> System<'p> {
                 r.all(!Expr::from(pending.at(line).at(r)))
             }));
         }
+        if let Some(aside) = self.aside {
+            idle = idle.and(aside.from.at(line).is(0));
+        }
         if let Some(memory) = self.slot {
             idle = idle.and(memory.state.at(line).is(memory.states.nth(slot::IDLE)));
         }

@@ -7,7 +7,8 @@
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
 };
-use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use cohkit_protocol::protocol::{MessageId, Right, Type as ValueType};
+use cohkit_protocol::under_way::{Accesses, Ending};
 
 use super::effects::{Done, Moment};
 use super::expressions::Context;
@@ -55,6 +56,8 @@ struct Case<'c> {
     /// Whether the row performs a store in this agent's copy.
     stores: bool,
     done: Done,
+    /// Whether the row gives up a write whose bytes have been sent.
+    gives_up: bool,
 }
 
 #[derive(PartialEq, Clone, Debug)]
@@ -102,9 +105,10 @@ struct Class<'c> {
 
 /// The classes of an event, with those states that have no row in one class too.
 fn classes<'c>(
-    protocol: &Protocol,
+    accesses: &Accesses,
     controller: &'c Controller,
     event: Event,
+    home: bool,
 ) -> Result<Vec<Class<'c>>, SystemError> {
     let mut classes: Vec<Class> = Vec::new();
     for state in 0..controller.states.len() {
@@ -115,7 +119,7 @@ fn classes<'c>(
         let mut cases = Vec::new();
         let mut next = Vec::new();
         for row in rows {
-            let (case, to) = case(protocol, controller, row)?;
+            let (case, to) = case(accesses, controller, row, home)?;
             let last = case.guard.is_none();
             cases.push(case);
             next.push(to);
@@ -141,9 +145,10 @@ fn classes<'c>(
 }
 
 fn case<'c>(
-    protocol: &Protocol,
+    accesses: &Accesses,
     controller: &'c Controller,
     row: &'c Row,
+    home: bool,
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
     let (deed, next) = match &row.effect {
         Effect::Take { body, next } => (Deed::Take(body), next.map(|s| s.index())),
@@ -156,7 +161,7 @@ fn case<'c>(
     let writes = matches!(row.event, Event::Access(access) if access.writes());
     let stores = writes && from.right == Right::Write && to.right == Right::Write;
     let done = if uses(std::slice::from_ref(row), &|s| *s == Statement::Done) {
-        done(protocol, controller, row)?
+        done(accesses, controller, row)?
     } else {
         Done::Absent
     };
@@ -167,59 +172,24 @@ fn case<'c>(
         moves: next.is_some_and(|to| to != row.state.index()),
         stores,
         done,
+        gives_up: !home && accesses.gives_up(controller, row),
     };
     Ok((case, next))
 }
 
-/// Which access `done` performs: the one whose row led here.
-fn done(protocol: &Protocol, controller: &Controller, row: &Row) -> Result<Done, SystemError> {
-    let writes = pending(protocol, controller, row.state.index());
-    if !writes.contains(&true) {
-        Ok(Done::Elsewhere)
-    } else if !writes.contains(&false) {
-        Ok(Done::Writes)
-    } else {
-        Err(SystemError::Meaningless(format!(
-            "`done` in state {} of {} may end a write to the copy or another access",
+/// Which access `done` ends: the one whose row led here.
+fn done(accesses: &Accesses, controller: &Controller, row: &Row) -> Result<Done, SystemError> {
+    let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
+    endings.sort_unstable();
+    endings.dedup();
+    match endings[..] {
+        [ending] => Ok(Done::Ends(ending)),
+        _ => Err(SystemError::Meaningless(format!(
+            "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
             controller.name
-        )))
+        ))),
     }
-}
-
-/// For each row that may have begun what a transient state waits for, whether the access writes the agent's copy.
-/// A write whose row sends its bytes away does not: the home performs it.
-fn pending(protocol: &Protocol, controller: &Controller, state: usize) -> Vec<bool> {
-    let sent = |s: &Statement| matches!(s, Statement::Send { message, .. } if protocol.message(*message).carries.store());
-    let mut known = vec![false; controller.states.len()];
-    let mut work = vec![state];
-    let mut writes = Vec::new();
-    while let Some(state) = work.pop() {
-        if std::mem::replace(&mut known[state], true) {
-            continue;
-        }
-        for row in &controller.rules {
-            let Effect::Take {
-                next: Some(next), ..
-            } = &row.effect
-            else {
-                continue;
-            };
-            if next.index() != state {
-                continue;
-            }
-            match row.event {
-                Event::Access(access) => {
-                    writes.push(access.writes() && !uses(std::slice::from_ref(row), &sent));
-                }
-                Event::Message(_) if !controller.states[row.state.index()].stable() => {
-                    work.push(row.state.index());
-                }
-                _ => {}
-            }
-        }
-    }
-    writes
 }
 
 impl<'p> System<'p> {
@@ -230,7 +200,7 @@ impl<'p> System<'p> {
     pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
-        let classes = classes(self.protocol, controller, event)?;
+        let classes = classes(&self.accesses, controller, event, home)?;
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
         for class in &classes {
@@ -436,9 +406,12 @@ impl<'p> System<'p> {
             } else if case.stores {
                 out.extend(self.make_all_old(&context.line, true));
                 out.push(own.set(true));
-            } else if trigger.brought.is_some() || case.done == Done::Writes {
+            } else if trigger.brought.is_some() || case.done == Done::Ends(Ending::Write) {
                 out.push(own.set(copy));
             }
+        }
+        if let (Some(pending), true) = (self.stores_pending, case.gives_up) {
+            out.push(context.part(pending).set(false));
         }
         let state = context.part(self.side(home).state);
         if case.moves {

@@ -292,20 +292,28 @@ impl<'p> System<'p> {
         let becomes = |label: u32| state.clone().set(memory.states.nth(label));
         let current = memory.current.at(l);
         let of_memory = self.memory.at(l);
+        let read_only = "memory is read for a remote while the device may write it under its lock";
+        let reads = self.unlocked(&line, &[lock::WRITE], read_only);
+        let excluded = "a store reaches memory while the device holds the lock";
+        let stores = self.unlocked(&line, &[lock::READ, lock::WRITE], excluded);
         let write_everything = self.make_all_old(&line, true);
         let write_partly = self.make_all_old(&line, false);
         let steps = [
             (
                 "is read",
                 slot::READ,
-                vec![
-                    assert(
-                        Violation::new("data value", "memory is read while it is old"),
-                        of_memory.clone(),
-                    ),
-                    current.clone().set(of_memory.clone()),
-                    becomes(slot::SAMPLED),
-                ],
+                [
+                    reads.into_iter().collect(),
+                    vec![
+                        assert(
+                            Violation::new("data value", "memory is read while it is old"),
+                            of_memory.clone(),
+                        ),
+                        current.clone().set(of_memory.clone()),
+                        becomes(slot::SAMPLED),
+                    ],
+                ]
+                .concat(),
             ),
             (
                 "is written",
@@ -320,6 +328,7 @@ impl<'p> System<'p> {
                 "takes the store",
                 slot::STORE,
                 [
+                    stores.clone().into_iter().collect(),
                     write_everything,
                     vec![of_memory.set(true), becomes(slot::DONE)],
                 ]
@@ -328,7 +337,12 @@ impl<'p> System<'p> {
             (
                 "takes the partial store",
                 slot::PARTIAL,
-                [write_partly, vec![becomes(slot::DONE)]].concat(),
+                [
+                    stores.into_iter().collect(),
+                    write_partly,
+                    vec![becomes(slot::DONE)],
+                ]
+                .concat(),
             ),
         ];
         for (what, from, body) in steps {

@@ -312,7 +312,12 @@ impl<'e, 'a> Drawing<'e, 'a> {
                     to: Receiver::Remote(to),
                     ..
                 } => self.send(home, *to as usize, *message, true),
-                Act::Send { .. } | Act::WriteMemory | Act::Done | Act::Unlocked => {}
+                Act::Send { .. }
+                | Act::WriteMemory
+                | Act::SetAside
+                | Act::WriteAside
+                | Act::Done
+                | Act::Unlocked => {}
                 Act::StartRead => self.push(home, does("reads memory".into()), true),
                 Act::StartWrite => self.push(home, does("writes memory".into()), true),
                 Act::StartStore { .. } => {

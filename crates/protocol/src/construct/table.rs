@@ -171,6 +171,8 @@ fn statement(act: &Act) -> Statement {
             fields: Vec::new(),
         },
         Act::WriteMemory => Statement::WriteMemory,
+        Act::SetAside => Statement::SetAside,
+        Act::WriteAside => Statement::WriteAside,
         Act::Done => Statement::Done,
         Act::StartRead => Statement::StartRead,
         Act::StartWrite => Statement::StartWrite,

@@ -130,7 +130,11 @@ pub(super) enum ActionKind<'a> {
     },
     /// `x := e`; with an operator, `x += e` or `x -= e`.
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
-    Write,
+    /// `write`, or `write aside`.
+    Write {
+        aside: bool,
+    },
+    Aside,
     Done,
     Retry,
     Acknowledge(Name<'a>),

@@ -29,9 +29,10 @@ const BLOCKS: [&str; 9] = [
 ];
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
-pub(super) const RESERVED: [&str; 28] = [
+pub(super) const RESERVED: [&str; 29] = [
     "acknowledge",
     "and",
+    "aside",
     "count",
     "dirty",
     "done",

@@ -9,6 +9,7 @@ use crate::protocol::{Bound, Bounds, ChannelId, Class, End, Home, MessageId, Pro
 use rustc_hash::FxHashMap;
 
 mod controller;
+mod endings;
 mod expression;
 mod pending;
 mod policy;

@@ -1,4 +1,4 @@
-//! What lies between a core and its shared cache: a write buffer, and a small write-through cache (L1).
+//! What lies between a core and its shared cache: a write buffer, and a small cache that writes through (L1).
 //!
 //! Neither executes a controller: to the protocol, the shared cache is the caching agent.
 //! A store is done for its core when the write buffer has it, and is performed, in coherence order, when the
@@ -270,6 +270,8 @@ impl Simulation {
             cache,
             kind: Access::Store,
             purpose: Purpose::Drain,
+            sent: false,
+            performed: false,
         });
         self.reach(index);
     }
@@ -286,7 +288,10 @@ impl Simulation {
             copy = self
                 .data
                 .write_word(access.line, copy, word, value, version);
-            self.oracle.unbuffer(access.core, access.line, word, value);
+            // Where the home performs them, loads find them in the buffer until their cache hears of it.
+            if !access.sent {
+                self.oracle.unbuffer(access.core, access.line, word, value);
+            }
         }
         self.cores.cores[usize::from(access.core)].buffer[place].words = words;
         copy
@@ -301,6 +306,11 @@ impl Simulation {
         let entry = &mut core.buffer[place];
         entry.stage = Stage::Performed;
         let stores = entry.stores;
+        if access.sent {
+            for &(word, value) in &entry.words {
+                self.oracle.unbuffer(access.core, access.line, word, value);
+            }
+        }
         self.in_flight -= stores;
         self.expect(self.now);
         if performed {
@@ -476,6 +486,8 @@ system one { remotes 1; lines 1 }
             cache: 0,
             kind,
             purpose: Purpose::Core,
+            sent: false,
+            performed: false,
         });
         simulation.core(index);
     }

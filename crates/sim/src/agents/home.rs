@@ -19,7 +19,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Line, Message, HOME};
 use crate::platform::Home;
-use crate::simulation::{Event as KernelEvent, Simulation};
+use crate::simulation::{Event as KernelEvent, Kind, Purpose, Simulation};
 use crate::statistics::Stall;
 
 /// Something a unit has to handle.
@@ -56,6 +56,20 @@ struct Store {
     line: Line,
     copy: Copy,
     word: u16,
+    from: u8,
+    whole: bool,
+}
+
+impl Store {
+    fn of(message: &Message, kind: &Kind) -> Store {
+        Store {
+            line: message.line,
+            copy: message.copy,
+            word: message.word,
+            from: message.from,
+            whole: kind.whole,
+        }
+    }
 }
 
 /// A directory controller unit.
@@ -140,6 +154,7 @@ impl Simulation {
         if self.clocked.is_some() {
             return self.give_memory(line, Work::Read(line));
         }
+        self.check_reading(line);
         let number = self.unit_of(line);
         self.units[number].reading -= 1;
         self.present(number, Work::Read(line), line, None, false);
@@ -427,15 +442,18 @@ impl Simulation {
                 });
             }
         }
+        // From now on the device no longer uses the line.
+        if let (Work::Unlock(line), Some(current)) = (work, &mut self.device.current) {
+            current.locked &= current.line != line;
+        }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
             let unit = &mut self.units[number];
             if kind.class == Some(Class::Answer) && unit.forwards > 0 && unit.forwarding == line {
                 unit.forwards -= 1;
             }
-            if kind.store {
-                let (copy, word) = (message.copy, message.word);
-                unit.stores.push(Store { line, copy, word });
+            if kind.store && self.home.stores_later {
+                unit.stores.push(Store::of(message, kind));
             }
         }
         if transition.next != before {
@@ -449,7 +467,13 @@ impl Simulation {
             self.act(number, work, line, message, act, transition);
         }
         if let Some(message) = message {
-            if self.kinds[message.kind.index()].line {
+            let kind = &self.kinds[message.kind.index()];
+            let keeps = |act| {
+                let act = self.home.act(act);
+                matches!(act, Act::WriteMemory | Act::SetAside)
+            };
+            let dropped = kind.store && !self.home.stores_later && !transition.acts().any(keeps);
+            if kind.line || dropped {
                 self.data.release(message.copy);
             }
         }
@@ -541,6 +565,9 @@ impl Simulation {
                     self.data.share(copy);
                     self.check_used_once(line, kind.index(), copy);
                     if !matches!(work, Work::Read(_)) {
+                        if about.used_once {
+                            self.check_reading(line);
+                        }
                         // Memory that acts at once, in the controller's terms: its time passes here.
                         ready = self.operate(ready, line);
                     }
@@ -574,17 +601,23 @@ impl Simulation {
                 self.start_write(number, ready, line, transition, None);
             }
             Act::StartStore { whole } => {
-                let word = self.store(number, line, whole);
+                let word = self.store(number, line, Some(whole));
                 self.start_write(number, ready, line, transition, word);
             }
             Act::WriteMemory => {
                 self.operate(ready, line);
-                match message.map(|m| self.kinds[m.kind.index()]) {
-                    Some(kind) if kind.store => {
-                        self.store(number, line, kind.whole);
+                match message {
+                    Some(message) if self.kinds[message.kind.index()].store => {
+                        let store = Store::of(message, &self.kinds[message.kind.index()]);
+                        self.perform_store(store, store.whole);
                     }
                     _ => self.write_back(line, message),
                 }
+            }
+            Act::SetAside => self.set_aside(number, line, message),
+            Act::WriteAside => {
+                self.operate(ready, line);
+                self.store(number, line, None);
             }
             Act::Acknowledge(_) if self.ends_own_operation(line) => {}
             Act::Acknowledge(local) => self.acknowledged(line, local),
@@ -656,8 +689,23 @@ impl Simulation {
         }
     }
 
-    /// The bytes of a non-caching write go to memory: the moment at which it is performed. Gives the word, if it is one.
-    fn store(&mut self, number: usize, line: Line, whole: bool) -> Option<u16> {
+    /// The bytes of a write are kept until the home writes them.
+    fn set_aside(&mut self, number: usize, line: Line, message: Option<&Message>) {
+        let kind = message.map(|message| (message, self.kinds[message.kind.index()]));
+        let stores = &mut self.units[number].stores;
+        match kind.filter(|(_, kind)| kind.store) {
+            Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
+                stores.push(Store::of(message, &kind));
+            }
+            _ => {
+                let text = "the home sets aside what it has no place for".to_string();
+                self.fail(FailureKind::Meaningless, line, text);
+            }
+        }
+    }
+
+    /// The bytes that a unit keeps of a write go to memory, `whole` or as many as there are. Gives the word, if it is one.
+    fn store(&mut self, number: usize, line: Line, whole: Option<bool>) -> Option<u16> {
         let stores = &mut self.units[number].stores;
         let Some(place) = stores.iter().position(|store| store.line == line) else {
             let text = "the home stores bytes that it does not have".to_string();
@@ -665,21 +713,42 @@ impl Simulation {
             return None;
         };
         let store = stores.remove(place);
+        self.perform_store(store, whole.unwrap_or(store.whole))
+    }
+
+    /// A remote's write reaches memory: the moment at which it is performed. Gives the word, if it is one.
+    fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
+        let line = store.line;
+        if self.lock_right(line) > Right::None {
+            let text = format!(
+                "a store of {} reaches memory under the device's lock",
+                self.agent_name(store.from)
+            );
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
+        let buffered = self.performed_by_home(store.from, line);
+        let buffered = buffered.filter(|access| access.purpose == Purpose::Drain);
         let value = self.data.word(line, store.copy, 0);
-        if whole {
+        if whole && buffered.is_none() {
             let version = self.oracle.write(line, 0..self.data.words(), value);
             self.data.stamp(store.copy, version);
             self.data.set_memory(line, store.copy);
-        } else {
-            let old = self.data.memory(line);
-            self.check_memory(line, "is written in part");
-            let version = self.oracle.write(line, store.word..store.word + 1, value);
-            let old = self.data.share(old);
-            let new = self.data.write_word(line, old, store.word, value, version);
-            self.data.set_memory(line, new);
-            self.data.release(store.copy);
+            return None;
         }
-        (!whole).then_some(store.word)
+        self.check_memory(line, "is written in part");
+        let old = self.data.share(self.data.memory(line));
+        let new = match &buffered {
+            // What a write buffer has sent does not change until it has been performed.
+            Some(access) => self.write_buffered(access, old),
+            None => {
+                let words = store.word..store.word + 1;
+                let version = self.oracle.write(line, words, value);
+                self.data.write_word(line, old, store.word, value, version)
+            }
+        };
+        self.data.set_memory(line, new);
+        self.data.release(store.copy);
+        buffered.is_none().then_some(store.word)
     }
 
     /// A local operation or an unlock reaches its unit.
@@ -689,6 +758,14 @@ impl Simulation {
         }
         let request = matches!(work, Work::Local(..));
         self.present(self.unit_of(line), work, line, None, request);
+    }
+
+    /// Memory is read for a cache: the device may not be changing it.
+    fn check_reading(&mut self, line: Line) {
+        if self.lock_right(line) == Right::Write {
+            let text = "memory is read for a cache while the device may write it under its lock";
+            self.fail(FailureKind::SingleWriter, line, text.into());
+        }
     }
 
     /// Memory must be current now.

@@ -5,9 +5,10 @@
 //! controller itself: the object that the checker explores. Configurations (a state and values of
 //! variables) are numbered in the order in which a run meets them; the initial one is 0.
 
-use cohkit_protocol::controller::{Access, Controller, Event};
+use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
+use cohkit_protocol::under_way::{Accesses, UnderWay};
 use rustc_hash::FxHashMap;
 
 use crate::message::{FIELDS, HOME};
@@ -33,6 +34,21 @@ pub struct Input {
 
 /// An act that is kept without a list of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
+
+/// Whether a home's rule writes the bytes of a write that it has kept.
+fn stores_later(rule: &Rule) -> bool {
+    fn any(body: &[Statement]) -> bool {
+        body.iter().any(|statement| match statement {
+            Statement::StartStore { .. } => true,
+            Statement::ForEach { body, .. } => any(body),
+            Statement::If {
+                then, otherwise, ..
+            } => any(then) || any(otherwise),
+            _ => false,
+        })
+    }
+    matches!(&rule.effect, Effect::Take { body, .. } if any(body))
+}
 
 /// The number by which messages know an agent.
 #[inline]
@@ -121,6 +137,10 @@ const NOTHING: About = About {
 /// A controller with the transitions a run has met.
 pub struct Program {
     controller: Controller,
+    /// Whether caches send the bytes of stores to the home, which performs them.
+    pub sends_stores: bool,
+    /// Whether a home keeps the bytes of every write until its memory takes them.
+    pub stores_later: bool,
     remotes: u8,
     messages: u16,
     /// The first code after those of messages, accesses and local operations.
@@ -172,7 +192,18 @@ impl Program {
         let codes = usize::from(after_locals) + 2 + usize::from(choices);
         let bare = protocol.messages.iter().all(|m| m.fields.is_empty());
         let alone = remotes == 1 || (!home && controller.variables.is_empty());
+        let accesses = Accesses::new(&protocol.remote, &protocol.messages);
+        let sends_stores = protocol.remote.rules.iter().any(|rule| {
+            let store = |under_way: &UnderWay| under_way.access == Access::Store;
+            let about = match rule.event {
+                Event::Access(access) => access == Access::Store,
+                _ => accesses.within(rule.state).iter().any(store),
+            };
+            about && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
+        });
         let mut program = Program {
+            sends_stores,
+            stores_later: controller.rules.iter().any(stores_later),
             controller: controller.clone(),
             remotes,
             messages,

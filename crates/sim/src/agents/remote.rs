@@ -259,6 +259,8 @@ impl Simulation {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
+                let access = &mut self.accesses[index];
+                (access.sent, access.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
                 if enough == Right::None {
                     return Some(Attempt::Performed);
@@ -323,10 +325,7 @@ impl Simulation {
                 }
             }
             Access::WriteLine => {
-                let version = self.oracle.write(line, 0..self.data.words(), access.value);
-                let copy = self.data.filled(access.value);
-                self.data.stamp(copy, version);
-                self.data.release(entry.copy);
+                let copy = self.write_whole(&access, entry.copy);
                 entry.copy = copy;
                 self.leave_l1s(access.cache, line, Some((access.core, copy)));
             }
@@ -335,6 +334,50 @@ impl Simulation {
                 self.leave_l1s(access.cache, line, Some((access.core, entry.copy)));
             }
         }
+    }
+
+    /// Performs a write of the whole line in place of a copy of it.
+    fn write_whole(&mut self, access: &Pending, old: Copy) -> Copy {
+        let words = 0..self.data.words();
+        let version = self.oracle.write(access.line, words, access.value);
+        let copy = self.data.filled(access.value);
+        self.data.stamp(copy, version);
+        self.data.release(old);
+        copy
+    }
+
+    /// The bytes, and the word, of the write under way that a message takes to the home.
+    fn bytes_to_send(
+        &mut self,
+        cache: u8,
+        line: Line,
+        entry: &Entry,
+        index: Option<u32>,
+    ) -> (Copy, u16) {
+        let about = index.map(|index| self.accesses[index]);
+        let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
+        else {
+            let what = "it sends the bytes of no write";
+            self.meaningless(cache, line, entry.configuration, what);
+            return (Copy::UNTOUCHED, 0);
+        };
+        if access.purpose == Purpose::Atomic {
+            let what = "an atomic access needs the line, and its bytes are sent away";
+            self.meaningless(cache, line, entry.configuration, what);
+        }
+        self.accesses[index].sent = true;
+        (self.data.filled(access.value), access.word)
+    }
+
+    /// The home performs the write that a cache has sent for a line.
+    pub(crate) fn performed_by_home(&mut self, cache: u8, line: Line) -> Option<Pending> {
+        let (_, entry) = self.caches[cache as usize].find(line);
+        if entry.first == NONE {
+            return None;
+        }
+        let access = &mut self.accesses[entry.first];
+        access.performed |= access.sent;
+        Some(*access)
     }
 
     /// Performs a store, or all that the access stands for, in a copy of the line.
@@ -547,10 +590,9 @@ impl Simulation {
                         };
                         self.check_used_once(line, kind.index(), source);
                         copy = self.data.share(source);
-                    } else if let (true, Some(index)) = (store, access) {
-                        let access = self.accesses[index];
-                        copy = self.data.filled(access.value);
-                        word = access.word;
+                    } else if store {
+                        let about = access.or((entry.first != NONE).then_some(entry.first));
+                        (copy, word) = self.bytes_to_send(cache, line, entry, about);
                     }
                     let message = Message {
                         line,
@@ -565,7 +607,7 @@ impl Simulation {
                     };
                     self.send(message, self.now);
                 }
-                Act::Done => self.done(cache, line, entry, &mut brought),
+                Act::Done => self.done(cache, line, entry, &mut brought, before.holds),
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
         }
@@ -603,24 +645,49 @@ impl Simulation {
     }
 
     /// The pending access is performed with the bytes of the message at hand.
-    fn done(&mut self, cache: u8, line: Line, entry: &mut Entry, brought: &mut Option<Copy>) {
+    fn done(
+        &mut self,
+        cache: u8,
+        line: Line,
+        entry: &mut Entry,
+        brought: &mut Option<Copy>,
+        holds: bool,
+    ) {
         let index = entry.first;
         if index == NONE {
             return self.meaningless(cache, line, entry.configuration, "`done` without an access");
         }
         let access = self.accesses[index];
-        match (access.kind, *brought) {
-            // That these bytes are the last written was checked when they were sent.
+        let source = brought.or(holds.then_some(entry.copy));
+        match (access.kind, source) {
+            _ if access.sent && access.performed => {}
+            _ if access.sent => {
+                let text = format!(
+                    "{} ends a write that the home has not performed",
+                    self.agent_name(cache)
+                );
+                self.fail(FailureKind::DataValue, line, text);
+            }
             (Access::Load | Access::ReadOnce, Some(copy)) => {
+                // What a message brings was checked when it was sent.
+                if brought.is_none() {
+                    self.check_load(cache, line, copy, access.word);
+                }
                 if self.behind.is_some() {
                     let value = self.data.word(line, copy, access.word);
                     self.give(access.core, value);
                 }
             }
-            (Access::Store, Some(copy)) => {
-                *brought = Some(self.write(&access, copy));
+            (Access::Store | Access::WriteLine | Access::WritePartial, Some(copy)) => {
+                let written = match access.kind {
+                    Access::WriteLine => self.write_whole(&access, copy),
+                    _ => self.write(&access, copy),
+                };
+                match brought {
+                    Some(brought) => *brought = written,
+                    None => entry.copy = written,
+                }
             }
-            (Access::WriteLine | Access::WritePartial, _) => {}
             _ => self.meaningless(cache, line, entry.configuration, "`done` without bytes"),
         }
         entry.first = access.next;

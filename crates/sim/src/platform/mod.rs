@@ -137,7 +137,7 @@ pub struct Cores {
     pub work: Quantity,
     /// Lines that a core's write buffer holds, in bytes; 0 for none, so that a core waits for its stores.
     pub write_buffer: Quantity,
-    /// Size of a core's own write-through cache; 0 for none.
+    /// Size of a core's own cache, which writes through; 0 for none.
     pub l1: Quantity,
     /// Its ways, 1 to 16.
     pub l1_ways: Quantity,

@@ -218,7 +218,11 @@ where
             }
             Act::Acknowledge(local) => self.acknowledge(line, local)?,
             Act::Unlocked => {}
-            Act::StartStore { .. } | Act::WriteMemory | Act::Done => {
+            Act::StartStore { .. }
+            | Act::WriteMemory
+            | Act::SetAside
+            | Act::WriteAside
+            | Act::Done => {
                 return Err("homes whose memory acts at once are not explored here".into());
             }
         }

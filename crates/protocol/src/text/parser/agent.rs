@@ -178,10 +178,16 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 ActionKind::Acknowledge(self.name("a local operation")?)
             }
-            "write" | "done" | "retry" | "unlocked" | "leave" | "never" | "refuse" => {
+            "write" => {
+                self.advance();
+                ActionKind::Write {
+                    aside: self.eat_word("aside"),
+                }
+            }
+            "aside" | "done" | "retry" | "unlocked" | "leave" | "never" | "refuse" => {
                 self.advance();
                 match word {
-                    "write" => ActionKind::Write,
+                    "aside" => ActionKind::Aside,
                     "done" => ActionKind::Done,
                     "retry" => ActionKind::Retry,
                     "unlocked" => ActionKind::Unlocked,
@@ -209,9 +215,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn no_action(&mut self) -> Parse<Action<'a>> {
-        const ACTIONS: [&str; 9] = [
+        const ACTIONS: [&str; 10] = [
             "send",
             "write",
+            "aside",
             "done",
             "retry",
             "acknowledge",

@@ -188,6 +188,7 @@ impl<'a> Resolver<'a, '_> {
             self.row(row, &mut reading);
         }
         if !agent.body.broken {
+            self.never_set_aside(&reading.controller);
             self.waits_in_vain(&reading.controller);
             if side == Side::Remote {
                 pending::check(
@@ -196,6 +197,7 @@ impl<'a> Resolver<'a, '_> {
                     &self.channels,
                     self.sink,
                 );
+                endings::check(&reading.controller, &self.messages, self.sink);
             }
         }
         (reading.controller, reading.states)
@@ -284,6 +286,32 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
+    }
+
+    /// Bytes that are set aside are written somewhere, and the reverse.
+    fn never_set_aside(&mut self, home: &Controller) {
+        let row = |statement: &Statement| {
+            let mut rows = home.rules.iter();
+            rows.find(
+                |row| matches!(&row.effect, Effect::Take { body, .. } if body.contains(statement)),
+            )
+        };
+        let (message, label, span) = match (row(&Statement::SetAside), row(&Statement::WriteAside))
+        {
+            (None, Some(row)) => (
+                "nothing is ever set aside",
+                "say `aside` where the bytes come",
+                row.span,
+            ),
+            (Some(row), None) => (
+                "what is set aside is never written",
+                "say `write aside` where it is to be written",
+                row.span,
+            ),
+            _ => return,
+        };
+        self.sink
+            .push(Diagnostic::new(Code::Misplaced, span, message).label(label));
     }
 
     /// Adds the rules of a row: one for each of its states with each of its events.
@@ -522,7 +550,25 @@ impl<'a> Resolver<'a, '_> {
                     Value::Set(set) => Statement::AssignSet(id, set),
                 })
             }
-            ActionKind::Write => match (scope.side, carries) {
+            ActionKind::Aside => match (scope.side, carries) {
+                (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
+                    Some(Statement::SetAside)
+                }
+                _ => wrong(
+                    Code::Misplaced,
+                    "nothing to set aside",
+                    "only a home sets aside, and only the bytes of a `(store)` or `(partial store)`",
+                ),
+            },
+            ActionKind::Write { aside: true } => match scope.side {
+                Side::Home => Some(Statement::WriteAside),
+                Side::Remote => wrong(
+                    Code::Misplaced,
+                    "`write aside` in the remote",
+                    "only the home writes to memory",
+                ),
+            },
+            ActionKind::Write { aside: false } => match (scope.side, carries) {
                 (Side::Remote, _) => wrong(
                     Code::Misplaced,
                     "`write` in the remote",

@@ -4,8 +4,8 @@
 //! ([`crate::under_way`]). Where it does not, or where there are no bytes, the text is wrong.
 
 use super::*;
-use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use crate::protocol::{Carries, Message};
+use crate::controller::{Controller, Effect, Event, Rule, Statement};
+use crate::protocol::Message;
 use crate::under_way::{Accesses, Ending, UnderWay};
 
 /// Reports rows that end an access without bytes, or send bytes that no write has.
@@ -20,13 +20,17 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
             continue;
         };
         if body.contains(&Statement::Done) {
-            sink.extend(endings.done(row));
+            if let Some(wrong) = endings.done(row) {
+                sink.push(wrong);
+            }
         }
         for statement in body {
             if let Statement::Send { message, .. } = statement {
                 let message = &messages[message.index()];
                 if message.carries.store() {
-                    sink.extend(endings.sent(row, message));
+                    if let Some(wrong) = endings.sent(row, message) {
+                        sink.push(wrong);
+                    }
                 }
             }
         }
@@ -47,8 +51,7 @@ impl Endings<'_> {
         };
         let state = &self.controller.states[row.state.index()];
         let taken = &self.messages[taken.index()];
-        let wrong =
-            |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
+        let wrong = |text: String| Some(Diagnostic::new(Code::NeverPerformed, row.span, text));
         let mut endings = self.accesses.endings(row);
         let Some((first, ending)) = endings.next() else {
             let text = format!("`done` in `{}`, where nothing is under way", state.name);
@@ -93,33 +96,23 @@ impl Endings<'_> {
             }],
             _ => self.accesses.within(row.state).iter().copied().collect(),
         };
-        let whole = message.carries == Carries::Store;
-        let fits = |u: &UnderWay| u.access.writes() && whole == (u.access == Access::WriteLine);
+        let fits = |u: &UnderWay| u.access.writes();
         if !about.is_empty() && about.iter().all(fits) {
             return None;
         }
         let name = &message.name;
         let state = &self.controller.states[row.state.index()].name;
         let text = match about.iter().find(|u| !fits(u)) {
-            None => format!("`{name}` carries the bytes of a write, and none is under way in `{state}`"),
-            Some(u) if !u.access.writes() => format!(
-                "`{name}` carries the bytes of a write, and a {} has none",
-                u.access.name()
-            ),
-            Some(u) if whole => format!(
-                "`{name}` replaces the whole line, and a {} writes a part of it",
-                u.access.name()
-            ),
+            None => {
+                format!("`{name}` carries the bytes of a write, and none is under way in `{state}`")
+            }
             Some(u) => format!(
-                "`{name}` carries a part of the line, and a {} writes all of it",
+                "`{name}` carries the bytes of a write, and a {} has none",
                 u.access.name()
             ),
         };
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text).label("no such bytes");
-        Some(diagnostic.see(
-            message.span,
-            "`(store)` for a whole line, `(partial store)` for a part",
-        ))
+        Some(diagnostic.see(message.span, "it is declared with the bytes of a write"))
     }
 }
 

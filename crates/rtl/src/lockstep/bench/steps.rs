@@ -386,7 +386,7 @@ impl Bench<'_> {
                     operation: 0,
                 });
             }
-            Act::WriteMemory | Act::Done => {
+            Act::WriteMemory | Act::SetAside | Act::WriteAside | Act::Done => {
                 return wrong(
                     at,
                     format!("{place}, a constructed home does no such thing"),

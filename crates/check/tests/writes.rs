@@ -1,0 +1,247 @@
+//! Writes that the home performs: in one message or asked for first, set aside or not, and under a device's lock.
+
+use cohkit_check::search::Engine;
+use cohkit_check::system::{model, Options};
+use cohkit_check::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+fn home(protocol: &Protocol, remotes: u8) -> Controller {
+    match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => {
+            let construction = construct(protocol).unwrap_or_else(|e| panic!("{e:?}"));
+            match remotes {
+                1 => construction.flat(true),
+                _ => construction.factored(true),
+            }
+        }
+    }
+}
+
+/// States and transitions of a system that holds, or the property that it violates, from a search of every state;
+/// one of orbits says the same.
+fn search(text: &str, remotes: u8, lines: u8) -> Result<(u128, u128), String> {
+    let protocol = parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    });
+    let home = home(&protocol, remotes);
+    let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
+    let search = |symmetry, engine| {
+        let search = Search {
+            threads: 1,
+            symmetry,
+            engine,
+            ..Search::default()
+        };
+        check(&model, &search).unwrap()
+    };
+    let (all, orbits) = (
+        search(false, Engine::Interpreter),
+        search(true, Engine::Native),
+    );
+    assert_eq!(all.properties, orbits.properties);
+    match all.outcome {
+        Outcome::Verified => Ok((all.states, all.transitions)),
+        Outcome::Violated {
+            property, trace, ..
+        } => {
+            assert!(!trace.sequence.steps.is_empty());
+            Err(match property {
+                Property::Invariant(name) | Property::Assertion(name) => name,
+                other => other.to_string(),
+            })
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a shipped text violates after one change.
+fn violated(name: &str, from: &str, to: &str) -> String {
+    let text = shipped(name);
+    assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
+    search(&text.replace(from, to), 3, 1).expect_err(to)
+}
+
+#[test]
+fn a_store_is_written_through_in_one_step() {
+    let size = |remotes, lines| search(&shipped("write-through"), remotes, lines).unwrap();
+    assert_eq!(size(3, 1), (6_357, 28_785));
+    assert_eq!(size(1, 2), (241, 780));
+}
+
+/// Once `done` on the last answer performed the store a second time, and no text of this kind could be verified.
+#[test]
+fn a_store_is_written_through_in_two_steps() {
+    let size = |remotes, lines| search(&shipped("write-through-two-step"), remotes, lines).unwrap();
+    assert_eq!(size(3, 1), (7_125, 31_089));
+    assert_eq!(size(1, 2), (397, 1_140));
+}
+
+#[test]
+fn faults_of_stores_in_one_step_are_found() {
+    let violated = |from, to| violated("write-through", from, to);
+    // A reader keeps its copy while the store is performed.
+    let first = "R       | Write WriteLine if count(readers - { sender }) == 0 | write";
+    let any = "R       | Write WriteLine if count(readers) <= 1 | write";
+    assert_eq!(violated(first, any), "data value");
+    // The writer is told before memory has its bytes.
+    let early = "aside, send Inv to readers - { sender }";
+    let told = "aside, send Ack, send Inv to readers - { sender }";
+    assert_eq!(violated(early, told), "data value");
+    // A second store is set aside over the first.
+    let left = "W       | Read ReadOnce Write WriteLine                       | leave                                              |";
+    let over =
+        "W | Read ReadOnce | leave | \n  W | Write WriteLine | aside, writer := sender | stay";
+    assert_eq!(violated(left, over), "one store aside at a time");
+    // What was set aside is written after every answer, though only the first time there is something.
+    let more = "owed := owed - 1                                   | stay";
+    let again = "owed := owed - 1, write aside | stay";
+    assert_eq!(violated(more, again), "data value");
+}
+
+#[test]
+fn faults_of_stores_in_two_steps_are_found() {
+    let violated = |from, to| violated("write-through-two-step", from, to);
+    // The bytes are not written, or twice.
+    let write = "| write, send Ack ";
+    assert_eq!(violated(write, "| send Ack "), "data value");
+    assert_eq!(violated(write, "| write, write, send Ack "), "data value");
+    // The store ends when its bytes are sent, not when they are written.
+    let go = "IG               | Go                  | send Bytes     | IW";
+    let done = "IG | Go | send Bytes, done | IA\n  IA | Ack | | I\n  I V IV IR IG IL IW IA | Inv | send InvAck | I\n";
+    let text = shipped("write-through-two-step").replace(go, done).replace(
+        "    IW  waits Ack ",
+        "    IA  waits Ack\n    IW  waits Ack ",
+    );
+    let text = text
+        .lines()
+        .filter(|line| !line.contains("| Inv                 |"));
+    let text = text.collect::<Vec<_>>().join("\n");
+    assert_eq!(search(&text, 2, 1), Err("data value".into()));
+    // The home tells a writer to go on while a reader has its copy still.
+    let owed = "W       | InvAck if owed > 1                                  | owed := owed - 1                                   | stay\n";
+    assert_eq!(violated(owed, ""), "no unexpected message");
+}
+
+/// A home written as goals gives the same: what comes after `Go` is a request of its own.
+#[test]
+fn a_policy_may_ask_for_the_bytes_of_a_store() {
+    let text = "
+protocol asks
+line 64 bytes
+channels { request remote -> home; answer remote -> home; victim remote -> home
+           forward home -> remote; grant home -> remote; ordered forward, grant; ordered request, victim }
+messages { request: Read, Write, Bytes (partial store); answer: Gone; victim: Drop
+           forward: Inv; grant: Data (line), Go, Ack }
+remote cache {
+  states { I; V reads; IV waits Data; IG waits Go; IW waits Ack }
+  I          | load    | send Read  | IV
+  I          | store   | send Write | IG
+  V          | evict   | send Drop  | I
+  IV         | Data    |            | V
+  IG         | Go      | send Bytes | IW
+  IW         | Ack | done       | I
+  V          | Inv     | send Gone  | I
+  I IV IG IW | Inv     | send Gone  | stay
+}
+home {
+  on Read(r)  { ensure others(r) <= V;  grant r V with Data }
+  on Write(r) { ensure others(r) == I;  answer r with Go }
+  on Bytes(r) { ensure others(r) == I;  write;  answer r with Ack }
+  reach I with Inv
+}
+system pair { remotes 2; lines 1 }
+";
+    search(text, 2, 1).unwrap();
+}
+
+/// A device that may write memory under its lock, and caches that have no copies.
+const LOCKED: &str = "
+protocol locked
+line 64 bytes
+channels { request remote -> home; grant home -> remote }
+messages { request: Write (store), Part (partial store), Read; grant: Ok, Got (line) }
+remote cache {
+  states { I; W waits Ok; G waits Got }
+  I | write_line    | send Write | W
+  I | write_partial | send Part  | W
+  I | read_once     | send Read  | G
+  W | Ok            | done       | I
+  G | Got           | done       | I
+}
+home directory {
+  states { I; L }
+  local grab lock { ensure all == I }
+  local unlock
+  I   | Write Part | write, send Ok   | stay
+  I   | Read       | send Got         | stay
+  L   | Write Part | leave
+  L   | Read       | leave
+  I   | grab       | acknowledge grab | L
+  L   | grab       | refuse
+  L   | unlock     | unlocked         | I
+  I   | unlock     | refuse
+}
+";
+
+/// Once only rights were excluded by a lock, and a non-caching access has none.
+#[test]
+fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+    search(LOCKED, 2, 1).unwrap();
+    let changed = |from: &str, to: &str| {
+        assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
+        search(&LOCKED.replace(from, to), 1, 1)
+    };
+    let excluded = Err("single writer".to_string());
+    let write = "L   | Write Part | leave";
+    assert_eq!(
+        changed(write, "L | Write Part | write, send Ok | stay"),
+        excluded
+    );
+    assert_eq!(
+        changed(write, "L | Write | leave; L | Part | write, send Ok | stay"),
+        excluded
+    );
+    assert_eq!(
+        changed("L   | Read       | leave", "L | Read | send Got | stay"),
+        excluded
+    );
+}
+
+/// A read may end with a copy that the cache has held all along, if that is still the last.
+#[test]
+fn a_read_that_ends_with_an_old_copy_is_found() {
+    let text = "
+protocol probe
+line 64 bytes
+channels { request remote -> home; grant home -> remote }
+messages { request: Get, Probe, Write (store); grant: Data (line), Yes, Ok }
+remote cache {
+  states { I; H holds; G waits Data; P holds, waits Yes; W waits Ok }
+  I | read_once  | send Get   | G
+  G | Data       | done       | H
+  H | read_once  | send Probe | P
+  P | Yes        | done       | H
+  I | write_line | send Write | W
+  W | Ok         | done       | I
+  H | evict      |            | I
+}
+home directory {
+  states { I }
+  I | Get   | send Data      | stay
+  I | Probe | send Yes       | stay
+  I | Write | write, send Ok | stay
+}
+";
+    search(text, 1, 1).unwrap();
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+}

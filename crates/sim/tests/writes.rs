@@ -1,0 +1,101 @@
+//! Writes that the home performs, and accesses that are tried again, with time and bytes.
+
+mod common;
+
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::simulation::{run, RunError};
+use common::{parse, source, torture};
+
+/// A device that may write memory under its lock, and caches that have no copies.
+const LOCKED: &str = "
+protocol locked
+line 64 bytes
+channels { request remote -> home; grant home -> remote }
+messages { request: Write (store), Part (partial store), Read; grant: Ok, Got (line) }
+remote cache {
+  states { I; W waits Ok; G waits Got }
+  I | write_line    | send Write | W
+  I | write_partial | send Part  | W
+  I | read_once     | send Read  | G
+  W | Ok            | done       | I
+  G | Got           | done       | I
+}
+home directory {
+  states { I; L }
+  local grab lock { ensure all == I }
+  local unlock
+  I   | Write Part | write, send Ok   | stay
+  I   | Read       | send Got         | stay
+  L   | Write Part | leave
+  L   | Read       | leave
+  I   | grab       | acknowledge grab | L
+  L   | grab       | refuse
+  L   | unlock     | unlocked         | I
+  I   | unlock     | refuse
+}
+";
+
+/// The first failure in a few short runs.
+fn failure(text: &str) -> Option<FailureKind> {
+    // Those without anything between the cores and their caches.
+    let mut seeds = (0..12).filter(|seed| seed / 3 % 2 == 0);
+    seeds.find_map(|seed| {
+        let setup = torture(parse(text), 1 + (seed % 3) as u8, seed).unwrap();
+        match run(&setup) {
+            Ok(_) => None,
+            Err(RunError::Failure(failure)) => Some(failure.kind),
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+#[test]
+fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
+    assert_eq!(failure(LOCKED), None);
+    let changed = |from: &str, to: &str| {
+        assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
+        failure(&LOCKED.replace(from, to))
+    };
+    let excluded = Some(FailureKind::SingleWriter);
+    let write = "L   | Write Part | leave";
+    assert_eq!(
+        changed(write, "L | Write Part | write, send Ok | stay"),
+        excluded
+    );
+    assert_eq!(
+        changed("L   | Read       | leave", "L | Read | send Got | stay"),
+        excluded
+    );
+}
+
+#[test]
+fn accesses_are_tried_again() {
+    let row = "  S              | evict                   | send PutS                                      | SI_A\n";
+    let again = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";
+    let text = source("msi").replace(row, &format!("{row}{again}"));
+    assert_ne!(text, source("msi"));
+    assert_eq!(failure(&text), None);
+}
+
+#[test]
+fn faults_of_stores_that_are_sent_are_found() {
+    let name = "write-through";
+    for (name, from, to) in [
+        (
+            name,
+            "if count(readers - { sender }) == 0",
+            "if count(readers) <= 1",
+        ),
+        (name, "aside, send Inv to", "aside, send Ack, send Inv to"),
+        (
+            "write-through-two-step",
+            "| write, send Ack ",
+            "| send Ack ",
+        ),
+    ] {
+        let text = source(name);
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        let found = failure(&text.replace(from, to));
+        assert!(found.is_some(), "{to}");
+    }
+}
