@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 import cohkit
 from cohkit import _cohkit
-from cohkit.experiments import eci_home
+from cohkit.experiments import EXPERIMENTS, eci_home
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -118,3 +119,8 @@ def test_a_missing_tool_is_a_failure_unless_the_developer_does_without(
     )
     assert done.returncode == code, done.stdout
     assert says in done.stdout
+
+
+def test_the_command_lists_every_experiment(cohkit_command: Command) -> None:
+    listed = json.loads(cohkit_command("list", "--json").stdout)["experiments"]
+    assert [(one["name"], one["text"]) for one in listed] == [(name, one.title) for name, one in EXPERIMENTS.items()]

@@ -212,7 +212,18 @@ def test_a_command_without_the_package_says_so(tmp_path: Path) -> None:
         [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (4, "")
-    assert "needs the Python package cohkit, which no Python here has (asked `python3`, `python`)" in done.stderr
+    needs = "error: `cohkit reproduce` needs the Python package cohkit\n"
+    assert done.stderr.startswith(needs + "  `python3` is not installed\n  `python` is not installed\n")
+    # One that runs and does not have it is told apart from one that does not run.
+    for name, text in [("python3", "exit 1"), ("python", "exit 2")]:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [alone, "reproduce", "eci-home"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 4
+    assert "python3` does not have it\n" in done.stderr
+    assert "python` cannot be asked: it ends with exit status: 2\n" in done.stderr
     assert "pip install" in done.stderr
 
 

@@ -27,6 +27,32 @@ pub struct Checkpoints {
     any: AtomicBool,
     /// Two searches that keep files of the same names would replace each other's, and what is left is neither.
     _lock: Lock,
+    /// Dropped last, when nothing of ours is in the folder but checkpoints.
+    _made: Made,
+}
+
+/// Folders that were made for checkpoints, the innermost first. Those in which there are none go again.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes a folder, with those around it.
+    fn folder(folder: &Path) -> Result<Made, Failure> {
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        // The last ancestor of a relative path is empty, and there.
+        let missing = missing.filter(|folder| !folder.as_os_str().is_empty());
+        let made = Made(missing.map(Path::to_path_buf).collect());
+        files::make_folder(folder)?;
+        Ok(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // One that holds something stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 impl Checkpoints {
@@ -71,7 +97,7 @@ impl Checkpoints {
             return nothing();
         }
         files::try_folder(folder)?;
-        files::make_folder(folder)?;
+        let made = Made::folder(folder)?;
         let lock = Lock::of(folder)?;
         // What is in it is certain only now that no other check writes to it.
         let any = look()?;
@@ -91,6 +117,7 @@ impl Checkpoints {
             searches: AtomicUsize::new(0),
             any: AtomicBool::new(any),
             _lock: lock,
+            _made: made,
         })
     }
 

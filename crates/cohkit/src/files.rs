@@ -28,6 +28,11 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         true => "Murphi models end in `.m`",
         false => "protocol texts end in `.coh`",
     };
+    // What has no ending is meant as a name.
+    let ending = match path.extension() {
+        None => format!("{ending}; those that ship are {}", crate::list::protocols()),
+        Some(_) => ending.to_string(),
+    };
     let read = || {
         let mut bytes = Vec::new();
         let file = File::open(path)?;

@@ -22,6 +22,7 @@ mod files;
 mod graph;
 pub mod interrupt;
 pub mod judge;
+mod list;
 mod lock;
 pub mod models;
 mod options;
@@ -40,7 +41,7 @@ mod table;
 pub mod tabulate;
 mod verdict;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 pub use checkpoints::Checkpoints;
@@ -56,21 +57,29 @@ pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> 
 where
     A: Into<OsString> + Clone,
 {
-    let result = match Options::try_parse_from(arguments) {
+    let parsed = with_negative_numbers(Options::command()).try_get_matches_from(arguments);
+    let result = match parsed.and_then(|matches| Options::from_arg_matches(&matches)) {
         Ok(Options { command }) => match command {
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),
+            Command::List(options) => list::run(&options, console),
+            Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();
+            // So Rust says that something is no number, or a negative one.
+            let (digit, number) = (
+                "invalid digit found in string",
+                "a number from 0 on is needed",
+            );
             let message = if console.terminal.colour {
-                message.ansi().to_string()
+                message.ansi().to_string().replace(digit, number)
             } else {
-                message.to_string()
+                message.to_string().replace(digit, number)
             };
             Err(Failure::new(Outcome::BadInput, message.trim_end()))
         }
@@ -83,6 +92,17 @@ where
         console.say(&failure.message);
         failure.outcome
     })
+}
+
+/// The command, of which options that take a value take a negative number for one, and refuse it in their words.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        match argument.is_positional() || !argument.get_action().takes_values() {
+            true => argument,
+            false => argument.allow_negative_numbers(true),
+        }
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 /// Hands a result to where the options say it goes, unless the user has stopped the command.

@@ -34,6 +34,30 @@ pub(crate) enum Command {
     Play(Play),
     Rtl(Rtl),
     Reproduce(Reproduce),
+    List(List),
+    Platform(ShowPlatform),
+}
+
+/// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Prints a platform: every quantity with its value, its plausible range and where it comes from.
+///
+/// A quantity without a range is as a source gives it.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ShowPlatform {
+    /// The platform's name, as `cohkit list` gives it, or a file, which ends in `.toml`.
+    #[arg(value_name = "PLATFORM")]
+    pub platform: PathBuf,
+
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.

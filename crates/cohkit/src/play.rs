@@ -68,6 +68,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     Ok(match played {
         Ok(_) => Outcome::Yes,
         Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
+        // The two do not fit; neither is wrong by itself.
+        Err(failure) if failure.kind == FailureKind::Incompatible => Outcome::BadInput,
         Err(_) => Outcome::No,
     })
 }

@@ -74,6 +74,25 @@ fn wrong(what: String) -> NotRun {
     NotRun::Input { what, help: None }
 }
 
+/// What gives an application an end.
+fn end(request: &Request) -> String {
+    let given = |name: &str| {
+        let mut with = request.with.iter().filter_map(|with| with.split_once('='));
+        with.any(|(given, number)| given.trim() == name && number.trim() != "0")
+    };
+    let shipped = ALL.iter().filter(|s| s.name == request.application);
+    let endless = shipped
+        .flat_map(|shipped| shipped.parameters)
+        .filter(|parameter| parameter.text.ends_with("0: without end") && !given(parameter.name));
+    let numbers: Vec<String> = endless
+        .map(|parameter| format!("--with {}=1000", parameter.name))
+        .collect();
+    match numbers.is_empty() {
+        true => "`--time 1ms` ends it".into(),
+        false => format!("`--time 1ms` ends it, or `{}`", numbers.join(" ")),
+    }
+}
+
 fn time(name: &str, text: &str) -> Result<u64, NotRun> {
     units::parse(text, Unit::Picoseconds)
         .map_err(|what| wrong(format!("the {name} `{text}` {what}")))
@@ -140,7 +159,13 @@ impl Play {
             setup.oracle = Level::Off;
         }
         // What makes no sense is found out before anything has run.
-        Simulation::new(&setup, None).map_err(cannot)?;
+        let endless =
+            |play: &cohkit_sim::scenario::Play| play.until.is_none() && !play.scenario.has_end();
+        let endless = setup.play.as_ref().is_some_and(endless);
+        Simulation::new(&setup, None).map_err(|what| match endless {
+            true => NotRun::input(format!("this cannot be played: {what}"), end(&request)),
+            false => cannot(what),
+        })?;
         Ok(Play {
             source,
             request,

@@ -2,27 +2,47 @@
 
 use crate::outcome::{Failure, Outcome};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Ends with 0 where the package is there, without the cost of loading it.
 const PROBE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('cohkit.__main__') is None)";
 
+/// What comes of asking a Python for the package.
+#[derive(PartialEq, Eq, Debug)]
+enum Asked {
+    Has,
+    Lacks,
+    /// There is none of this name.
+    Absent,
+    /// It is there and does not run; why.
+    Fails(String),
+}
+
 /// Runs a command of the Python package with these arguments; where it can, this process becomes the Python one.
 pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome, Failure> {
-    let pythons = candidates();
-    let Some(python) = pythons.iter().find(|python| has_package(python)) else {
-        let asked: Vec<String> = pythons
-            .iter()
-            .map(|python| format!("`{}`", python.display()))
-            .collect();
+    let mut asked = String::new();
+    let mut found = None;
+    for python in candidates() {
+        let what = match ask(&python) {
+            Asked::Has => {
+                found = Some(python);
+                break;
+            }
+            Asked::Lacks => "does not have it".to_string(),
+            Asked::Absent => "is not installed".to_string(),
+            Asked::Fails(why) => format!("cannot be asked: {why}"),
+        };
+        asked += &format!("\n  `{}` {what}", python.display());
+    }
+    let Some(python) = found else {
         return Err(Failure::new(
             Outcome::CouldNotRun,
             format!(
-                "error: `cohkit {command}` needs the Python package cohkit, which no Python here has (asked {})\n  \
-                 help: `pip install .` in Cohkit's repository installs it with a command beside it; Python 3.11 is needed",
-                asked.join(", ")
+                "error: `cohkit {command}` needs the Python package cohkit{asked}\n  \
+                 help: `pip install .` in Cohkit's repository installs it with a command beside it; Python 3.11 is needed"
             ),
         ));
     };
@@ -52,14 +72,32 @@ fn candidates() -> Vec<PathBuf> {
     found
 }
 
-fn has_package(python: &PathBuf) -> bool {
-    Command::new(python)
+fn ask(python: &Path) -> Asked {
+    let output = Command::new(python)
         .args(["-P", "-c", PROBE])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::NotFound && !python.is_file() => {
+            return Asked::Absent
+        }
+        Err(error) => return Asked::Fails(error.to_string()),
+    };
+    match output.status.code() {
+        Some(0) => Asked::Has,
+        // So Python ends too where there is nothing of that name.
+        Some(1) => Asked::Lacks,
+        _ => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let first = said.lines().next().unwrap_or_default();
+            let status = output.status;
+            Asked::Fails(match first {
+                "" => format!("it ends with {status}"),
+                _ => format!("it ends with {status}: {first}"),
+            })
+        }
+    }
 }
 
 /// Becomes the program, so that signals and the terminal are its own; comes back only with an error.
@@ -84,4 +122,36 @@ fn became(program: &mut Command) -> std::io::Result<Outcome> {
         .into_iter()
         .find(|outcome| code == Some(i32::from(outcome.code())));
     Ok(known.unwrap_or(Outcome::Interrupted))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_python_without_the_package_is_told_from_one_that_does_not_run() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let python = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            fs::write(&file, text).expect("it can be written");
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&file, mode).expect("own file");
+            ask(&file)
+        };
+        assert_eq!(python("has", "#!/bin/sh\nexit 0\n"), Asked::Has);
+        assert_eq!(python("lacks", "#!/bin/sh\nexit 1\n"), Asked::Lacks);
+        let old = python("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
+        assert!(matches!(old, Asked::Fails(why) if why.ends_with(": unknown option -P")));
+        assert!(matches!(
+            python("broken", "#!/nonexistent/sh\n"),
+            Asked::Fails(_)
+        ));
+        assert!(matches!(
+            python("killed", "#!/bin/sh\nkill -9 $$\n"),
+            Asked::Fails(_)
+        ));
+        assert_eq!(ask(&folder.path().join("none")), Asked::Absent);
+    }
 }

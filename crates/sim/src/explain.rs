@@ -27,6 +27,8 @@ pub enum FailureKind {
     Meaningless,
     /// An application did what it must not do, or cannot do here.
     Contract,
+    /// An application asks for what this protocol's home does not have.
+    Incompatible,
     /// At the end, application, threads and data are not as they have to be.
     Result,
     /// An access took longer than a core waits for one.
@@ -46,6 +48,7 @@ impl fmt::Display for FailureKind {
             FailureKind::InFlight => "bound on messages in flight",
             FailureKind::Meaningless => "meaningless act",
             FailureKind::Contract => "contract of an application",
+            FailureKind::Incompatible => "application and protocol",
             FailureKind::Result => "result of a scenario",
             FailureKind::Timeout => "timeout of a core",
             FailureKind::Hardware => "home in hardware",

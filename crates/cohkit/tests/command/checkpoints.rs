@@ -193,3 +193,31 @@ fn a_folder_that_another_check_keeps_its_checkpoints_in_is_refused_until_that_en
     let resumed = output(checking(model, &["--resume", name]));
     assert_eq!(without_run(&resumed), without_run(&after));
 }
+
+/// Folders that were made for checkpoints, none of which was written, go again; those that were there stay.
+#[test]
+fn a_check_that_cannot_begin_leaves_no_folder_behind() {
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let there = base.path().join("there");
+    std::fs::create_dir(&there).expect("own folder");
+    for (folder, arguments) in [
+        ("there/a/b", &["none.coh"][..]),
+        ("c", &["tests/command/tiny.coh", "--system", "none"]),
+        ("there", &["none.coh"]),
+    ] {
+        let mut command = cohkit(["check", "--checkpoint"]);
+        let output = command
+            .arg(base.path().join(folder))
+            .args(arguments)
+            .output();
+        assert_eq!(output.expect("starts").status.code(), Some(2), "{folder}");
+    }
+    let names = |folder: &std::path::Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).expect("it is there");
+        entries
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect()
+    };
+    assert_eq!(names(base.path()), ["there"]);
+    assert!(names(&there).is_empty());
+}

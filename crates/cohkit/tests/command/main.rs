@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod files;
+mod list;
 mod models;
 mod play;
 mod reports;

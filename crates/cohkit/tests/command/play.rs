@@ -96,6 +96,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: this cannot be played: two-line RPC has no end here, and is given no time after which to end
+              help: `--time 1ms` ends it, or `--with calls=1000`
         "#]],
         ),
         (
@@ -284,4 +285,43 @@ fn a_home_with_a_fault_is_not_played() {
     assert!(played.starts_with("error: livelock: "), "{played}");
     let simulated = message(&["sim", "enzian-dc-bram", "random-read", "--protocol", file]);
     assert_eq!(played, simulated);
+}
+
+/// Neither is wrong by itself, and nothing was found out about either: it is the command line that is.
+#[test]
+fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
+    for protocol in ["msi-policy", "back-invalidate"] {
+        let file = format!("../../protocols/{protocol}.coh");
+        let mut command = cohkit(["play", "enzian-dc-bram", "shared-table", "--protocol"]);
+        command
+            .arg(&file)
+            .args(["--with", "rows=100", "--time", "20us"]);
+        let output = command.output().expect("starts");
+        assert_eq!(output.status.code(), Some(2), "{protocol}");
+        let said = text(&output.stdout);
+        let what = "asks for a clean-invalidate with lock, which the protocol's home does not have";
+        assert!(said.contains(what), "{said}");
+    }
+}
+
+/// What has no end here says which of its numbers would give it one, and only those that are not given.
+#[test]
+fn what_has_no_end_says_which_options_end_it() {
+    let table = [
+        "play",
+        "enzian-dc-bram",
+        "shared-table",
+        "--with",
+        "thread=5",
+    ];
+    let output = cohkit(table).output().expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.ends_with("help: `--time 1ms` ends it, or `--with device=1000`\n"),
+        "{said}"
+    );
+    let ends = ["--with", "device=1000", "--with", "rows=100"];
+    let output = cohkit(table).args(ends).output().expect("starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }

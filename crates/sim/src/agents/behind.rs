@@ -474,7 +474,7 @@ impl Simulation {
                         operation.name(),
                         if lock { " with lock" } else { "" }
                     );
-                    return self.fail(FailureKind::Contract, line, text);
+                    return self.fail(FailureKind::Incompatible, line, text);
                 };
                 if line >= self.platform.lines {
                     let text = format!("{} cleans a line that is its own", behind.name);

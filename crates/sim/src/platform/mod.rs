@@ -359,6 +359,12 @@ impl Platform {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
+    /// What a shipped platform is: the first sentence of its text.
+    pub fn about(name: &str) -> Option<&'static str> {
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
+        text.lines().next()?.strip_prefix("# ")
+    }
+
     /// The shipped platform of this name, if there is one.
     pub fn shipped(name: &str) -> Option<Platform> {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;

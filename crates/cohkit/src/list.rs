@@ -1,0 +1,224 @@
+//! `cohkit list` and `cohkit platform`: what ships, each with a line of explanation, and a machine with its origins.
+
+use crate::console::Console;
+use crate::deliver;
+use crate::options::{List, ShowPlatform};
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::sim::platform;
+use crate::simulate::Kind;
+use clap::ValueEnum;
+use cohkit_application::shipped::ALL;
+use cohkit_sim::platform::{units, Platform};
+use serde_json::{json, Value};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The protocol texts that ship, with the files' names.
+const PROTOCOLS: [(&str, &str); 8] = [
+    (
+        "protocols/back-invalidate.coh",
+        include_str!("../../../protocols/back-invalidate.coh"),
+    ),
+    (
+        "protocols/eci.coh",
+        include_str!("../../../protocols/eci.coh"),
+    ),
+    (
+        "protocols/mesi.coh",
+        include_str!("../../../protocols/mesi.coh"),
+    ),
+    (
+        "protocols/moesi.coh",
+        include_str!("../../../protocols/moesi.coh"),
+    ),
+    (
+        "protocols/msi-policy.coh",
+        include_str!("../../../protocols/msi-policy.coh"),
+    ),
+    (
+        "protocols/msi.coh",
+        include_str!("../../../protocols/msi.coh"),
+    ),
+    (
+        "protocols/write-through-two-step.coh",
+        include_str!("../../../protocols/write-through-two-step.coh"),
+    ),
+    (
+        "protocols/write-through.coh",
+        include_str!("../../../protocols/write-through.coh"),
+    ),
+];
+
+/// The experiments of the Python package, which a test compares with this.
+const EXPERIMENTS: [(&str, &str); 10] = [
+    ("eci-home", "the home of ECI, constructed from its policy"),
+    (
+        "cckit-table2",
+        "latency of a read, one at a time, each line of 1 GiB once or as many drawn at random",
+    ),
+    (
+        "cckit-fig6",
+        "throughput of reads and writes, each line of 1 GiB once or as many drawn at random",
+    ),
+    (
+        "cckit-table3",
+        "clean-invalidates by the device, time of one and rate of many",
+    ),
+    (
+        "cckit-fig7",
+        "increments of a shared table by a CPU thread, against a part of rows that the other side increments too",
+    ),
+    (
+        "cckit-fig8",
+        "sequential reads of memory behind the home, with a prefetcher and without",
+    ),
+    (
+        "cckit-fig9",
+        "response time of a materialised view, against rows that a transaction appends",
+    ),
+    (
+        "cckit-fig10",
+        "latency of calls through pairs of lines, and over a bus",
+    ),
+    (
+        "rpc-payload",
+        "calls through pairs of lines, and over a bus, by the size of arguments and results",
+    ),
+    (
+        "locktable",
+        "record locks of both sides, by parallelism",
+    ),
+];
+
+/// A kind of things that ship: its key, how one of them is used, and each with its line.
+struct Shelf {
+    key: &'static str,
+    used: &'static str,
+    things: Vec<(String, String)>,
+}
+
+/// The protocol texts that ship, as files of the repository.
+pub(crate) fn protocols() -> String {
+    PROTOCOLS.map(|(file, _)| file).join(", ")
+}
+
+/// Everything that ships.
+fn shelves() -> Vec<Shelf> {
+    let pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
+    let protocols = PROTOCOLS.iter().map(|&(file, text)| {
+        let source = Source::parse(PathBuf::from(file), text.to_string());
+        let title = source.map_or(String::new(), |source| source.protocol.title);
+        (file.to_string(), title)
+    });
+    let workloads = Kind::value_variants().iter().map(|kind| {
+        let value = kind.to_possible_value();
+        let help = value.and_then(|value| value.get_help().map(ToString::to_string));
+        (kind.name().to_string(), help.unwrap_or_default())
+    });
+    let shelf = |key, used, things| Shelf { key, used, things };
+    vec![
+        shelf("protocols", "cohkit check FILE", protocols.collect()),
+        shelf(
+            "platforms",
+            "cohkit platform NAME",
+            Platform::shipped_names()
+                .map(|name| pair((name, Platform::about(name).unwrap_or_default())))
+                .collect(),
+        ),
+        shelf("workloads", "cohkit sim PLATFORM NAME", workloads.collect()),
+        shelf(
+            "applications",
+            "cohkit play PLATFORM NAME; its numbers: --with help",
+            ALL.iter()
+                .map(|shipped| pair((shipped.name, shipped.text)))
+                .collect(),
+        ),
+        shelf(
+            "experiments",
+            "cohkit reproduce NAME; by the Python package",
+            EXPERIMENTS.iter().copied().map(pair).collect(),
+        ),
+    ]
+}
+
+pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Failure> {
+    let shelves = shelves();
+    let text = if options.output.json {
+        let things = |shelf: &Shelf| -> Value {
+            let things = shelf.things.iter();
+            things
+                .map(|(name, text)| json!({ "name": name, "text": text }))
+                .collect()
+        };
+        let all = shelves
+            .iter()
+            .map(|shelf| (shelf.key.into(), things(shelf)));
+        format!("{:#}\n", Value::Object(all.collect()))
+    } else {
+        let names = shelves.iter().flat_map(|shelf| &shelf.things);
+        let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for shelf in &shelves {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{} ({})", shelf.key, shelf.used);
+            for (name, about) in &shelf.things {
+                let _ = writeln!(text, "  {name:width$}  {about}");
+            }
+        }
+        text
+    };
+    deliver(&text, &options.output, console)?;
+    Ok(Outcome::Yes)
+}
+
+pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outcome, Failure> {
+    let mut platform = platform(&options.platform, console.terminal.colour)?;
+    let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
+    let quantities = platform.quantities();
+    let text = if options.output.json {
+        let quantities = quantities.iter().map(|(name, unit, quantity)| {
+            let shown = |value| units::show(value, *unit);
+            json!({
+                "name": name,
+                "value": shown(quantity.value),
+                "range": [shown(quantity.range.0), shown(quantity.range.1)],
+                "origin": quantity.origin,
+            })
+        });
+        let value = json!({
+            "name": name,
+            "remotes": remotes,
+            "lines": lines,
+            "quantities": quantities.collect::<Vec<_>>(),
+            "run": { "version": env!("CARGO_PKG_VERSION") },
+        });
+        format!("{value:#}\n")
+    } else {
+        let rows: Vec<[String; 4]> = quantities
+            .iter()
+            .map(|(name, unit, quantity)| {
+                let shown = |value| units::show(value, *unit);
+                let (low, high) = quantity.range;
+                let range = match low == high {
+                    true => String::new(),
+                    false => format!("{} to {}", shown(low), shown(high)),
+                };
+                let value = shown(quantity.value);
+                [name.to_string(), value, range, quantity.origin.clone()]
+            })
+            .collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let (first, second, third) = (width(0), width(1), width(2));
+        let mut text = format!("{name}: remotes {remotes}, lines {lines}\n\n");
+        for [name, value, range, origin] in &rows {
+            let _ = writeln!(
+                text,
+                "{name:first$}  {value:>second$}  {range:third$}  {origin}"
+            );
+        }
+        text
+    };
+    deliver(&text, &options.output, console)?;
+    Ok(Outcome::Yes)
+}
