@@ -1,0 +1,532 @@
+//! Mutants of a protocol text, each with one change and a description that does not depend on line numbers.
+//!
+//! Changes are made in the words of the text, so that a mutant can be read, kept and checked like any other text.
+//! A row with several states and events stands for every pair, and each pair is changed on its own.
+
+/// One changed text.
+pub struct Mutant {
+    /// What was changed, and how: a line of the text (or a pair of a row), and the change.
+    pub what: String,
+    /// The kind of change.
+    pub kind: &'static str,
+    /// Whether a home's goals were changed, or messages, which a home is constructed for, too.
+    pub goals: bool,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Every mutant of a text, in the order of its lines.
+pub fn mutants(text: &str) -> Vec<Mutant> {
+    let source = Source::read(text);
+    let mut mutants = Vec::new();
+    for place in 0..source.lines.len() {
+        let mut change = |kind, what: String, line: String| {
+            let mut lines = source.lines.clone();
+            lines[place] = line;
+            let text = lines.join("\n") + "\n";
+            let goals = matches!(source.parts[place], Part::Policy | Part::Messages);
+            mutants.push(Mutant {
+                what,
+                kind,
+                goals,
+                text,
+            });
+        };
+        let line = &source.lines[place];
+        match source.parts[place] {
+            Part::Row(side) => source.row(line, &source.sides[side], &mut change),
+            Part::State(side) => state(line, side, &mut change),
+            Part::Messages => messages(line, &mut change),
+            Part::Policy => source.policy(line, &mut change),
+            Part::Other => {}
+        }
+    }
+    mutants
+}
+
+type Change<'a> = &'a mut dyn FnMut(&'static str, String, String);
+
+/// What a line is part of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Part {
+    Row(usize),
+    State(usize),
+    Messages,
+    Policy,
+    Other,
+}
+
+/// A text as its lines without comments; what goes over several lines is in one.
+struct Source {
+    lines: Vec<String>,
+    parts: Vec<Part>,
+    /// The states of the remote and of the home, in the order of the text.
+    sides: [Vec<String>; 2],
+    /// The messages of each channel.
+    channels: Vec<Vec<String>>,
+}
+
+impl Source {
+    fn read(text: &str) -> Source {
+        let mut source = Source {
+            lines: Vec::new(),
+            parts: Vec::new(),
+            sides: [Vec::new(), Vec::new()],
+            channels: Vec::new(),
+        };
+        let mut blocks: Vec<String> = Vec::new();
+        for line in joined(text) {
+            let words = words(&line);
+            let first = words.first().map_or("", |word| word.text);
+            let side = match blocks.first().map(String::as_str) {
+                Some("remote") => Some(0),
+                Some("home") => Some(1),
+                _ => None,
+            };
+            let inner = blocks.last().map_or("", String::as_str);
+            let part = match (side, inner) {
+                (Some(side), "states") if !first.is_empty() => {
+                    source.sides[side].push(first.to_string());
+                    Part::State(side)
+                }
+                (None, "messages") if line.contains(':') => {
+                    let names = message_items(&line).into_iter().map(|item| item.name);
+                    source.channels.push(names.collect());
+                    Part::Messages
+                }
+                (Some(side), "remote" | "home") if cells(&line).len() >= 3 => Part::Row(side),
+                (Some(1), "home") | (Some(1), "on") if !first.is_empty() => Part::Policy,
+                _ => Part::Other,
+            };
+            for character in line.chars() {
+                match character {
+                    '{' if part != Part::Row(0) && part != Part::Row(1) => {
+                        blocks.push(first.to_string());
+                    }
+                    '}' if part != Part::Row(0) && part != Part::Row(1) => {
+                        blocks.pop();
+                    }
+                    _ => {}
+                }
+            }
+            source.lines.push(line);
+            source.parts.push(part);
+        }
+        source
+    }
+
+    /// The mutants of a row, pair by pair.
+    fn row(&self, line: &str, states: &[String], change: Change) {
+        let cells = cells(line);
+        let all_states: Vec<&str> = cells[0].split_whitespace().collect();
+        let (events, guard) = match cells[1].split_once(" if ") {
+            Some((events, guard)) => (events, Some(guard.trim())),
+            None => (cells[1], None),
+        };
+        let events: Vec<&str> = events.split_whitespace().collect();
+        let actions = actions(cells[2]);
+        let next = cells.get(3).copied().unwrap_or("");
+        let row = |states: &[&str],
+                   events: &[&str],
+                   guard: Option<&str>,
+                   actions: &[String],
+                   next: &str| {
+            let guard = guard.map_or(String::new(), |guard| format!(" if {guard}"));
+            let (states, events) = (states.join(" "), events.join(" "));
+            format!(
+                "  {states} | {events}{guard} | {} | {next}",
+                actions.join(", ")
+            )
+        };
+        for &state in &all_states {
+            for &event in &events {
+                // The other pairs of the row stay as they are.
+                let others: Vec<&str> =
+                    all_states.iter().copied().filter(|&s| s != state).collect();
+                let rest: Vec<&str> = events.iter().copied().filter(|&e| e != event).collect();
+                let mut kept = Vec::new();
+                if !others.is_empty() {
+                    kept.push(row(&others, &events, guard, &actions, next));
+                }
+                if !rest.is_empty() {
+                    kept.push(row(&[state], &rest, guard, &actions, next));
+                }
+                let guarded = guard.map_or(String::new(), |guard| format!(" if {guard}"));
+                let pair = format!(
+                    "{state} | {event}{guarded} | {} | {next}",
+                    actions.join(", ")
+                );
+                let pair = pair.trim_end().to_string();
+                let mut with = |kind, how: String, new: Vec<String>| {
+                    let lines: Vec<String> = new.into_iter().chain(kept.iter().cloned()).collect();
+                    change(kind, format!("{pair}: {how}"), lines.join("\n"));
+                };
+                let one = |guard: Option<&str>, actions: &[String], next: &str| {
+                    vec![row(&[state], &[event], guard, actions, next)]
+                };
+                with("row dropped", "dropped".into(), Vec::new());
+                let twice: Vec<String> = actions.iter().chain(&actions).cloned().collect();
+                let does = !actions.is_empty()
+                    && !matches!(actions[0].as_str(), "leave" | "never" | "refuse");
+                if does {
+                    with(
+                        "actions doubled",
+                        "its actions twice".into(),
+                        one(guard, &twice, next),
+                    );
+                } else {
+                    let same = row(&[state], &[event], guard, &actions, next);
+                    with(
+                        "row doubled",
+                        "the row twice".into(),
+                        vec![same.clone(), same],
+                    );
+                }
+                if !next.is_empty() {
+                    let here = if next == "stay" { state } else { next };
+                    for other in neighbours(states, here) {
+                        let how = format!("to {other}");
+                        with("another next state", how, one(guard, &actions, &other));
+                    }
+                }
+                for place in 0..actions.len() {
+                    let mut fewer = actions.clone();
+                    let dropped = fewer.remove(place);
+                    if does {
+                        let how = format!("without `{dropped}`");
+                        with("action dropped", how, one(guard, &fewer, next));
+                    }
+                    for other in self.others(&dropped) {
+                        let how = format!("`{other}` instead");
+                        let mut changed = actions.clone();
+                        changed[place] = other;
+                        with("another message", how, one(guard, &changed, next));
+                    }
+                }
+                if let Some(guard) = guard {
+                    let negated = format!("not ({guard})");
+                    with(
+                        "guard negated",
+                        "its guard negated".into(),
+                        one(Some(&negated), &actions, next),
+                    );
+                    with(
+                        "guard weakened",
+                        "without its guard".into(),
+                        one(None, &actions, next),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The sends of every other message of the same channel, fields as they are.
+    fn others(&self, action: &str) -> Vec<String> {
+        let words = words(action);
+        let (Some(send), Some(message)) = (words.first(), words.get(1)) else {
+            return Vec::new();
+        };
+        if send.text != "send" {
+            return Vec::new();
+        }
+        let others = self.same_channel(message.text).into_iter();
+        others
+            .map(|other| replaced(action, message, &other))
+            .collect()
+    }
+
+    fn same_channel(&self, message: &str) -> Vec<String> {
+        let channel = self
+            .channels
+            .iter()
+            .find(|all| all.iter().any(|m| m == message));
+        let others = channel
+            .into_iter()
+            .flatten()
+            .filter(|other| *other != message);
+        others.cloned().collect()
+    }
+
+    /// The mutants of a policy's statement: another right ensured or reached, another message sent, the statement
+    /// dropped.
+    fn policy(&self, line: &str, change: Change) {
+        let short = squeezed(line);
+        let words = words(line);
+        let text = |place: usize| words.get(place).map_or("", |word| word.text);
+        let rights = self.rights();
+        for place in 0..words.len() {
+            let others = |name: usize| rights.iter().filter(move |&right| right != text(name));
+            match text(place) {
+                // `ensure others(r) <= S` and `ensure all <= S`: the right is the last word of either.
+                "ensure" => {
+                    let right = if text(place + 1) == "others" {
+                        place + 3
+                    } else {
+                        place + 2
+                    };
+                    for other in others(right) {
+                        let how = format!("{short}: ensures {other}");
+                        change("ensure", how, replaced(line, &words[right], other));
+                    }
+                }
+                "grant" | "answer" => {
+                    let with = place + if text(place) == "grant" { 3 } else { 2 };
+                    for other in self.same_channel(text(with + 1)) {
+                        let how = format!("{short}: {} with {other}", text(place));
+                        change("grant", how, replaced(line, &words[with + 1], &other));
+                    }
+                    if text(place) == "grant" {
+                        for other in others(place + 2) {
+                            let how = format!("{short}: grants {other}");
+                            change("grant", how, replaced(line, &words[place + 2], other));
+                        }
+                    }
+                }
+                "write" => {
+                    let how = format!("{short}: without `write`");
+                    change("write dropped", how, replaced(line, &words[place], ""));
+                }
+                "reach" => {
+                    change("reach", format!("{short}: dropped"), String::new());
+                    for other in others(place + 1) {
+                        let how = format!("{short}: reaches {other}");
+                        change("reach", how, replaced(line, &words[place + 1], other));
+                    }
+                    for other in self.same_channel(text(place + 3)) {
+                        let how = format!("{short}: with {other}");
+                        change("reach", how, replaced(line, &words[place + 3], &other));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A stable state of the remote for each right: those whose lines wait for nothing.
+    fn rights(&self) -> Vec<String> {
+        let mut seen = Vec::new();
+        let mut names = Vec::new();
+        for (line, part) in self.lines.iter().zip(&self.parts) {
+            let words = words(line);
+            let has = |word: &str| words.iter().any(|w| w.text == word);
+            if *part != Part::State(0) || has("waits") {
+                continue;
+            }
+            let right = (has("reads"), has("writes"));
+            let name = words[0].text.to_string();
+            if !seen.contains(&right) {
+                seen.push(right);
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+/// The states before and after one, round and round.
+fn neighbours(states: &[String], here: &str) -> Vec<String> {
+    let Some(place) = states.iter().position(|state| state == here) else {
+        return Vec::new();
+    };
+    let count = states.len();
+    let mut found: Vec<String> = Vec::new();
+    for other in [place + 1, place + count - 1] {
+        let other = &states[other % count];
+        if other != here && !found.contains(other) {
+            found.push(other.clone());
+        }
+    }
+    found
+}
+
+/// Each right of a state taken away, or added.
+fn state(line: &str, side: usize, change: Change) {
+    let agent = ["remote", "home"][side];
+    let (rights, waits) = match line.find(" waits ") {
+        Some(place) => line.split_at(place),
+        None => (line, ""),
+    };
+    let words = words(rights);
+    let (name, rights) = (words[0].text, &words[1..]);
+    let rights: Vec<&str> = rights.iter().map(|word| word.text).collect();
+    for right in ["reads", "writes", "dirty", "holds"] {
+        let mut changed = rights.clone();
+        let how = match rights.iter().position(|&has| has == right) {
+            Some(place) => {
+                changed.remove(place);
+                format!("without `{right}`")
+            }
+            None => {
+                changed.push(right);
+                format!("with `{right}`")
+            }
+        };
+        let line = format!("    {name} {}{waits}", changed.join(" "));
+        change(
+            "right of a state",
+            format!(
+                "{agent} state {}: {how}",
+                squeezed(&format!("{name} {}{waits}", rights.join(" ")))
+            ),
+            line,
+        );
+    }
+}
+
+/// The bytes that each message carries: none, a line, a line that memory lacks; or those of a store.
+fn messages(line: &str, change: Change) {
+    for item in message_items(line) {
+        let carried = ["store", "partial store"]
+            .iter()
+            .find(|store| item.carries == **store);
+        let others: &[&str] = match carried {
+            Some(_) => &["", "store", "partial store"],
+            None => &["", "line", "line, dirty"],
+        };
+        for &other in others.iter().filter(|&&other| other != item.carries) {
+            let mut content: Vec<&str> = Vec::new();
+            content.extend(Some(other).filter(|other| !other.is_empty()));
+            content.extend(item.fields.iter().map(String::as_str));
+            let content = match content.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", content.join(", ")),
+            };
+            let how = match other {
+                "" => "carries nothing".to_string(),
+                other => format!("carries `{other}`"),
+            };
+            let new = format!(
+                "{}{}{content}{}",
+                &line[..item.start],
+                item.name,
+                &line[item.end..]
+            );
+            change(
+                "bytes of a message",
+                format!("message {}: {how}", squeezed(&line[item.start..item.end])),
+                new,
+            );
+        }
+    }
+}
+
+/// A message of a group: `NAME` or `NAME (contents)`.
+struct MessageItem {
+    name: String,
+    /// `line`, `line, dirty`, `store`, `partial store` or nothing.
+    carries: String,
+    fields: Vec<String>,
+    start: usize,
+    end: usize,
+}
+
+fn message_items(line: &str) -> Vec<MessageItem> {
+    let Some((channel, _)) = line.split_once(':') else {
+        return Vec::new();
+    };
+    let begin = channel.len() + 1;
+    let mut items = Vec::new();
+    for (start, end) in split(&line[begin..], ',') {
+        let item = line[begin + start..begin + end].trim_end();
+        let start = begin + end - line[begin + start..begin + end].trim_start().len();
+        let item = item.trim();
+        let (name, content) = match item.split_once('(') {
+            Some((name, content)) => (name.trim(), content.trim_end_matches(')')),
+            None => (item, ""),
+        };
+        let contents = content.split(',').map(str::trim).filter(|c| !c.is_empty());
+        let (fields, carries): (Vec<&str>, Vec<&str>) = contents.partition(|c| c.contains(':'));
+        items.push(MessageItem {
+            name: name.to_string(),
+            carries: carries.join(", "),
+            fields: fields.into_iter().map(String::from).collect(),
+            start,
+            end: start + item.len(),
+        });
+    }
+    items
+}
+
+/// The actions of a row's cell.
+fn actions(cell: &str) -> Vec<String> {
+    let parts = split(cell, ',').into_iter();
+    let parts = parts.map(|(start, end)| cell[start..end].trim().to_string());
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// The parts between separators that stand in no parentheses or braces.
+fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
+    for (place, character) in text.char_indices() {
+        match character {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            _ if character == separator && depth == 0 => {
+                parts.push((start, place));
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push((start, text.len()));
+    parts
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    line.split('|').map(str::trim).collect()
+}
+
+/// A word and where it stands.
+struct Word<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+fn words(line: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut begun: Option<usize> = None;
+    for (place, character) in line.char_indices().chain([(line.len(), ' ')]) {
+        let inside = character.is_ascii_alphanumeric() || character == '_';
+        match (begun, inside) {
+            (None, true) => begun = Some(place),
+            (Some(start), false) => {
+                let text = &line[start..place];
+                words.push(Word { text, start });
+                begun = None;
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+fn replaced(line: &str, word: &Word, new: &str) -> String {
+    let end = word.start + word.text.len();
+    format!("{}{new}{}", &line[..word.start], &line[end..])
+}
+
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The lines of a text without comments; a line goes on after a comma, before a `|`, and inside parentheses.
+fn joined(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = 0i32;
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or("").trim_end();
+        let goes_on = open > 0
+            || line.trim_start().starts_with('|')
+            || lines.last().is_some_and(|last| last.ends_with(','));
+        match lines.last_mut() {
+            Some(last) if goes_on => {
+                last.push(' ');
+                last.push_str(line.trim_start());
+            }
+            _ => lines.push(line.to_string()),
+        }
+        let count = |character| line.matches(character).count() as i32;
+        open += count('(') - count(')');
+    }
+    lines
+}

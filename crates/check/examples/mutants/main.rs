@@ -1,0 +1,84 @@
+//! Every mutant of shipped texts: rejected, refuted, or listed as equivalent with the reason.
+//!
+//! ```text
+//! cargo run -p cohkit-check --example mutants -- [--text NAME] [--from N] [--every K] [--print N]
+//! ```
+//!
+//! Judges every K-th mutant of each text (all, if not said) from the N-th on, on all cores, and prints those that
+//! survive and are not in `tests/mutations/equivalent.txt`, with the number that `--print` shows the text of.
+//! Ends with one line of JSON; exit code 1 if one survives, or if the list names what is refuted or does not exist.
+
+mod generate;
+mod judge;
+mod known;
+mod slice;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(place + 1)
+    };
+    let number = |name: &str| option(name).map(|text| text.parse::<usize>());
+    let (Ok(from), Ok(every), Ok(print)) = (
+        number("--from").transpose().map(|n| n.unwrap_or(0)),
+        number("--every").transpose().map(|n| n.unwrap_or(1)),
+        number("--print").transpose(),
+    ) else {
+        eprintln!("usage: mutants [--text NAME] [--from N] [--every K] [--print N]");
+        return ExitCode::from(2);
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts = slice::shipped(&root);
+    if let Some(name) = option("--text") {
+        texts.retain(|(text, _)| text == name);
+    }
+    if let (Some(number), Some((_, text))) = (print, texts.first()) {
+        match generate::mutants(text).get(number) {
+            Some(mutant) => print!("# {}\n{}", mutant.what, mutant.text),
+            None => eprintln!("there are not so many"),
+        }
+        return ExitCode::SUCCESS;
+    }
+    let known = slice::known(&root);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = option("--threads")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(threads);
+    let mut good = true;
+    let mut results = Vec::new();
+    for (name, text) in &texts {
+        let judged = slice::judge(name, text, &known, from, every.max(1), threads);
+        for wrong in &judged.wrong {
+            println!("{wrong}");
+        }
+        good &= judged.wrong.is_empty();
+        for (kind, counts) in &judged.kinds {
+            println!("  {name}: {kind}: {counts:?}");
+        }
+        results.push(judged);
+    }
+    let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
+    for judged in &results {
+        for (fate, count) in judged.sums() {
+            *sums.entry(fate).or_default() += count;
+        }
+    }
+    let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+    let count = |fate: &str| sums.get(fate).copied().unwrap_or(0);
+    println!(
+        "{{\"target\": \"mutants\", \"texts\": {names:?}, \"from\": {from}, \"every\": {every}, \"mutants\": {}, \
+         \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"equivalent\": {}, \"wrong\": {}}}",
+        sums.values().sum::<usize>(),
+        count("rejected"),
+        count("refuted"),
+        count("left open"),
+        count("equivalent"),
+        results.iter().map(|judged| judged.wrong.len()).sum::<usize>(),
+    );
+    ExitCode::from(u8::from(!good))
+}

@@ -1,0 +1,133 @@
+//! Some of the mutants of a text, beside the list of those that are equivalent.
+
+use crate::generate::{mutants, Mutant};
+use crate::judge::{Fate, Judge};
+use crate::known::Known;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// The shipped texts by name.
+pub fn shipped(root: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(root.join("protocols")).expect("texts ship");
+    let mut texts: Vec<(String, String)> = entries
+        .filter_map(|entry| {
+            let path = entry.expect("it can be listed").path();
+            let name = path
+                .file_name()?
+                .to_str()?
+                .strip_suffix(".coh")?
+                .to_string();
+            let text = std::fs::read_to_string(&path).expect("it can be read");
+            Some((name, text))
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+/// The list of equivalent mutants.
+pub fn known(root: &Path) -> Known {
+    let path = root.join("tests/mutations/equivalent.txt");
+    let list = std::fs::read_to_string(path).expect("the list is there");
+    Known::read(&list).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+/// What became of the mutants of a text.
+pub struct Judged {
+    /// For each kind of change how many ended how.
+    pub kinds: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
+    /// What must not be, a sentence each.
+    pub wrong: Vec<String>,
+}
+
+impl Judged {
+    /// How many ended how.
+    pub fn sums(&self) -> BTreeMap<&'static str, usize> {
+        let mut sums = BTreeMap::new();
+        for (fate, count) in self.kinds.values().flatten() {
+            *sums.entry(*fate).or_default() += count;
+        }
+        sums
+    }
+}
+
+/// Judges every `every`-th mutant of a text, beginning with number `from`.
+pub fn judge(
+    name: &str,
+    text: &str,
+    known: &Known,
+    from: usize,
+    every: usize,
+    threads: usize,
+) -> Judged {
+    let mut wrong = Vec::new();
+    let kinds = BTreeMap::new();
+    let judge = match Judge::new(text) {
+        Ok(judge) => judge,
+        Err(how) => {
+            wrong.push(format!("{name}: the text itself does not hold: {how}"));
+            return Judged { kinds, wrong };
+        }
+    };
+    let mutants = mutants(text);
+    let key = |mutant: &Mutant| format!("{name}: {}", mutant.what);
+    let mut names = BTreeSet::new();
+    for mutant in &mutants {
+        if !names.insert(key(mutant)) {
+            wrong.push(format!("{}: two mutants are called so", key(mutant)));
+        }
+    }
+    let listed: BTreeSet<&str> = names.iter().filter_map(|name| known.entry(name)).collect();
+    let gone = known.of(name).filter(|entry| !listed.contains(entry));
+    wrong.extend(gone.map(|entry| format!("{entry}: listed, but there is no such mutant")));
+    let chosen: Vec<usize> = (from..mutants.len()).step_by(every).collect();
+    let next = AtomicUsize::new(0);
+    let fates = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let Some(&number) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                let fate = judge.fate(&mutants[number]);
+                fates.lock().expect("nobody panics").insert(number, fate);
+            });
+        }
+    });
+    let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
+    for (number, fate) in fates.into_inner().expect("nobody panics") {
+        let mutant = &mutants[number];
+        let key = key(mutant);
+        let listed = known.entry(&key);
+        let whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
+        let ended = match (fate, listed) {
+            (Fate::Survived, Some(_)) => "equivalent",
+            (Fate::Survived, None) => {
+                wrong.push(format!(
+                    "{key}\n    survives, and is not listed; --text {name} --print {number}"
+                ));
+                "survived"
+            }
+            // A change of a row that is never taken may still be an error of the text.
+            (Fate::Rejected, Some(_)) if whole_row => "rejected",
+            (fate, listed) => {
+                if let Some(entry) = listed {
+                    wrong.push(format!("{key}: {fate:?}, but listed as `{entry}`"));
+                }
+                match fate {
+                    Fate::Rejected => "rejected",
+                    Fate::Refuted => "refuted",
+                    _ => "left open",
+                }
+            }
+        };
+        *kinds
+            .entry(mutant.kind)
+            .or_default()
+            .entry(ended)
+            .or_default() += 1;
+    }
+    Judged { kinds, wrong }
+}
