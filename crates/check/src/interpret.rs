@@ -288,8 +288,10 @@ fn keep_first(log: &mut Vec<(Cell, i32)>, slots: usize) {
 }
 
 /// `a` times two to the power of `by`, rounded down; nothing if that leaves 32 bits.
+/// A shift by 64 or more leaves nothing of any number that Rumur counts in, so it gives 0.
 pub(crate) fn shift(a: i32, by: i64) -> Option<i32> {
     match by {
+        ..=-64 | 64.. => Some(0),
         ..0 => Some(a >> (-by).min(31)),
         0..=31 => i32::try_from((a as i64) << by).ok(),
         _ => (a == 0).then_some(0),

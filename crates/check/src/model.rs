@@ -455,7 +455,8 @@ pub enum Operator {
     BitXor,
     /// Product with a power of two.
     ShiftLeft,
-    /// Quotient by a power of two, rounded down. Shifts by less than 0 go the other way.
+    /// Quotient by a power of two, rounded down. Shifts by less than 0 go the other way;
+    /// those by 64 or more, either way, give 0.
     ShiftRight,
 }
 

@@ -150,8 +150,8 @@ pub(super) enum StmtKind<'t> {
 
 #[derive(Debug)]
 pub(super) enum Decl<'t> {
-    Const(Name<'t>, Expr<'t>),
-    Type(Name<'t>, TypeExpr<'t>),
+    Const(Vec<Name<'t>>, Expr<'t>),
+    Type(Vec<Name<'t>>, TypeExpr<'t>),
     Var(Vec<Name<'t>>, TypeExpr<'t>),
 }
 

@@ -180,7 +180,9 @@ impl<'t> Lower<'t, '_> {
 
     fn name(&mut self, name: Name<'t>) -> Option<Typed> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
-            Some(Meaning::Constant(value, kind)) => Self::simple(value, kind, name.span),
+            Some(Meaning::Constant(value, kind) | Meaning::Fixed(value, kind)) => {
+                Self::simple(value, kind, name.span)
+            }
             Some(Meaning::Variable(id, access)) => {
                 let ty = self.model.variable(id).ty;
                 Some(self.at_place(id.into(), access, ty, name.span))
@@ -208,8 +210,12 @@ impl<'t> Lower<'t, '_> {
                 })
             }
             None => {
-                let value =
-                    |m: &Meaning| matches!(m, Meaning::Variable(..) | Meaning::Constant(..));
+                let value = |m: &Meaning| {
+                    matches!(
+                        m,
+                        Meaning::Variable(..) | Meaning::Constant(..) | Meaning::Fixed(..)
+                    )
+                };
                 self.unknown(name, "value", value);
                 None
             }
@@ -538,7 +544,7 @@ impl<'t> Lower<'t, '_> {
     ) -> Option<T> {
         let name = quantifier.name;
         if self.dialect == Dialect::CMurphi {
-            if let Some(Meaning::Variable(_, Access::Loop | Access::Value)) =
+            if let Some(Meaning::Variable(_, Access::Loop | Access::Value) | Meaning::Fixed(..)) =
                 self.find(name.text).map(|s| &s.meaning)
             {
                 self.error(
@@ -556,7 +562,11 @@ impl<'t> Lower<'t, '_> {
             }
             None => (Meaning::Wrong, None),
         };
-        self.scoped(|l| {
+        let around = self.combinations;
+        if let Some((id, _)) = domain {
+            self.goes_through(id, name.span);
+        }
+        let result = self.scoped(|l| {
             l.declare(name, meaning);
             match domain {
                 Some((id, steps)) => f(l, id, steps),
@@ -567,7 +577,38 @@ impl<'t> Lower<'t, '_> {
                     None
                 }
             }
-        })
+        });
+        self.combinations = around;
+        result
+    }
+
+    /// Counts the values that a name goes through with those around it, and warns of so many that a single state
+    /// takes seconds or minutes, in which nothing else would be seen.
+    fn goes_through(&mut self, id: VariableId, span: Span) {
+        const MANY: u64 = 10_000_000;
+        let ty = self.model.variable(id).ty;
+        // Of numbers in steps whose bounds are not constant nothing is known.
+        if *self.model.ty(ty) == Type::ANY_NUMBER {
+            return;
+        }
+        let Some((lo, hi)) = self.model.bounds(ty) else {
+            return;
+        };
+        let before = self.combinations;
+        let values = (hi as i64 - lo as i64 + 1).unsigned_abs();
+        self.combinations = before.saturating_mul(values);
+        if before <= MANY && self.combinations > MANY {
+            let all = self.combinations;
+            let what = match before {
+                1 => format!("this goes through {all} values"),
+                _ => format!(
+                    "with the names around it this goes through {all} combinations of values"
+                ),
+            };
+            self.sink.warning(span, what).note(
+                "each state may take as many looks; a smaller type mostly shows the same faults",
+            );
+        }
     }
 
     fn domain(&mut self, domain: &Domain<'t>) -> Option<(TypeId, Option<Steps>)> {
@@ -590,8 +631,11 @@ impl<'t> Lower<'t, '_> {
                 };
                 let (from, to) = (a?, b?);
                 let known = (fold(&from), fold(&to));
-                if let ((Some(a), Some(b)), None, Dialect::Rumur) = (known, &by, self.dialect) {
-                    if a > b {
+                let step = by.as_ref().map_or(Some(1), fold);
+                if let ((Some(a), Some(b)), Some(step), Dialect::Rumur) =
+                    (known, step, self.dialect)
+                {
+                    if a > b && step > 0 || a < b && step < 0 {
                         self.error(span, format!("the steps from {a} to {b} go the other way"));
                         return None;
                     }

@@ -24,6 +24,8 @@ use rustc_hash::FxHashMap;
 enum Meaning {
     /// With its kind.
     Constant(M, Kind),
+    /// An alias of a constant, which is one as well.
+    Fixed(M, Kind),
     Type(TypeId),
     Variable(VariableId, Access),
     Function(FunctionId),
@@ -113,6 +115,8 @@ struct Lower<'t, 's> {
     counts: [u32; 3],
     /// Where names of loops and slots are bound.
     bound: FxHashMap<VariableId, Span>,
+    /// Through how many combinations of values the names of rulesets, loops and quantifiers go here.
+    combinations: u64,
 }
 
 /// Makes a model of a file. Without errors in the sink it is valid.
@@ -142,6 +146,7 @@ pub(super) fn lower(
         lines: begins.map(|c| c.0 as u32).collect(),
         counts: [0; 3],
         bound: FxHashMap::default(),
+        combinations: 1,
     };
     for item in items {
         match item {
@@ -300,19 +305,24 @@ impl<'t> Lower<'t, '_> {
     /// Declares something; a local variable begins its life by a statement.
     fn decl(&mut self, decl: &Decl<'t>, role: Role, body: &mut Vec<model::Stmt>) {
         match decl {
-            Decl::Const(name, e) => {
+            Decl::Const(names, e) => {
                 let meaning = match self.constant(e) {
                     Some((value, kind)) => Meaning::Constant(value, kind),
                     None => Meaning::Wrong,
                 };
-                self.declare(*name, meaning);
+                for name in names {
+                    self.declare(*name, meaning.clone());
+                }
             }
-            Decl::Type(name, ty) => {
-                let meaning = match self.type_named(ty, Some(name.text)) {
+            Decl::Type(names, ty) => {
+                let first = names.first().map(|name| name.text);
+                let meaning = match self.type_named(ty, first) {
                     Some(ty) => Meaning::Type(ty),
                     None => Meaning::Wrong,
                 };
-                self.declare(*name, meaning);
+                for name in names {
+                    self.declare(*name, meaning.clone());
+                }
             }
             Decl::Var(names, ty) => {
                 let ty = self.type_expr(ty);

@@ -44,6 +44,12 @@ impl<'t> Lower<'t, '_> {
             self.declare(name, Meaning::Variable(id, access));
             return Some(Bound::Place(id, place));
         }
+        // What stands for a constant may be a bound as well.
+        let constant = types::fold(&typed.expr).and_then(|n| types::literal(n, typed.kind));
+        if let Some(value) = constant {
+            self.declare(name, Meaning::Fixed(value, typed.kind));
+            return Some(Bound::Same);
+        }
         let ty = self.type_for(typed.kind);
         let id = self.variable(name.text, ty, Role::Local);
         self.declare(name, Meaning::Variable(id, Access::Value));

@@ -3,6 +3,9 @@
 
 use super::*;
 
+/// Symmetry keeps a table of a scalarset's values.
+const LARGEST_SCALARSET: i32 = 1 << 20;
+
 impl<'t> Lower<'t, '_> {
     pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
         self.type_named(ty, None)
@@ -72,6 +75,11 @@ impl<'t> Lower<'t, '_> {
                 if value < 1 {
                     self.error(span, format!("a scalarset of {value} values"))
                         .label("at least 1");
+                    return None;
+                }
+                if value > LARGEST_SCALARSET {
+                    self.error(span, format!("a scalarset of {value} values"))
+                        .label(format!("at most {LARGEST_SCALARSET}"));
                     return None;
                 }
                 let label = label(self);
@@ -203,14 +211,7 @@ impl<'t> Lower<'t, '_> {
     pub(super) fn constant(&mut self, e: &Expr<'t>) -> Option<(M, Kind)> {
         let typed = self.expr(e)?;
         match fold(&typed.expr) {
-            Some(value) => {
-                let expr = match typed.kind {
-                    Kind::Bool => M::Bool(value != 0),
-                    Kind::Enum(ty) => M::Label(ty, value as u32),
-                    _ => M::Int(value),
-                };
-                Some((expr, typed.kind))
-            }
+            Some(value) => Some((literal(value, typed.kind)?, typed.kind)),
             None => {
                 self.error(e.span, "this must be constant")
                     .label("its value is not known before the model runs");
@@ -230,6 +231,16 @@ impl<'t> Lower<'t, '_> {
             }
         }
     }
+}
+
+/// A constant of a kind.
+pub(super) fn literal(value: i32, kind: Kind) -> Option<M> {
+    Some(match kind {
+        Kind::Bool => M::Bool(value != 0),
+        Kind::Int => M::Int(value),
+        Kind::Enum(ty) => M::Label(ty, value as u32),
+        Kind::Aggregate(_) => return None,
+    })
 }
 
 /// The value of an expression without variables, if it has one.

@@ -5,6 +5,35 @@
 
 use super::*;
 
+/// Whether a token joins two operands, so that what stands before it is one.
+pub(super) fn is_operator(token: Token) -> bool {
+    use Token::*;
+    matches!(
+        token,
+        Question
+            | Implies
+            | OrOr
+            | AndAnd
+            | Or
+            | Xor
+            | And
+            | Is
+            | IsIs
+            | IsNot
+            | Less
+            | LessOrEqual
+            | Greater
+            | GreaterOrEqual
+            | ShiftLeft
+            | ShiftRight
+            | Plus
+            | Minus
+            | Times
+            | Over
+            | Rest
+    )
+}
+
 impl<'t> Parser<'t, '_> {
     pub(super) fn expr(&mut self) -> Parsed<Expr<'t>> {
         self.nested(Self::conditional)
@@ -334,8 +363,7 @@ impl<'t> Parser<'t, '_> {
                 }
             };
             quantifiers.push(Quantifier { name, domain });
-            let more = self.take(Token::Semicolon) || self.take(Token::Comma);
-            if !more || !self.is_name(0) {
+            if !self.take(Token::Semicolon) && !self.take(Token::Comma) {
                 return Ok(quantifiers);
             }
         }

@@ -350,14 +350,12 @@ impl<'t, 's> Parser<'t, 's> {
         while self.is_name(0) && matches!(self.ahead(1), Token::Colon | Token::Comma) {
             decls.push(match word {
                 Token::Key(Key::Const) => {
-                    let name = self.name("a constant's name")?;
-                    self.expect(Token::Colon, "`:`")?;
-                    Decl::Const(name, self.expr()?)
+                    let names = self.declared("a constant's name")?;
+                    Decl::Const(names, self.expr()?)
                 }
                 Token::Key(Key::Type) => {
-                    let name = self.name("a type's name")?;
-                    self.expect(Token::Colon, "`:`")?;
-                    Decl::Type(name, self.type_expr()?)
+                    let names = self.declared("a type's name")?;
+                    Decl::Type(names, self.type_expr()?)
                 }
                 _ => {
                     let names = self.names("a variable's name")?;
@@ -368,6 +366,20 @@ impl<'t, 's> Parser<'t, 's> {
             self.semicolons(true);
         }
         Ok(())
+    }
+
+    /// The names of constants or types in front of a colon. Only Rumur takes several.
+    fn declared(&mut self, what: &str) -> Parsed<Vec<Name<'t>>> {
+        let names = self.names(what)?;
+        if let [_, second, ..] = names[..] {
+            self.only(
+                Dialect::Rumur,
+                second.span,
+                "several names before one `:` here",
+            );
+        }
+        self.expect(Token::Colon, "`:`")?;
+        Ok(names)
     }
 
     fn type_expr(&mut self) -> Parsed<TypeExpr<'t>> {
@@ -456,9 +468,9 @@ impl<'t, 's> Parser<'t, 's> {
             }
             Token::Key(_) => return Err(self.expected("a type")),
             _ => {
-                let lo = self.sum()?;
+                let lo = self.expr()?;
                 self.expect(Token::To, "`..`")?;
-                let hi = self.sum()?;
+                let hi = self.expr()?;
                 TypeKind::Range(Box::new(lo), Box::new(hi))
             }
         };
@@ -470,10 +482,8 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// Whether the name that stands here is the beginning of a range's lower bound.
     fn name_begins_range(&self) -> bool {
-        matches!(
-            self.ahead(1),
-            Token::To | Token::Plus | Token::Minus | Token::Times | Token::Over | Token::Rest
-        )
+        let next = self.ahead(1);
+        next == Token::To || expression::is_operator(next)
     }
 
     fn function(&mut self) -> Parsed<Function<'t>> {
@@ -499,7 +509,15 @@ impl<'t, 's> Parser<'t, 's> {
                     "comma between parameters of two types",
                 );
             } else if !self.take(Token::Semicolon) {
-                break;
+                if !self.is_key(Key::Var) && !self.is_name(0) {
+                    break;
+                }
+                let span = self.span();
+                self.only(
+                    Dialect::Rumur,
+                    span,
+                    "parameters without a `;` between them",
+                );
             }
         }
         self.expect(Token::Close, "`)`")?;
