@@ -18,8 +18,9 @@ text{font:12px ui-sans-serif,system-ui,'DejaVu Sans',sans-serif;fill:#1f2933}\
 .life{stroke:#9aa9bc;stroke-width:1}\
 .wire{stroke:#23527c;stroke-width:1.5;fill:none}\
 .tip{fill:#23527c}\
-.label{fill:#123a5e;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
-.note{fill:#52606d;font-style:italic;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
+.label{fill:#123a5e}\
+.note{fill:#52606d;font-style:italic}\
+.halo{fill:#fff;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
 .line{fill:#7b8794;font-size:11px}\
 .state{fill:#fff7e0;stroke:#c08a1e}\
 .unseen{fill:#fff;stroke:#c08a1e;stroke-dasharray:3 2}\
@@ -274,11 +275,17 @@ impl Page<'_> {
     }
 
     fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
-        let _ = writeln!(
-            self.out,
-            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            escape(text)
-        );
+        let text = escape(text);
+        let at = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");
+        // What may lie over a line is kept clear of it by a white edge. It is drawn as a text of its own,
+        // since not all that draw SVG know `paint-order`, and paint the edge over the letters then.
+        if matches!(class, "label" | "note") {
+            let _ = writeln!(
+                self.out,
+                "<text class=\"{class} halo\" aria-hidden=\"true\" {at}>{text}</text>"
+            );
+        }
+        let _ = writeln!(self.out, "<text class=\"{class}\" {at}>{text}</text>");
     }
 }
 
