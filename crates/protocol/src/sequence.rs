@@ -13,6 +13,21 @@ pub struct Sequence {
     pub steps: Vec<Step>,
 }
 
+/// The name of an agent's lifeline. One that is called as another lifeline always is has its role behind its name.
+///
+/// ```
+/// use cohkit_protocol::sequence::lifeline;
+///
+/// assert_eq!(lifeline("directory", "home"), "directory");
+/// assert_eq!(lifeline("memory", "home"), "memory (home)");
+/// ```
+pub fn lifeline(name: &str, role: &str) -> String {
+    match name {
+        "memory" | "device" | "home" if name != role => format!("{name} ({role})"),
+        _ => name.to_string(),
+    }
+}
+
 /// One step of a sequence.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Step {

@@ -3,7 +3,7 @@
 //! A run keeps no history. When it fails, it is run again with the same seed, which gives the same
 //! events, and the steps that concern the line in question are recorded.
 
-use cohkit_protocol::sequence::{Action, Sequence, Step};
+use cohkit_protocol::sequence::{lifeline, Action, Sequence, Step};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
@@ -203,10 +203,14 @@ impl Simulation {
         let remotes = self.platform.remotes;
         let name = &self.remote.controller().name;
         let mut agents: Vec<String> = match remotes {
-            1 => vec![name.clone()],
+            1 => vec![lifeline(name, "remote")],
             _ => (0..remotes).map(|r| format!("{name} {r}")).collect(),
         };
-        agents.push(self.home.controller().name.clone());
+        let home = lifeline(&self.home.controller().name, "home");
+        agents.push(match agents.contains(&home) {
+            true => format!("{home} (home)"),
+            false => home,
+        });
         let sequence = self.trace.as_ref().map(|trace| trace.sequence(agents));
         self.failure = Some(Box::new(Failure {
             kind,

@@ -4,6 +4,7 @@ use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Value, Variable,
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use cohkit_protocol::sequence::lifeline;
 use cohkit_protocol::under_way::Accesses;
 use cohkit_protocol::words::counted;
 use rustc_hash::FxHashMap;
@@ -300,12 +301,12 @@ impl<'p> System<'p> {
 
         for i in 0..remotes {
             build.agent(if remotes == 1 {
-                remote_name.clone()
+                lifeline(&remote_name, "remote")
             } else {
                 format!("{remote_name} {i}")
             });
         }
-        let home_agent = build.agent(&home_name);
+        let home_agent = build.agent(lifeline(&home_name, "home"));
         let memory_agent = build.agent("memory");
 
         let slot = uses(&home.controller.rules, &|s| {

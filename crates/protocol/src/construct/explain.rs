@@ -8,7 +8,7 @@ use super::explore::Input;
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::MessageId;
-use crate::sequence::{Action, Sequence, Step};
+use crate::sequence::{lifeline, Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -175,7 +175,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
     pub fn new(environment: &'e Environment<'a>, remotes: u8) -> Self {
         let name = &environment.protocol.remote.name;
         let mut agents: Vec<String> = match remotes {
-            1 => vec![name.clone()],
+            1 => vec![lifeline(name, "remote")],
             _ => (0..remotes)
                 .map(|remote| format!("{name} {remote}"))
                 .collect(),

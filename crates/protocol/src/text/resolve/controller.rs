@@ -34,6 +34,10 @@ impl Side {
     }
 }
 
+/// The most rows for one state and event. Whoever follows a row asks all those before it first, one inside the other,
+/// and so many take a small part of a thread's stack.
+const MOST_ROWS: usize = 1000;
+
 /// What the expressions of one row may speak of.
 pub(super) struct Scope<'a, 'n> {
     pub side: Side,
@@ -177,7 +181,8 @@ impl<'a> Resolver<'a, '_> {
             reading.controller.locals = reading.locals.iter().map(local).collect();
         }
         let mut rules = 0;
-        for item in &agent.body.items {
+        let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
+        'items: for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
             // Counted here, good or not: a short row can stand for very many.
             rules += row.states.len() * row.events.len();
@@ -185,7 +190,20 @@ impl<'a> Resolver<'a, '_> {
                 too_many("rule", row.span, usize::from(u16::MAX), self.sink);
                 break;
             }
+            let before = reading.controller.rules.len();
             self.row(row, &mut reading);
+            for rule in &reading.controller.rules[before..] {
+                let count = guarded.entry((rule.state, rule.event)).or_default();
+                *count += 1;
+                if *count > MOST_ROWS {
+                    let message = format!("more than {MOST_ROWS} rows for one state and event");
+                    self.sink.push(
+                        Diagnostic::new(Code::TooMany, row.span, message)
+                            .label("this one is too many"),
+                    );
+                    break 'items;
+                }
+            }
         }
         if !agent.body.broken {
             self.never_set_aside(&reading.controller);
