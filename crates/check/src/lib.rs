@@ -71,6 +71,7 @@ pub mod explain;
 mod explore;
 pub mod graph;
 mod interpret;
+pub mod memory;
 mod messages;
 pub mod model;
 pub mod murphi;

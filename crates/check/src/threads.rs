@@ -4,34 +4,39 @@ use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{JoinHandle, Thread};
+use std::thread::{Builder, JoinHandle, Thread};
 
 /// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
+/// A share for which the system gives no thread is done by this one when its own is.
 pub(crate) fn side_by_side<S: Send, T: Send>(
     shares: Vec<S>,
     work: impl Fn(S) -> T + Sync,
 ) -> Vec<T> {
-    let work = &work;
+    let shares: Vec<_> = (shares.into_iter().map(|share| Mutex::new(Some(share)))).collect();
+    let done = |share: &Mutex<Option<S>>| {
+        let share = lock(share).take();
+        share.map(&work)
+    };
+    let done = &done;
     std::thread::scope(|scope| {
-        let mut shares = shares.into_iter();
-        let own = shares.next();
-        let others: Vec<_> = shares
+        let others: Vec<_> = (shares.iter().skip(1))
             .map(|share| {
                 #[cfg(test)]
                 let bits = crate::store::bits();
-                scope.spawn(move || {
+                let thread = Builder::new().spawn_scoped(scope, move || {
                     #[cfg(test)]
                     crate::store::shorten(bits);
-                    work(share)
-                })
+                    done(share)
+                });
+                (share, thread)
             })
             .collect();
-        let mut results: Vec<T> = own.map(work).into_iter().collect();
-        for handle in others {
-            let result = handle.join();
-            results.push(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        results
+        let own = shares.first().and_then(done);
+        let others = others.into_iter().map(|(share, thread)| match thread {
+            Ok(thread) => (thread.join()).unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => done(share),
+        });
+        own.into_iter().chain(others.flatten()).collect()
     })
 }
 
@@ -112,7 +117,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Team {
-    /// A team of so many threads, the one that asks for it included.
+    /// A team of so many threads, the one that asks for it included; of fewer, if the system gives no more.
     pub fn new(threads: usize) -> Team {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         // Where threads share a core, the one that looks keeps another from working.
@@ -120,14 +125,14 @@ impl Team {
         let member = |_| {
             let desk = Arc::new(Desk::default());
             let own = desk.clone();
-            let thread = std::thread::spawn(move || own.serve(looks));
-            Member {
+            let thread = Builder::new().spawn(move || own.serve(looks)).ok()?;
+            Some(Member {
                 desk,
                 thread: Some(thread),
-            }
+            })
         };
         Team {
-            others: (1..threads).map(member).collect(),
+            others: (1..threads).map_while(member).collect(),
         }
     }
 

@@ -31,6 +31,8 @@ pub(crate) fn watched<T: Send + 'static>(
     let seen = Arc::clone(&cancel);
     std::thread::Builder::new()
         .name("cohkit".to_string())
+        // As much as the main thread of a process mostly has.
+        .stack_size(8 << 20)
         .spawn(move || {
             // Nobody listens any more after an interrupt.
             let _ = sender.send(work(&seen));

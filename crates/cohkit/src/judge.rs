@@ -286,7 +286,7 @@ pub(crate) fn searching<'a>(
         threads: threads(request.threads),
         max_states: request.max_states,
         max_depth: request.max_depth,
-        max_memory: max_memory.or_else(|| Some(size::free_memory()? / 4 * 3)),
+        max_memory: max_memory.or_else(size::memory_for_states),
         symmetry: request.symmetry,
         hash_compaction: request.hash_compaction,
         cancel: Some(request.cancel),

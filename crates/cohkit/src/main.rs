@@ -1,8 +1,59 @@
 //! The `cohkit` command; everything else is in the library.
 
 use cohkit::{Console, Terminal};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{stderr, stdout, IsTerminal, Write};
 use std::process::ExitCode;
+
+/// The system's allocator; where it has no memory left, the command ends as one that could not run.
+struct OrCouldNotRun;
+
+#[global_allocator]
+static ALLOCATOR: OrCouldNotRun = OrCouldNotRun;
+
+// SAFETY: everything is asked of the system's allocator, and given back to it, as it came.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for OrCouldNotRun {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        given(System.alloc(layout))
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        given(System.alloc_zeroed(layout))
+    }
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        given(System.realloc(old, layout, size))
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        System.dealloc(memory, layout);
+    }
+}
+
+#[inline(always)]
+fn given(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() && !cohkit_check::memory::is_attempt() {
+        no_memory();
+    }
+    memory
+}
+
+/// Says so and ends at once: whatever else is done might ask for memory again.
+#[cold]
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn no_memory() {
+    const SAID: &[u8] = b"error: there is no more memory\n  \
+        help: limits such as `ulimit -v` may be wider; `--max-memory SIZE` lets a check give up before, \
+        and fewer `--threads` take less\n";
+    // SAFETY: the bytes are there, and neither call comes back to what was interrupted here.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, SAID.as_ptr().cast(), SAID.len());
+        libc::_exit(i32::from(cohkit::Outcome::CouldNotRun.code()));
+    }
+}
+
+#[cold]
+#[cfg(not(unix))]
+fn no_memory() {}
 
 fn main() -> ExitCode {
     let interrupted = match cohkit::interrupt::watch() {

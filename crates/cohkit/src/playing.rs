@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 /// What is asked for.
@@ -272,7 +273,10 @@ pub fn play_all(
         results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // Where the system gives no more threads, this one does the rest.
+        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads).map_while(more).collect();
+        work()?;
         workers.into_iter().try_for_each(|worker| {
             worker
                 .join()

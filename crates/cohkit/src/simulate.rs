@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 /// The protocol of the shipped platforms.
@@ -486,7 +487,10 @@ pub fn run_all(
         results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // Where the system gives no more threads, this one does the rest.
+        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads).map_while(more).collect();
+        work()?;
         workers.into_iter().try_for_each(|worker| {
             worker
                 .join()

@@ -33,12 +33,35 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The bytes of memory that a check may have, where the operating system tells: three quarters of what is free.
+/// Where a limit on addresses leaves less, half of that, as rows that are moved are there twice for a while.
+pub(crate) fn memory_for_states() -> Option<u64> {
+    let free = free_memory().map(|free| free / 4 * 3);
+    let left = cohkit_check::memory::addresses().map(|limit| {
+        let (limit, used) = (limit, addresses_used().unwrap_or(0));
+        limit.saturating_sub(used) / 2
+    });
+    match (free, left) {
+        (Some(free), Some(left)) => Some(free.min(left)),
+        (free, left) => free.or(left),
+    }
+}
+
+/// The bytes of addresses that this process has.
+fn addresses_used() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    kibibytes(&text, "VmSize:")
+}
+
 /// The bytes of memory that are free, where the operating system tells.
 pub(crate) fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    kibibytes(&text, "MemAvailable:")
+}
+
+/// The bytes that a line of the operating system's tells.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -31,10 +31,11 @@ pub(super) struct Together {
 
 impl Together {
     fn new(words: usize, threads: usize) -> Together {
+        let team = Team::new(threads);
         Together {
             candidates: Candidates::new(words),
-            team: Team::new(threads),
-            own: (0..threads).map(|_| Own::default()).collect(),
+            own: (0..team.len()).map(|_| Own::default()).collect(),
+            team,
             growth: 4.0,
         }
     }

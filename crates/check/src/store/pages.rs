@@ -1,5 +1,6 @@
 //! Large memory that grows where it lies.
 
+use crate::memory;
 use crate::threads::Team;
 use std::mem::MaybeUninit;
 
@@ -36,13 +37,17 @@ pub(crate) fn lengthen<T: Send>(
 }
 
 /// Makes room for more in a row. Much more than that is asked for, so that the row seldom has to be moved:
-/// room that is not used takes no memory.
+/// room that is not used takes no memory. Where addresses are counted, as by `ulimit -v`, no more is asked for than
+/// rows that double ask for.
 fn reserve<T>(row: &mut Vec<T>, more: usize) {
     if row.capacity() - row.len() >= more {
         return;
     }
-    let plenty = 7 * row.len() + more;
-    if row.try_reserve_exact(plenty).is_err() {
+    let plenty = match memory::addresses() {
+        None => 7 * row.len() + more,
+        Some(_) => more.max(row.len() / 2),
+    };
+    if memory::attempt(|| row.try_reserve_exact(plenty)).is_err() {
         row.reserve_exact(more);
     }
     if row.capacity() * size_of::<T>() >= LARGE {

@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod files;
+mod limits;
 mod list;
 mod models;
 mod play;
