@@ -166,8 +166,8 @@ pub fn told(
             (format!("the {}", home.name), home, variable)
         }
     };
-    let changes = trace.steps.iter().flat_map(|step| &step.changes);
-    let last = changes.filter(|change| change.variable == variable).last();
+    let mut changes = trace.steps.iter().flat_map(|step| &step.changes);
+    let last = changes.rfind(|change| change.variable == variable);
     let state = match last {
         Some(change) => &change.to,
         None => &controller.states[0].name,
