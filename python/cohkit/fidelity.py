@@ -42,7 +42,6 @@ this *blind* value never changes, whatever becomes of ours;
 Errors are relative to what is published.
 Where that is an order or a bound, it stands in words, and the factor is ours divided by what it is compared with; \
 *holds* and *fails* say whether it is as published, as far as that can be judged.
-Nothing has been tuned since the blind predictions were compared.
 """
 
 BROKEN = """\

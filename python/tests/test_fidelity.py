@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cohkit
+from cohkit import fidelity
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
 from cohkit.experiments.experiment import Measured, Point
@@ -126,6 +127,16 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
             Published(f"[x]\n{wrong}", file="wrong.toml")
         assert str(caught.value).startswith("wrong.toml: ")
         assert says in str(caught.value)
+
+
+def test_the_page_on_fidelity_is_what_the_program_makes_of_the_last_record(root: Path) -> None:
+    record = json.loads((root / "records" / "fidelity.jsonl").read_text().splitlines()[-1])
+    made = fidelity.page(record, Published.shipped())
+    assert (root / "docs" / "fidelity.md").read_text() == made, (
+        "`python -m cohkit.fidelity records/fidelity.jsonl > docs/fidelity.md`"
+    )
+    assert {row["key"] for row in record["result"]} >= BLIND.keys()
+    assert "662 million is no mere error" in made
 
 
 # Story: with fewer accesses than the cache has lines nothing is written back, and figure 6 showed 17.2 GiB/s with 2,000
