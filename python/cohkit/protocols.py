@@ -126,9 +126,9 @@ def systems(protocol: Protocol) -> list[types.System]:
 
 
 def check(
-    protocol: Protocol,
+    protocol: Protocol | str | os.PathLike[str],
     *,
-    systems: Sequence[str] | None = None,
+    systems: str | Sequence[str] | None = None,
     remotes: int | None = None,
     lines: int | None = None,
     capacity: int | None = None,
@@ -139,8 +139,8 @@ def check(
     Systems that are too large can be walked through at random: `simulate_steps` among the options.
 
     Args:
-        protocol: what to check.
-        systems: names of systems in the text; all of them if not given.
+        protocol: what to check: a protocol, the path of a text, or the name of one that ships.
+        systems: names of systems in the text, or one name; all of them if not given.
         remotes: caching agents of a system to check instead of those of the text, 1 to 8.
         lines: cache lines of that system, 1 to 4.
         capacity: leave the verdict open beyond this many equal messages in an unordered channel, or this many for
@@ -157,6 +157,11 @@ def check(
     ('verified', 4348, 14821)
 
     """
+    if not isinstance(protocol, Protocol):
+        named = isinstance(protocol, str) and protocol in shipped_names()
+        protocol = shipped(str(protocol)) if named else read(protocol)
+    if isinstance(systems, str):
+        systems = [systems]
     size = None
     if remotes is not None or lines is not None:
         if systems is not None:

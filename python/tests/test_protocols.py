@@ -198,3 +198,14 @@ def test_other_threads_go_on_while_one_searches() -> None:
     done.set()
     counter.join()
     assert counted > 10
+
+
+def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path) -> None:
+    """The letters of a lone name were taken for names of systems, and a path for no protocol."""
+    file = tmp_path / "own.coh"
+    file.write_bytes(Path("protocols/msi.coh").read_bytes())
+    for protocol in ("msi", file, str(file), cohkit.shipped("msi")):
+        [verdict] = cohkit.check(protocol, systems="three_caches")
+        assert (verdict["outcome"], verdict["states"]) == ("verified", 4348)
+    with pytest.raises(OSError, match=r"nowhere\.coh"):
+        cohkit.check("nowhere.coh")
