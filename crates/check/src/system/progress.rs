@@ -218,13 +218,14 @@ impl<'p> Ways<'p> {
         }
     }
 
-    /// Whether a row sends the bytes of a write to the home, which is all there is to do if nothing is waited for.
+    /// Whether a row sends the bytes of a write to the home, which is all there is to do if nothing is waited for
+    /// and it is not to be tried again.
     fn posts(&self, body: &[Statement]) -> bool {
         let mut found = false;
         walk(body, &mut |s| {
             found |= matches!(s, Statement::Send { message, .. } if self.protocol.message(*message).carries.store());
         });
-        found
+        found && !body.contains(&Statement::Retry)
     }
 
     fn end(&self, row: &Row) -> Option<End> {
