@@ -1,0 +1,505 @@
+//! Random well-formed protocol texts: a sound protocol, decorated with variables, fields, guards and assignments of every
+//! type and operator that change nothing of what it does, and now and then a row that is not as it should be.
+
+use super::templates::{blocking, chatter, token, Row, Template};
+
+/// The same numbers for the same seed, whatever the machine.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) % n as u64) as usize
+    }
+
+    fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Type {
+    Range(u16),
+    Count,
+    Bool,
+    Remote,
+    Set,
+}
+
+impl Type {
+    fn words(self) -> String {
+        match self {
+            Type::Range(max) => format!("0..{max}"),
+            Type::Count => "count".into(),
+            Type::Bool => "bool".into(),
+            Type::Remote => "remote".into(),
+            Type::Set => "set of remote".into(),
+        }
+    }
+
+    fn read(words: &str) -> Type {
+        match words {
+            "count" => Type::Count,
+            "bool" => Type::Bool,
+            "remote" => Type::Remote,
+            _ => Type::Set,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Named {
+    name: String,
+    ty: Type,
+}
+
+/// What an expression may speak of.
+#[derive(Clone, Default)]
+struct Scope {
+    home: bool,
+    message: bool,
+    named: Vec<Named>,
+}
+
+struct Generator {
+    random: Random,
+    remotes: u16,
+    /// Variables of the remote and of the home that the decoration may change.
+    variables: [Vec<Named>; 2],
+    /// The home's variables that the protocol itself has.
+    own: Vec<Named>,
+    /// Further fields of each message.
+    fields: Vec<Vec<Named>>,
+}
+
+/// The text with this number, for which the same number always stands.
+pub fn protocol(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let template = match random.below(5) {
+        0 | 1 => chatter(),
+        2 | 3 => token(),
+        _ => blocking(),
+    };
+    let remotes = 1 + random.of(&[1, 1, 1, 1, 0, 2]);
+    let own = template.variables.iter().map(|(name, ty)| Named {
+        name: (*name).into(),
+        ty: Type::read(ty),
+    });
+    let mut generator = Generator {
+        random,
+        remotes,
+        variables: [Vec::new(), Vec::new()],
+        own: own.collect(),
+        fields: Vec::new(),
+    };
+    generator.decorate(&template);
+    generator.text(template)
+}
+
+impl Generator {
+    fn ty(&mut self) -> Type {
+        match self.random.below(6) {
+            0 => Type::Range(1 + self.random.below(3) as u16),
+            1 => Type::Count,
+            2 => Type::Bool,
+            3 => Type::Remote,
+            _ => Type::Set,
+        }
+    }
+
+    fn decorate(&mut self, template: &Template) {
+        for side in 0..2 {
+            // With three remotes each has few variables, so that the states can be visited.
+            let most = if side == 0 && self.remotes > 2 { 1 } else { 2 };
+            for i in 0..self.random.below(most + 1) {
+                let ty = self.ty();
+                let name = format!("v{i}");
+                self.variables[side].push(Named { name, ty });
+            }
+        }
+        let mut left = 3;
+        for (i, _) in template.messages.iter().enumerate() {
+            let mut fields = Vec::new();
+            while left > 0 && self.random.once_in(4) {
+                left -= 1;
+                let ty = self.ty();
+                let name = format!("f{i}_{}", fields.len());
+                fields.push(Named { name, ty });
+            }
+            self.fields.push(fields);
+        }
+    }
+
+    fn text(&mut self, mut template: Template) -> String {
+        let wrong = self.random.once_in(5);
+        if wrong {
+            self.spoil(&mut template);
+        }
+        let mut out = String::from("protocol random\nline 64 bytes\nchannels {\n");
+        for (name, ends) in &template.channels {
+            out += &format!("  {name} {ends}\n");
+        }
+        let order = self.random.of(template.orders);
+        if !order.is_empty() {
+            out += &format!("  ordered {}\n", order.join(", "));
+        }
+        out += "}\nmessages {\n";
+        for (i, message) in template.messages.iter().enumerate() {
+            let carries = (!message.carries.is_empty()).then(|| message.carries.to_string());
+            let own = message
+                .fields
+                .iter()
+                .map(|(name, ty)| format!("{name}: {ty}"));
+            let more = self.fields[i].iter();
+            let more = more.map(|field| format!("{}: {}", field.name, field.ty.words()));
+            let content: Vec<String> = carries.into_iter().chain(own).chain(more).collect();
+            let content = match content.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", content.join(", ")),
+            };
+            out += &format!("  {}: {}{content}\n", message.channel, message.name);
+        }
+        out += "}\n";
+        if self.random.once_in(4) {
+            out += &format!("bounds {{ in_flight {} }}\n", 4 + self.random.below(8));
+        }
+        for home in [false, true] {
+            let (head, states) = match home {
+                false => ("remote cache", template.remote),
+                true => ("home directory", template.home),
+            };
+            out += &format!("{head} {{\n  states {{ {states} }}\n");
+            let own = template.variables.iter().filter(|_| home);
+            let own = own.map(|(name, ty)| format!("{name}: {ty}"));
+            let more = self.variables[usize::from(home)].iter();
+            let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
+            let variables: Vec<String> = own.chain(more).collect();
+            if !variables.is_empty() {
+                out += &format!("  variables {{ {} }}\n", variables.join("; "));
+            }
+            for row in template.rows.clone().iter().filter(|row| row.home == home) {
+                out += &self.rows(row, &template);
+            }
+            out += "}\n";
+        }
+        out += &format!("system whole {{ remotes {}; lines 1 }}\n", self.remotes);
+        for claim in template.invariants {
+            if self.random.once_in(2) {
+                out += &format!("invariant {claim}\n");
+            }
+        }
+        out
+    }
+
+    /// Makes one row wrong.
+    fn spoil(&mut self, template: &mut Template) {
+        let at = self.random.below(template.rows.len());
+        let others: Vec<&'static str> = template.rows.iter().map(|row| row.next).collect();
+        let guards: Vec<&'static str> = (template.rows.iter())
+            .filter(|row| {
+                row.home == template.rows[at].home && row.event == template.rows[at].event
+            })
+            .map(|row| row.guard)
+            .collect();
+        let row = &mut template.rows[at];
+        match self.random.below(4) {
+            0 if !row.actions.is_empty() && !row.next.is_empty() => {
+                let gone = self.random.below(row.actions.len());
+                row.actions.remove(gone);
+            }
+            1 if !row.next.is_empty() => row.next = self.random.of(&others),
+            2 => row.guard = self.random.of(&guards),
+            _ => {
+                template.rows.remove(at);
+            }
+        }
+    }
+
+    /// A row as it is, or twice: once under a further guard, each time with other decorations.
+    fn rows(&mut self, row: &Row, template: &Template) -> String {
+        let scope = self.scope(row, template);
+        let mut out = String::new();
+        // What waits for a message would wait for ever.
+        let split = self.random.once_in(3) && !row.next.is_empty() && !scope.named.is_empty();
+        if split {
+            let (mut guards, mut assignments) = (Vec::new(), Vec::new());
+            if let (true, Some((guard, assignment))) = (self.random.below(4) > 0, self.step(&scope))
+            {
+                guards.push(guard);
+                assignments.push(assignment);
+            }
+            if guards.is_empty() || self.random.once_in(3) {
+                guards.push(self.claim(&scope, 2));
+            }
+            let further = guards.join(" and ");
+            out += &self.row(row, &further, &scope, assignments, template);
+        }
+        out + &self.row(row, "", &scope, Vec::new(), template)
+    }
+
+    fn scope(&self, row: &Row, template: &Template) -> Scope {
+        let mut named = self.variables[usize::from(row.home)].clone();
+        if row.home {
+            named.extend(self.own.iter().cloned());
+        }
+        let message =
+            (template.messages.iter()).position(|message| Some(message.name) == row.message);
+        if let Some(message) = message {
+            named.extend(self.fields[message].iter().cloned());
+            let own = template.messages[message].fields.iter();
+            named.extend(own.map(|(name, ty)| Named {
+                name: (*name).into(),
+                ty: Type::read(ty),
+            }));
+        }
+        Scope {
+            home: row.home,
+            message: message.is_some(),
+            named,
+        }
+    }
+
+    fn row(
+        &mut self,
+        row: &Row,
+        further: &str,
+        scope: &Scope,
+        assignments: Vec<String>,
+        template: &Template,
+    ) -> String {
+        let guard = match (row.guard, further) {
+            ("", "") => String::new(),
+            ("", one) | (one, "") => format!(" if {one}"),
+            (a, b) => match self.random.once_in(2) {
+                true => format!(" if {a} and ({b})"),
+                false => format!(" if ({b}) and {a}"),
+            },
+        };
+        if row.next.is_empty() {
+            return format!("  {} | {}{guard} | leave\n", row.states, row.event);
+        }
+        let mut actions: Vec<String> = Vec::new();
+        for action in &row.actions {
+            actions.push(self.action(action, scope, template));
+        }
+        let mut assignments = assignments;
+        for _ in 0..self.random.below(3) {
+            assignments.extend(self.assignment(scope));
+        }
+        for assignment in assignments {
+            let at = self.random.below(actions.len() + 1);
+            actions.insert(at, assignment);
+        }
+        let (states, event, next) = (row.states, row.event, row.next);
+        format!(
+            "  {states} | {event}{guard} | {} | {next}\n",
+            actions.join(", ")
+        )
+    }
+
+    /// An action of the protocol itself; what it sends has all its fields.
+    fn action(&mut self, action: &str, scope: &Scope, template: &Template) -> String {
+        let Some(send) = action.strip_prefix("send ") else {
+            return action.to_string();
+        };
+        let name = send.split(' ').next().unwrap_or(send);
+        let Some(i) = template
+            .messages
+            .iter()
+            .position(|message| message.name == name)
+        else {
+            return action.to_string();
+        };
+        let mut fields: Vec<String> = Vec::new();
+        let mut rest = send[name.len()..].trim();
+        if let Some((own, after)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+            fields.push(own.to_string());
+            rest = after.trim();
+        }
+        for field in self.fields[i].clone() {
+            let value = self.value(field.ty, scope, 1);
+            fields.push(format!("{} = {value}", field.name));
+        }
+        let fields = match fields.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", fields.join(", ")),
+        };
+        let space = if rest.is_empty() { "" } else { " " };
+        format!("send {name}{fields}{space}{rest}")
+    }
+
+    /// A change of a number with the guard that makes it fit.
+    fn step(&mut self, scope: &Scope) -> Option<(String, String)> {
+        let own = self.variables[usize::from(scope.home)].clone();
+        let numbers: Vec<&Named> = (own.iter())
+            .filter(|v| matches!(v.ty, Type::Range(_) | Type::Count))
+            .collect();
+        if numbers.is_empty() {
+            return None;
+        }
+        let Named { name, ty } = self.random.of(&numbers).clone();
+        let max = self.max(ty);
+        let by = self.number(scope, 1);
+        Some(match self.random.below(6) {
+            0 => (format!("{name} < {max}"), format!("{name} += 1")),
+            1 => (format!("{name} != {max}"), format!("{name} := {name} + 1")),
+            2 => (format!("{name} > 0"), format!("{name} -= 1")),
+            3 => (
+                format!("{name} + ({by}) <= {max} and {name} + ({by}) >= 0"),
+                format!("{name} += {by}"),
+            ),
+            4 => (
+                format!("{name} >= {by} and {name} - ({by}) <= {max}"),
+                format!("{name} -= {by}"),
+            ),
+            _ => (
+                format!("{by} <= {max} and not {by} < 0"),
+                format!("{name} := {by}"),
+            ),
+        })
+    }
+
+    /// The largest value that a number always has room for.
+    fn max(&self, ty: Type) -> u16 {
+        match ty {
+            Type::Range(max) => max,
+            _ => self.remotes,
+        }
+    }
+
+    fn assignment(&mut self, scope: &Scope) -> Option<String> {
+        let own = self.variables[usize::from(scope.home)].clone();
+        if own.is_empty() {
+            return None;
+        }
+        let Named { name, ty } = self.random.of(&own);
+        // Now and then what need not fit.
+        if matches!(ty, Type::Range(_) | Type::Count) && self.random.once_in(60) {
+            let sign = self.random.of(&[":=", "+=", "-="]);
+            return Some(format!("{name} {sign} {}", self.number(scope, 2)));
+        }
+        let sign = match ty {
+            Type::Set => self.random.of(&[":=", "+=", "+=", "-="]),
+            _ => ":=",
+        };
+        Some(format!("{name} {sign} {}", self.value(ty, scope, 2)))
+    }
+
+    /// A value that fits a type.
+    fn value(&mut self, ty: Type, scope: &Scope, depth: usize) -> String {
+        match ty {
+            Type::Bool => match self.random.once_in(3) {
+                true => self.random.of(&["true", "false"]).into(),
+                false => self.claim(scope, depth),
+            },
+            Type::Remote => self.remote(scope),
+            Type::Set => self.set(scope, depth),
+            Type::Range(_) | Type::Count => {
+                let max = self.max(ty);
+                let fitting = scope.named.iter().filter(|named| match named.ty {
+                    Type::Range(other) => other <= max,
+                    Type::Count => self.remotes <= max,
+                    _ => false,
+                });
+                let mut fitting: Vec<String> = fitting.map(|named| named.name.clone()).collect();
+                if self.remotes <= max {
+                    fitting.push(format!("count({})", self.set(scope, depth)));
+                }
+                match fitting.is_empty() || self.random.once_in(3) {
+                    true => self.random.below(usize::from(max) + 1).to_string(),
+                    false => self.random.of(&fitting),
+                }
+            }
+        }
+    }
+
+    fn named(&mut self, scope: &Scope, wanted: impl Fn(Type) -> bool) -> Option<String> {
+        let all: Vec<&Named> = scope.named.iter().filter(|n| wanted(n.ty)).collect();
+        (!all.is_empty()).then(|| self.random.of(&all).name.clone())
+    }
+
+    fn remote(&mut self, scope: &Scope) -> String {
+        let word = match (scope.home, scope.message) {
+            (false, true) => self.random.of(&["self", "sender", "none"]),
+            (false, false) => self.random.of(&["self", "self", "none"]),
+            (true, true) => self.random.of(&["sender", "sender", "none"]),
+            (true, false) => "none",
+        };
+        let named = self.named(scope, |ty| ty == Type::Remote);
+        match named {
+            Some(named) if self.random.once_in(2) => named,
+            _ => word.into(),
+        }
+    }
+
+    fn set(&mut self, scope: &Scope, depth: usize) -> String {
+        let named = self.named(scope, |ty| ty == Type::Set);
+        match (self.random.below(if depth == 0 { 4 } else { 8 }), named) {
+            (0, _) => "{}".into(),
+            (1..=3, Some(named)) => named,
+            (4..=7, _) => {
+                let (a, b) = (self.set(scope, depth - 1), self.set(scope, depth - 1));
+                let sign = self.random.of(&["+", "-"]);
+                match self.random.once_in(2) {
+                    true => format!("{a} {sign} ({b})"),
+                    false => format!("({a}) {sign} {b}"),
+                }
+            }
+            _ => format!("{{ {} }}", self.remote(scope)),
+        }
+    }
+
+    fn number(&mut self, scope: &Scope, depth: usize) -> String {
+        let named = self.named(scope, |ty| matches!(ty, Type::Range(_) | Type::Count));
+        match (self.random.below(if depth == 0 { 4 } else { 6 }), named) {
+            (0 | 1, Some(named)) => named,
+            (2, _) => format!("count({})", self.set(scope, depth.min(1))),
+            (4 | 5, _) => {
+                let (a, b) = (self.number(scope, depth - 1), self.number(scope, depth - 1));
+                format!("({a} {} {b})", self.random.of(&["+", "-"]))
+            }
+            _ => self.random.below(4).to_string(),
+        }
+    }
+
+    fn claim(&mut self, scope: &Scope, depth: usize) -> String {
+        let named = self.named(scope, |ty| ty == Type::Bool);
+        let equal = self.random.of(&["==", "!="]);
+        match (self.random.below(if depth == 0 { 6 } else { 9 }), named) {
+            (0 | 1, Some(named)) => named,
+            (0, None) => {
+                let (a, b) = (self.remote(scope), self.remote(scope));
+                format!("{a} {equal} {b}")
+            }
+            (2, _) => format!("{} in {}", self.remote(scope), self.set_term(scope)),
+            (3, _) => format!("{} {equal} {}", self.set_term(scope), self.set_term(scope)),
+            (4, Some(named)) => format!("{named} {equal} {}", self.random.of(&["true", "false"])),
+            (6, _) => format!("not ({})", self.claim(scope, depth - 1)),
+            (7 | 8, _) => {
+                let (a, b) = (self.claim(scope, depth - 1), self.claim(scope, depth - 1));
+                let sign = self.random.of(&["and", "or"]);
+                format!("({a} {sign} {b})")
+            }
+            _ => {
+                let sign = self.random.of(&["==", "!=", "<", "<=", ">", ">="]);
+                format!("{} {sign} {}", self.number(scope, 1), self.number(scope, 1))
+            }
+        }
+    }
+
+    /// A set as an operand of a comparison.
+    fn set_term(&mut self, scope: &Scope) -> String {
+        format!("({})", self.set(scope, 1))
+    }
+}

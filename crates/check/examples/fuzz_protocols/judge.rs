@@ -1,0 +1,331 @@
+//! Do all ways to run a protocol text agree?
+
+use super::oracle::{Found, State, System, Wrong};
+use cohkit_check::graph::graph;
+use cohkit_check::model::{Deadlock, Model};
+use cohkit_check::murphi::{print, read, Dialect, Style};
+use cohkit_check::search::Engine;
+use cohkit_check::{check, system, Options, Outcome, Property, Report};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol, Type};
+use cohkit_protocol::text::parse;
+use std::collections::BTreeMap;
+
+/// States of a system that is visited, at most.
+const MOST: usize = 3_000;
+
+/// What all agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreed {
+    /// With so many states.
+    Verified(usize),
+    /// A claim does not hold.
+    Violated,
+    /// There is no room for its messages or states.
+    Undecided,
+}
+
+/// Why a text cannot be judged, or what is wrong.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The front end does not take it.
+    Refused(String),
+    /// Two ways do not agree.
+    Differ(String),
+}
+
+/// A text that was read, and what its controllers do when they are executed.
+pub struct Case {
+    pub protocol: Protocol,
+    pub remotes: u8,
+    pub found: Found,
+}
+
+/// Reads a text and executes it.
+pub fn case(text: &str) -> Result<Case, Trouble> {
+    let protocol = parse(text).map_err(|errors| {
+        let shown = errors.iter().map(|e| e.render("random.coh", text, false));
+        Trouble::Refused(shown.collect())
+    })?;
+    let remotes = protocol.systems[0].remotes;
+    let system = System::new(&protocol, remotes);
+    let found = system.expect("a home with rows").explore(MOST);
+    Ok(Case {
+        protocol,
+        remotes,
+        found,
+    })
+}
+
+/// The model of a system, with claims about states and steps alone.
+pub fn safety(protocol: &Protocol, home: &Controller, remotes: u8) -> Result<Model, Trouble> {
+    let options = system::Options::default();
+    let model = system::model(protocol, home, remotes, 1, &options);
+    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    model.deadlock = Deadlock::Off;
+    model.quiescent = None;
+    model.liveness.clear();
+    model.covers.clear();
+    Ok(model)
+}
+
+/// The home of a text of rows.
+pub fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => unreachable!("these homes are written as rows"),
+    }
+}
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        symmetry: false,
+        engine: Engine::Interpreter,
+        ..Options::default()
+    }
+}
+
+fn run(model: &Model, options: &Options) -> Result<Report, Trouble> {
+    check(model, options).map_err(|error| Trouble::Differ(format!("no verdict: {error:?}")))
+}
+
+fn brief(report: &Report) -> String {
+    let what = match &report.outcome {
+        Outcome::Violated {
+            property,
+            message,
+            trace,
+        } => format!("{property}: {message}, after {} steps", trace.steps.len()),
+        Outcome::Exceeded { limit, trace } => format!("{limit}, after {} steps", trace.steps.len()),
+        other => format!("{other:?}"),
+    };
+    format!("{} states, {what}", report.states)
+}
+
+/// Compares a verdict on all states with what execution found.
+pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+    let agreed = match (found, &report.outcome) {
+        (Found::Safe { states, .. }, Outcome::Verified)
+            if report.states == states.len() as u128 =>
+        {
+            Some(Agreed::Verified(states.len()))
+        }
+        (Found::Wrong { what, steps }, Outcome::Violated { trace, .. })
+            if what.contains(&Wrong::Violation) && *steps == trace.steps.len() =>
+        {
+            Some(Agreed::Violated)
+        }
+        (Found::Wrong { what, steps }, Outcome::Exceeded { trace, .. })
+            if what.contains(&Wrong::Exceeded) && *steps == trace.steps.len() =>
+        {
+            Some(Agreed::Undecided)
+        }
+        _ => None,
+    };
+    agreed.ok_or_else(|| {
+        let executed = match found {
+            Found::Safe { states, .. } => format!("{} states, verified", states.len()),
+            other => format!("{other:?}"),
+        };
+        Trouble::Differ(format!("{name}: {}; executed: {executed}", brief(report)))
+    })
+}
+
+/// Whether a model of a text is that of what is executed: its verdict, and its agents state by state.
+#[allow(dead_code)]
+pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
+    same("interpreted", &case.found, &run(model, &flat())?)?;
+    match &case.found {
+        Found::Safe { states, .. } => state_by_state(&case.protocol, model, states),
+        _ => Ok(()),
+    }
+}
+
+/// Execution against the checker: interpreted, compiled, over orbits, printed as Murphi and read again; and state by state.
+pub fn ours(text: &str) -> Result<Agreed, Trouble> {
+    let case = case(text)?;
+    let Case {
+        protocol,
+        remotes,
+        found,
+    } = &case;
+    if matches!(found, Found::TooMany) {
+        return Ok(Agreed::Undecided);
+    }
+    let model = safety(protocol, home(protocol), *remotes)?;
+    let plain = run(&model, &flat())?;
+    let agreed = same("interpreted", found, &plain)?;
+    let compiled = Options {
+        engine: Engine::Native,
+        threads: 2,
+        ..flat()
+    };
+    let compiled = run(&model, &compiled)?;
+    if compiled != plain {
+        let why = format!("compiled: {}, {}", brief(&plain), brief(&compiled));
+        return Err(Trouble::Differ(why));
+    }
+    let orbits = Options {
+        symmetry: true,
+        ..flat()
+    };
+    let orbits = run(&model, &orbits)?;
+    let alike = match (&plain.outcome, &orbits.outcome) {
+        (Outcome::Verified, Outcome::Verified) => orbits.states <= plain.states,
+        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. })
+        | (Outcome::Exceeded { trace, .. }, Outcome::Exceeded { trace: other, .. }) => {
+            trace.steps.len() == other.steps.len()
+        }
+        // Of a violation and a limit at the same distance each search meets its own first.
+        (Outcome::Violated { .. }, Outcome::Exceeded { .. })
+        | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
+            matches!(found, Found::Wrong { what, .. } if what.len() == 2)
+        }
+        _ => false,
+    };
+    if !alike {
+        let why = format!("orbits: {}, {}", brief(&plain), brief(&orbits));
+        return Err(Trouble::Differ(why));
+    }
+    printed(&model, &plain)?;
+    if let Found::Safe { states, lost } = found {
+        rest(protocol, *remotes, *lost)?;
+        state_by_state(protocol, &model, states)?;
+    }
+    Ok(agreed)
+}
+
+/// Execution against an independent checker of what is printed as Murphi, which says whether all is well and how many
+/// states there are.
+pub fn rumur(
+    text: &str,
+    checker: impl FnOnce(&Model) -> (bool, u64, String),
+) -> Result<Agreed, Trouble> {
+    let case = case(text)?;
+    if matches!(case.found, Found::TooMany) {
+        return Ok(Agreed::Undecided);
+    }
+    let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
+    let (fine, states, said) = checker(&model);
+    match &case.found {
+        Found::Safe {
+            states: executed, ..
+        } if fine && executed.len() as u64 == states => Ok(Agreed::Verified(executed.len())),
+        Found::Wrong { .. } if !fine => Ok(Agreed::Violated),
+        Found::Safe { states, .. } => {
+            let executed = states.len();
+            let why = format!("Rumur: {said}; executed: {executed} states, verified");
+            Err(Trouble::Differ(why))
+        }
+        other => Err(Trouble::Differ(format!(
+            "Rumur: {said}; executed: {other:?}"
+        ))),
+    }
+}
+
+/// What is printed as Murphi is the same model.
+fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
+    let text = print(model, Style::Plain)
+        .map_err(|error| Trouble::Differ(format!("it is not printed: {error}")))?;
+    let again = read("random", &text, Dialect::Rumur)
+        .map_err(|_| Trouble::Differ("what is printed is not read".into()))?;
+    let mut again = again.model;
+    again.deadlock = Deadlock::Off;
+    let again = run(&again, &flat())?;
+    let alike = match (&plain.outcome, &again.outcome) {
+        (Outcome::Verified, Outcome::Verified) => plain.states == again.states,
+        // In Murphi a limit is an error as any other.
+        (Outcome::Violated { .. } | Outcome::Exceeded { .. }, Outcome::Violated { .. }) => true,
+        _ => false,
+    };
+    match alike {
+        true => Ok(()),
+        false => {
+            let why = format!("printed: {}, {}", brief(plain), brief(&again));
+            Err(Trouble::Differ(why))
+        }
+    }
+}
+
+/// Whether rest can always be reached. Of the claims that are not about single states and steps this one is known here.
+fn rest(protocol: &Protocol, remotes: u8, lost: bool) -> Result<(), Trouble> {
+    let options = system::Options::default();
+    let model = system::model(protocol, home(protocol), remotes, 1, &options);
+    let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
+    model.liveness.clear();
+    model.covers.clear();
+    let report = run(&model, &flat())?;
+    let stuck = match &report.outcome {
+        Outcome::Violated {
+            property: Property::Drain | Property::NoDeadlock,
+            ..
+        } => true,
+        Outcome::Verified => false,
+        _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
+    };
+    match stuck == lost {
+        true => Ok(()),
+        false => {
+            let why = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
+            Err(Trouble::Differ(why))
+        }
+    }
+}
+
+/// The agents of a state, in the checker's names, without what is as it is at first.
+fn agents(protocol: &Protocol, state: &State) -> BTreeMap<String, String> {
+    let mut known = BTreeMap::new();
+    let mut agent = |of: &Controller, at: &cohkit_protocol::execute::Configuration, index: &str| {
+        let name = &of.name;
+        let now = &of.states[usize::from(at.state)].name;
+        known.insert(format!("{name}_state{index}"), now.clone());
+        for (variable, &value) in of.variables.iter().zip(&at.slots) {
+            let place = format!("{name}_{}{index}", variable.name);
+            if variable.ty == Type::RemoteSet {
+                for remote in 0..state.remotes.len() {
+                    let member = value >> remote & 1 != 0;
+                    known.insert(format!("{place}[{remote}]"), member.to_string());
+                }
+            } else {
+                known.insert(place, value.to_string());
+            }
+        }
+    };
+    agent(home(protocol), &state.home, "[0]");
+    for (remote, at) in state.remotes.iter().enumerate() {
+        agent(&protocol.remote, at, &format!("[0][{remote}]"));
+    }
+    for (remote, current) in state.current.iter().enumerate() {
+        let place = format!("{}_current[0][{remote}]", protocol.remote.name);
+        known.insert(place, current.to_string());
+    }
+    known.insert("memory_current[0]".into(), state.memory.to_string());
+    known
+}
+
+/// The same states, as far as agents show them.
+fn state_by_state(protocol: &Protocol, model: &Model, states: &[State]) -> Result<(), Trouble> {
+    let graph = graph(model, MOST, None).map_err(Trouble::Differ)?;
+    let mut executed: Vec<BTreeMap<String, String>> =
+        states.iter().map(|state| agents(protocol, state)).collect();
+    let first = executed[0].clone();
+    let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
+    for (number, state) in graph.states.iter().enumerate() {
+        let mut known = first.clone();
+        for setting in state.values.iter().filter(|_| number > 0) {
+            if let Some(value) = known.get_mut(&setting.variable) {
+                value.clone_from(&setting.value);
+            }
+        }
+        lowered.push(known);
+    }
+    executed.sort();
+    lowered.sort();
+    match executed.iter().zip(&lowered).find(|(a, b)| a != b) {
+        None => Ok(()),
+        Some((a, b)) => Err(Trouble::Differ(format!(
+            "a state of agents that is executed and one that is lowered: {a:?}, {b:?}"
+        ))),
+    }
+}

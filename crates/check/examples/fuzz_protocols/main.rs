@@ -1,0 +1,123 @@
+//! Small random protocol texts, run in every way there is.
+//!
+//! ```text
+//! cargo run -p cohkit-check --example fuzz_protocols -- --seed SEED --count COUNT --against ours|rumur
+//! ```
+//!
+//! Judges the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
+//! `ours`: what its controllers do when they are executed, against the checker's model of them: interpreted, compiled, over
+//! orbits, printed as Murphi and read again, and state by state. `rumur`: against Rumur, of what is printed.
+//! What fails is printed with the command that shows it again.
+//! Ends with one line of JSON; exit code 1 after a failure.
+
+mod generate;
+mod judge;
+mod oracle;
+mod templates;
+#[path = "../../tests/tools/mod.rs"]
+mod tools;
+
+use judge::{Agreed, Trouble};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Failures and refusals that are printed; the others are only counted.
+const SHOWN: u64 = 5;
+
+#[derive(Default)]
+struct Tally {
+    next: AtomicU64,
+    verified: AtomicU64,
+    violated: AtomicU64,
+    undecided: AtomicU64,
+    refused: AtomicU64,
+    failures: AtomicU64,
+    states: AtomicU64,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(place + 1)
+    };
+    let number = |name: &str| option(name)?.parse::<u64>().ok();
+    let against = option("--against").map(String::as_str);
+    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur")), 6) = (
+        number("--seed"),
+        number("--count"),
+        against,
+        arguments.len(),
+    ) else {
+        eprintln!("usage: fuzz_protocols --seed SEED --count COUNT --against ours|rumur");
+        return ExitCode::from(2);
+    };
+    assert!(
+        against == "ours" || tools::require("rumur"),
+        "nothing is compared without Rumur"
+    );
+    let tally = Tally::default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let folder = tempfile::tempdir().expect("a folder for Rumur's programs");
+                loop {
+                    let next = tally.next.fetch_add(1, Ordering::Relaxed);
+                    if next >= count {
+                        return;
+                    }
+                    one(seed.wrapping_add(next), against, folder.path(), &tally);
+                }
+            });
+        }
+    });
+    let failures = tally.failures.into_inner();
+    println!(
+        "{{\"target\": \"fuzz_protocols\", \"against\": \"{against}\", \"seed\": {seed}, \"texts\": {count}, \"verified\": {}, \
+         \"violated\": {}, \"undecided\": {}, \"refused\": {}, \"states\": {}, \"failures\": {failures}}}",
+        tally.verified.into_inner(),
+        tally.violated.into_inner(),
+        tally.undecided.into_inner(),
+        tally.refused.into_inner(),
+        tally.states.into_inner(),
+    );
+    ExitCode::from(u8::from(failures > 0))
+}
+
+fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
+    let text = generate::protocol(seed);
+    let judged = std::panic::catch_unwind(|| match against {
+        "rumur" => judge::rumur(&text, |model| {
+            tools::rumur(model, cohkit_check::murphi::Style::Plain, folder)
+        }),
+        _ => judge::ours(&text),
+    });
+    let judged = judged.unwrap_or_else(|_| Err(Trouble::Differ("a panic".into())));
+    let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
+    match judged {
+        Ok(Agreed::Verified(states)) => {
+            add(&tally.verified, 1);
+            add(&tally.states, states as u64);
+        }
+        Ok(Agreed::Violated) => {
+            add(&tally.violated, 1);
+        }
+        Ok(Agreed::Undecided) => {
+            add(&tally.undecided, 1);
+        }
+        Err(Trouble::Refused(why)) => {
+            if add(&tally.refused, 1) < SHOWN {
+                println!("refused: text {seed}\n{why}");
+            }
+        }
+        Err(Trouble::Differ(why)) => {
+            if add(&tally.failures, 1) >= SHOWN {
+                return;
+            }
+            println!("failed: {why}\n----\n{text}----");
+            println!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}");
+        }
+    }
+}

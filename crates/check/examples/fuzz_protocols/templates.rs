@@ -1,0 +1,258 @@
+//! Small protocols that random texts are made of: each is sound where its channels are ordered as it needs.
+
+/// A row before it is decorated.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub home: bool,
+    pub states: &'static str,
+    pub event: &'static str,
+    /// The message at hand.
+    pub message: Option<&'static str>,
+    pub guard: &'static str,
+    pub actions: Vec<&'static str>,
+    /// Empty where the row leaves its message.
+    pub next: &'static str,
+}
+
+/// A message with the fields that the protocol itself needs.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub channel: &'static str,
+    pub name: &'static str,
+    pub carries: &'static str,
+    pub fields: &'static [(&'static str, &'static str)],
+}
+
+/// A protocol before it is decorated.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Names with ends.
+    pub channels: Vec<(&'static str, &'static str)>,
+    /// Orders of which the text has one each, at random.
+    pub orders: &'static [&'static [&'static str]],
+    pub messages: Vec<Message>,
+    pub remote: &'static str,
+    pub home: &'static str,
+    /// Variables of the home that the protocol itself needs.
+    pub variables: &'static [(&'static str, &'static str)],
+    pub rows: Vec<Row>,
+    pub invariants: &'static [&'static str],
+}
+
+fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
+    let message =
+        |&(channel, name, carries): &(&'static str, &'static str, &'static str)| Message {
+            channel,
+            name,
+            carries,
+            fields: match name {
+                "Forward" => &[("requestor", "remote")],
+                _ => &[],
+            },
+        };
+    of.iter().map(message).collect()
+}
+
+/// Rows written as in texts.
+fn rows(messages: &[Message], home: bool, text: &'static str) -> Vec<Row> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let row = |line: &'static str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let (event, guard) = cells[1].split_once(" if ").unwrap_or((cells[1], ""));
+        let actions = cells[2].split(", ").filter(|action| !action.is_empty());
+        Row {
+            home,
+            states: cells[0],
+            event,
+            message: messages.iter().map(|m| m.name).find(|name| *name == event),
+            guard,
+            actions: actions.collect(),
+            next: cells.get(3).copied().unwrap_or(""),
+        }
+    };
+    lines.map(row).collect()
+}
+
+fn template(
+    channels: &[(&'static str, &'static str)],
+    orders: &'static [&'static [&'static str]],
+    messages: Vec<Message>,
+    (remote, remote_rows): (&'static str, &'static str),
+    (home, home_rows): (&'static str, &'static str),
+    variables: &'static [(&'static str, &'static str)],
+) -> Template {
+    let mut all = rows(&messages, false, remote_rows);
+    all.extend(rows(&messages, true, home_rows));
+    Template {
+        channels: channels.to_vec(),
+        orders,
+        messages,
+        remote,
+        home,
+        variables,
+        rows: all,
+        invariants: &[],
+    }
+}
+
+/// One copy of the line, asked for, kept and put back.
+pub fn token() -> Template {
+    let messages = messages(&[
+        ("request", "Get", ""),
+        ("request", "Once", ""),
+        ("victim", "Put", "line, dirty"),
+        ("grant", "Data", "line"),
+        ("grant", "Bytes", "line"),
+        ("ack", "Ack", ""),
+    ]);
+    let remote = "
+        I  | load          | send Get  | IV
+        I  | store         | send Get  | IV
+        I  | read_once     | send Once | IR
+        IV | Data          |           | V
+        IR | Bytes         | done      | I
+        V  | evict         | send Put  | VI
+        VI | Ack           |           | I";
+    let home = "
+        I   | Get                    | send Data, owner := sender          | V
+        I   | Once                   | send Bytes                          | stay
+        V   | Get                    | leave
+        V   | Once                   | leave
+        V   | Put if sender == owner | write, send Ack, owner := none      | I";
+    let mut made = template(
+        &[
+            ("request", "remote -> home"),
+            ("victim", "remote -> home"),
+            ("grant", "home -> remote"),
+            ("ack", "home -> remote"),
+        ],
+        &[
+            &[],
+            &["victim"],
+            &["request"],
+            &["grant", "ack"],
+            &["victim", "grant"],
+            &["ack"],
+        ],
+        messages,
+        (
+            "I; V reads writes dirty; IV waits Data; IR waits Bytes; VI holds dirty, waits Ack",
+            remote,
+        ),
+        ("I; V", home),
+        &[("owner", "remote")],
+    );
+    made.invariants = &[
+        "one: count(V VI) <= 1",
+        "kept: count(V) == 0 or in_flight(Put) == 0",
+    ];
+    made
+}
+
+/// Readers and a writer, and a home that does one thing after the other.
+pub fn blocking() -> Template {
+    let messages = messages(&[
+        ("request", "GetS", ""),
+        ("request", "GetM", ""),
+        ("answer", "Gone", ""),
+        ("answer", "Back", "line, dirty"),
+        ("forward", "Inv", ""),
+        ("forward", "Down", ""),
+        ("grant", "DataS", "line"),
+        ("grant", "DataM", "line"),
+    ]);
+    let remote = "
+        I         | load  | send GetS | IS
+        I S       | store | send GetM | IM
+        S         | evict |           | I
+        IS        | DataS |           | S
+        IM        | DataM |           | M
+        M         | Inv   | send Back | I
+        M         | Down  | send Back | S
+        S         | Inv   | send Gone | I
+        I IS IM   | Inv   | send Gone | stay
+        I S IS IM | Down  | send Gone | stay";
+    let home = "
+        U | GetS if owner == none | send DataS, sharers += { sender } | stay
+        U | GetS | send Down to owner, who := sender, exclusive := false, need := 1 | B
+        U | GetM if owner == none and count(sharers - { sender }) == 0 | send DataM, owner := sender, sharers := {} | stay
+        U | GetM if owner == none | send Inv to sharers - { sender }, need := count(sharers - { sender }), who := sender, exclusive := true | B
+        U | GetM | send Inv to owner, need := 1, who := sender, exclusive := true | B
+        B | GetS | leave
+        B | GetM | leave
+        B | Gone if need > 1 | need -= 1 | stay
+        B | Gone if exclusive | need := 0, send DataM to who, owner := who, sharers := {} | U
+        B | Gone | need := 0, send DataS to who, sharers += { who }, owner := none | U
+        B | Back if exclusive | write, need := 0, send DataM to who, owner := who, sharers := {} | U
+        B | Back | write, need := 0, send DataS to who, sharers := { owner } + { who }, owner := none | U";
+    let mut made = template(
+        &[
+            ("request", "remote -> home"),
+            ("answer", "remote -> home"),
+            ("forward", "home -> remote"),
+            ("grant", "home -> remote"),
+        ],
+        &[
+            &["forward", "grant"],
+            &["forward", "grant"],
+            &["forward", "grant"],
+            &[],
+        ],
+        messages,
+        (
+            "I; S reads; M reads writes dirty; IS waits DataS; IM waits DataM",
+            remote,
+        ),
+        ("U; B waits Gone Back", home),
+        &[
+            ("owner", "remote"),
+            ("sharers", "set of remote"),
+            ("need", "count"),
+            ("who", "remote"),
+            ("exclusive", "bool"),
+        ],
+    );
+    made.invariants = &["one_owner: count(M) <= 1 and (count(M) == 0 or count(S) == 0)"];
+    made
+}
+
+/// Agents that pass each other messages, with no right to anything.
+pub fn chatter() -> Template {
+    let messages = messages(&[
+        ("up", "Ask", ""),
+        ("up", "Bye", ""),
+        ("down", "Forward", ""),
+        ("side", "Reply", ""),
+        ("side", "Pass", ""),
+    ]);
+    let remote = "
+        A       | evict   | send Ask                                | W
+        B       | demote  | send Ask                                | W
+        B       | clean   |                                         | A
+        A       | clean   | send Bye                                | X
+        W       | Reply   |                                         | B
+        X       | Reply   |                                         | A
+        W       | Pass    |                                         | A
+        A B W X | Forward | send Pass to requestor                  | stay
+        A B X   | Pass    |                                         | stay
+        A B     | Reply   |                                         | stay";
+    let home = "
+        H K | Ask if last == none   | send Reply to sender, last := sender                    | K
+        H   | Ask if last == sender | send Reply to sender                                    | stay
+        H   | Ask                   | send Forward (requestor = sender) to last, last := sender | K
+        K   | Ask                   | send Forward (requestor = sender) to last, last := sender | H
+        H K | Bye if sender == last | send Reply to last, last := none                        | H
+        H K | Bye                   | send Reply                                              | stay";
+    template(
+        &[
+            ("up", "remote -> home"),
+            ("down", "home -> remote"),
+            ("side", "any -> remote"),
+        ],
+        &[&[], &["up"], &["down"], &["side"], &["down", "side"]],
+        messages,
+        ("A; B; W waits Reply Pass; X waits Reply", remote),
+        ("H; K", home),
+        &[("last", "remote")],
+    )
+}
