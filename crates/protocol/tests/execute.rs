@@ -135,3 +135,54 @@ fn sets_and_amounts() {
     };
     assert_eq!(acts, [Act::Done, back]);
 }
+
+/// Of every type that has short forms of assignment, for all values of small types.
+#[test]
+fn short_forms_of_assignments_do_what_the_long_ones_do() {
+    for (ty, values) in [("0..3", 4), ("count", 4), ("set of remote", 8)] {
+        for operator in ["+", "-"] {
+            let texts = [format!("x {operator}= y"), format!("x := x {operator} y")].map(|action| {
+                format!(
+                    "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
+messages {{ request: Get; grant: Ok (line) }}
+remote cache {{ states {{ I; W waits Ok }}
+  I | load | send Get | W
+  W | Ok | done | I
+}}
+home directory {{ states {{ H }}
+  variables {{ x: {ty}; y: {ty} }}
+  H | Get | {action}, send Ok | stay
+}}
+system three {{ remotes 3; lines 1 }}
+"
+                )
+            });
+            let [short, long] = texts.map(|text| text::parse(&text).expect("a sound text"));
+            for x in 0..values {
+                for y in 0..values {
+                    let [short, long] = [&short, &long].map(|protocol| {
+                        let Home::Controller(home) = &protocol.home else {
+                            panic!("a home by hand")
+                        };
+                        let machine = Machine::new(home, 3);
+                        let mut at = machine.initial();
+                        at.slots = vec![x, y];
+                        let occasion = Occasion {
+                            event: Event::Message(message(protocol, "Get")),
+                            sender: Some(0),
+                            own: None,
+                            fields: &[],
+                        };
+                        let mut tables = home;
+                        machine.step(&mut at, occasion, &mut tables).map(|_| at)
+                    });
+                    assert_eq!(short, long, "{ty} {operator} {x} {y}");
+                    if let ("set of remote", Ok(at)) = (ty, &short) {
+                        let members = if operator == "+" { x | y } else { x & !y };
+                        assert_eq!(at.slots[0], members);
+                    }
+                }
+            }
+        }
+    }
+}
