@@ -49,7 +49,7 @@ def test_it_works_in_a_bare_environment_without_rust(wheel: Path, tmp_path: Path
 
     command, python = bare / "bin" / "cohkit", bare / "bin" / "python"
     assert alone(command, "--version") == alone(python, "-m", "cohkit", "--version")
-    assert "msi three_caches: verified: 4348 orbits" in alone(
+    assert "msi three_caches: verified: 4348 states up to symmetry" in alone(
         command, "check", root / "protocols" / "msi.coh", "--system", "three_caches"
     )
     script = "import cohkit; print(cohkit.check(cohkit.shipped('msi'), remotes=2)[0]['outcome'])"

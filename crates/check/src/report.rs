@@ -244,8 +244,14 @@ pub(crate) struct Effort {
 impl Effort {
     /// How many states, in words.
     fn states(self) -> String {
-        counted(self.states, if self.symmetric { "orbit" } else { "state" })
+        states_in_words(self.states, self.symmetric)
     }
+}
+
+/// How many states were counted; `symmetric`: one for all that differ only by a permutation.
+pub fn states_in_words(states: u128, symmetric: bool) -> String {
+    let up_to = if symmetric { " up to symmetry" } else { "" };
+    format!("{}{up_to}", counted(states, "state"))
 }
 
 /// What a verdict means for the model, after so many states and steps.

@@ -133,7 +133,7 @@ pub(crate) struct Check {
     pub deadlock: Option<DeadlockOption>,
 
     /// Whether states that differ only by a permutation of caching agents, or of a Murphi model's scalarset values,
-    /// are explored once (exact), so that orbits are counted, or each on its own (off); exact if not given.
+    /// are explored once (exact), so that states are counted up to symmetry, or each on its own (off); exact if not given.
     #[arg(long, value_enum, value_name = "KIND")]
     pub symmetry: Option<SymmetryOption>,
 

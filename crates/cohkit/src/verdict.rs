@@ -5,7 +5,7 @@ use crate::explanation;
 use crate::outcome::Outcome;
 use cohkit_chart::Text;
 use cohkit_check::explain::Explanation;
-use cohkit_check::report::Status;
+use cohkit_check::report::{states_in_words, Status};
 use cohkit_check::search::Reason;
 use cohkit_check::trace::Trace;
 use cohkit_check::{Property, Report};
@@ -284,8 +284,7 @@ pub(crate) fn omission(report: &Report) -> String {
 
 /// How much was looked at, in words: states first, then behind a comma all else.
 pub(crate) fn effort(report: &Report) -> String {
-    let what = if report.symmetric { "orbit" } else { "state" };
-    let states = counted(report.states, what);
+    let states = states_in_words(report.states, report.symmetric);
     let Some(walks) = &report.walks else {
         let transitions = counted(report.transitions, "transition");
         return format!("{states}, {transitions}, depth {}", report.depth);

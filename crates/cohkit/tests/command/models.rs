@@ -55,7 +55,7 @@ fn deadlock_can_be_meant_in_three_ways() {
     };
     let verified = (
         0,
-        "stairs: verified: 4 orbits, 7 transitions, depth 3".into(),
+        "stairs: verified: 4 states up to symmetry, 7 transitions, depth 3".into(),
     );
     let stuck = "stairs: violated: no deadlock: no rule leads to a different state";
     assert_eq!(verdict(&[]), (1, stuck.into()));

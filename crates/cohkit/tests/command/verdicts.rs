@@ -47,7 +47,7 @@ fn a_correct_protocol_is_verified() {
         &["check", "tests/command/tiny.coh", "--remotes", "2"],
         expect![[r#"
             exit code 0
-            tiny remotes_2_lines_1: verified: 356 orbits, 1351 transitions, depth 21
+            tiny remotes_2_lines_1: verified: 356 states up to symmetry, 1351 transitions, depth 21
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
         "#]],
     );
@@ -64,7 +64,7 @@ fn a_violation_is_shown_as_a_chart() {
     expect![[r#"
         exit code 1
         msi remotes_2_lines_1: violated: single writer: a right to write is not alone
-          after 110 orbits, 177 transitions, depth 8
+          after 110 states up to symmetry, 177 transitions, depth 8
 
         cache 0                        cache 1                directory        memory
            |                              |                       |              |
@@ -167,7 +167,7 @@ fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
     };
     expect![[r#"
         exit code 3
-        msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 74 orbits, 128 transitions, depth 7
+        msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 74 states up to symmetry, 128 transitions, depth 7
           a limit of this check, not of the protocol; `--capacity N` raises it
 
         cache 0               cache 1                directory        memory
@@ -648,7 +648,7 @@ fn hash_compaction_says_how_probable_an_omission_is() {
         &["check", "../../models/german.m", "--hash-compaction"],
         expect![[r#"
             exit code 0
-            german: verified with omission probability at most 3.0e-12: 10470 orbits, 42578 transitions, depth 26
+            german: verified with omission probability at most 3.0e-12: 10470 states up to symmetry, 42578 transitions, depth 26
         "#]],
     );
     check(
