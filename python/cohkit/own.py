@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import cpu, device
 from cohkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 
 class Contents(NamedTuple):
@@ -86,11 +87,29 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
 }
 
 
+# How many bits the numbers of actions and steps have; 64 where nothing is said.
+_BITS = {"line": 32, "lines": 32, "first": 32, "tag": 32, "thread": 32, "register": 32, "word": 16}
+_BITS_OF = {(cpu.LoadHost, "word"): 32, (cpu.StoreHost, "word"): 32, (device.HostFetch, "words"): 32}
+
+
 def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
-    """Give the name of an action's or a step's class, and its values."""
+    """Give the name of an action's or a step's class, and its values.
+
+    Raises:
+        TypeError: it is neither.
+        OverflowError: a number does not fit; it names the action or step, its line and the field.
+
+    """
     if not (isinstance(does, tuple) and type(does).__module__ == module):
         raise TypeError(f"{does!r} is none of the things that can be done, which are in {module}")
-    return type(does).__name__, tuple(does)
+    kind = type(does)
+    fields: tuple[str, ...] = getattr(kind, "_fields", ())
+    for field, value in zip(fields, does, strict=True):
+        bits = _BITS_OF.get((kind, field), _BITS.get(field, 64))
+        for number in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
+            if isinstance(number, int) and not 0 <= number < 2**bits:
+                raise OverflowError(f"{does!r}: `{field}` is 0 to {2**bits - 1}, not {number}")
+    return kind.__name__, tuple(does)
 
 
 class Beginning(NamedTuple):
@@ -145,16 +164,24 @@ def begin(scenario: Scenario) -> Beginning:
 
     def handle(kind: str, values: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
         actions: Iterable[device.Action] | None = application.handle(_EVENTS[kind](*values))
-        return [_named(action, device.__name__) for action in actions or ()]
+        if actions is None:
+            raise TypeError(
+                f"`handle` of {type(application).__name__} gives None; it yields actions, or returns a list of them, "
+                "which may be empty"
+            )
+        return [_named(action, device.__name__) for action in actions]
 
     def verify(words: list[list[int]], initial: list[list[int]]) -> str | None:
         return scenario.verify(application, Contents(words, initial))
 
-    threads = [_stepper(thread) for thread in scenario.threads()]
-    return Beginning(application.name, _served(application), handle, threads, verify)
+    served = _served(application)
+    lines = max(uses(scenario), served[1] if served else 0)
+    threads = [_stepper(thread, number, lines) for number, thread in enumerate(scenario.threads())]
+    return Beginning(application.name, served, handle, threads, verify)
 
 
-def _stepper(thread: cpu.Thread) -> Callable[[int], tuple[str, tuple[Any, ...]] | None]:
+def _stepper(thread: cpu.Thread, number: int, lines: int) -> Callable[[int], tuple[str, tuple[Any, ...]] | None]:
+    """Give what makes the next step of a thread of a scenario with so many lines."""
     begun = False
 
     def step(result: int) -> tuple[str, tuple[Any, ...]] | None:
@@ -164,6 +191,9 @@ def _stepper(thread: cpu.Thread) -> Callable[[int], tuple[str, tuple[Any, ...]] 
         except StopIteration:
             return None
         begun = True
+        line = getattr(made, "line", None)
+        if isinstance(line, int) and 0 <= line < 2**32 and line >= lines:
+            raise InputError(f"thread {number}: {made!r}: the scenario has {lines} lines, from 0")
         return _named(made, cpu.__name__)
 
     return step

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
 from cohkit.own import Scenario, begin, uses
+from cohkit.protocols import given
 from cohkit.simulator import eci, machine
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Request(TypedDict, total=False):
     numbers: Mapping[str, int] | None
     time: str | None
     warm_up: str
-    protocol: Protocol | None
+    protocol: Protocol | str | os.PathLike[str] | None
     set: Mapping[str, str | int] | None
     seed: int
     oracle: bool
@@ -45,7 +46,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     numbers: Mapping[str, int] | None = None,
     time: str | None = None,
     warm_up: str = "0ns",
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | os.PathLike[str] | None = None,
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
@@ -63,7 +64,8 @@ def play(  # noqa: PLR0913 -- each is a keyword
             lists them.
         time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.
         warm_up: simulated time before which nothing is counted or timed.
-        protocol: what caches and home execute; that of Enzian's interconnect, ECI, if not given.
+        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
+            Enzian's interconnect, ECI, if not given.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
         seed: what everything random follows from.
         oracle: whether loads are compared with the last write, rights watched, and the data judged at the end.
@@ -150,7 +152,8 @@ def _ready(request: Request) -> _cohkit.Play:
     seed = options["seed"]
     if not (isinstance(seed, int) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is 0 to {2**64 - 1}, not {seed!r}")
-    protocol = options.pop("protocol") or eci()
+    protocol = options.pop("protocol")
+    protocol = eci() if protocol is None else given(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     on = machine(options.pop("platform"))

@@ -125,6 +125,27 @@ def systems(protocol: Protocol) -> list[types.System]:
     return [{"name": name, "remotes": remotes, "lines": lines} for name, remotes, lines in protocol.systems]
 
 
+def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
+    """Give a protocol that may be named: by the path of its text, or by its own name if it ships.
+
+    Raises:
+        TextError: the text is wrong.
+        OSError: there is no such text.
+
+    >>> import cohkit
+    >>> from cohkit.protocols import given
+    >>> given("msi") == given("protocols/msi.coh") == cohkit.shipped("msi")
+    False
+    >>> given("msi") == cohkit.shipped("msi")
+    True
+
+    """
+    if isinstance(protocol, Protocol):
+        return protocol
+    named = isinstance(protocol, str) and protocol in shipped_names()
+    return shipped(str(protocol)) if named else read(protocol)
+
+
 def check(
     protocol: Protocol | str | os.PathLike[str],
     *,
@@ -157,9 +178,7 @@ def check(
     ('verified', 4348, 14821)
 
     """
-    if not isinstance(protocol, Protocol):
-        named = isinstance(protocol, str) and protocol in shipped_names()
-        protocol = shipped(str(protocol)) if named else read(protocol)
+    protocol = given(protocol)
     if isinstance(systems, str):
         systems = [systems]
     size = None

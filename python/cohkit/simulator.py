@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
-from cohkit.protocols import not_text, shipped
+from cohkit.protocols import given, not_text, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ class Request(TypedDict, total=False):
 
     platform: Required[str | os.PathLike[str]]
     workload: Required[Workload]
-    protocol: Protocol | None
+    protocol: Protocol | str | os.PathLike[str] | None
     region: str
     accesses: int | None
     cores: int | None
@@ -81,7 +81,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     platform: str | os.PathLike[str],
     workload: Workload,
     *,
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | os.PathLike[str] | None = None,
     region: str = "16MiB",
     accesses: int | None = None,
     cores: int | None = None,
@@ -99,7 +99,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
         workload: `sequential-read`, `random-read`, `sequential-write` or `random-write`.
-        protocol: what caches and home execute; that of Enzian's interconnect, ECI, if not given.
+        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
+            Enzian's interconnect, ECI, if not given.
         region: the memory that is accessed, with its unit.
         accesses: number of accesses; as many as the region has lines if not given.
         cores: number of cores; the platform's `cores.used` if not given.
@@ -219,7 +220,8 @@ def _ready(request: Request) -> _cohkit.Simulation:
         value = options[name]
         if not (value is None and name != "seed") and not (isinstance(value, int) and low <= value <= high):
             raise InputError(f"`{name}` is {low} to {high}, not {value!r}")
-    protocol = options.pop("protocol") or eci()
+    protocol = options.pop("protocol")
+    protocol = eci() if protocol is None else given(protocol)
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     options["region"] = str(options["region"])
     on = machine(options.pop("platform"))

@@ -339,3 +339,51 @@ def test_results_along_something_are_drawn_as_lines(tmp_path: Any, cohkit_comman
         "latency of a call (ns)",
     ):
         assert f"<!-- {words} -->" in drawn
+
+
+class Quiet(device.Application):
+    """Says None where it should say what it does."""
+
+    name = "quiet"
+
+    def __init__(self, says: list[device.Action] | None) -> None:
+        self.says = says
+
+    def handle(self, event: device.Event) -> Iterator[device.Action]:
+        return self.says if isinstance(event, device.Start) or self.says is None else []  # type: ignore[return-value]
+
+
+class Stepping(cohkit.Scenario):
+    lines = 8
+
+    def __init__(self, step: cpu.Step, says: list[device.Action] | None) -> None:
+        self.step = step
+        self.says = says
+
+    def application(self) -> Quiet:
+        return Quiet(self.says)
+
+    def threads(self) -> list[cpu.Thread]:
+        def thread() -> cpu.Thread:
+            yield self.step
+
+        return [thread()]
+
+
+@pytest.mark.parametrize(
+    ("step", "says", "raises", "what"),
+    [
+        (cpu.Load(0), None, TypeError, "`handle` of Quiet gives None"),
+        (cpu.Load(8), [], cohkit.InputError, r"thread 0: Load\(line=8, word=0\): the scenario has 8 lines"),
+        (cpu.Store(1, 0, 2**64), [], OverflowError, r"Store\(line=1, .*: `value` is 0 to 18446744073709551615"),
+        (cpu.Store(1, 0, -1), [], OverflowError, "`value` is 0 to"),
+        (cpu.Load(1, 2**16), [], OverflowError, "`word` is 0 to 65535, not 65536"),
+        (cpu.Load(0), [device.Wake(2**32, 0)], OverflowError, r"Wake\(tag=4294967296, .*`tag` is 0 to 4294967295"),
+    ],
+)
+def test_what_is_no_step_of_a_scenario_is_named(
+    step: cpu.Step, says: list[device.Action] | None, raises: type[Exception], what: str
+) -> None:
+    """A number that does not fit was `out of range` of something, and an access to no line a failure of the run."""
+    with pytest.raises(raises, match=what):
+        cohkit.play("enzian-dc-bram", Stepping(step, says))

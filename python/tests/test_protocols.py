@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -209,3 +211,20 @@ def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path
         assert (verdict["outcome"], verdict["states"]) == ("verified", 4348)
     with pytest.raises(OSError, match=r"nowhere\.coh"):
         cohkit.check("nowhere.coh")
+
+
+def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> None:
+    """A pool of processes could take no protocol."""
+    msi = cohkit.shipped("msi")
+    for again in (pickle.loads(pickle.dumps(msi)), copy.deepcopy(msi)):  # noqa: S301 -- what was dumped here
+        assert again == msi
+        assert hash(again) == hash(msi)
+        assert (again.text, again.file, again.systems) == (msi.text, msi.file, msi.systems)
+    assert msi != cohkit.shipped("mesi")
+    assert msi != "msi"
+    assert len({msi, cohkit.shipped("msi"), cohkit.shipped("mesi")}) == 2
+    file = tmp_path / "msi.coh"
+    file.write_text(msi.text)
+    assert cohkit.read(file) != msi, "it came from elsewhere, which messages say"
+    [verdict] = cohkit.check("msi", systems="three_caches")
+    assert pickle.loads(pickle.dumps(verdict)) == verdict  # noqa: S301 -- what was dumped here

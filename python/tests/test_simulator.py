@@ -223,3 +223,12 @@ def test_an_interrupt_ends_simulations_soon() -> None:
     _, errors = process.communicate(timeout=20)
     assert time.monotonic() - start < 5
     assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_simulation_takes_paths_and_names_of_protocols() -> None:
+    run = [
+        cohkit.simulate("enzian-dc-bram", "random-read", region="64KiB", protocol=protocol)
+        for protocol in ("msi", "protocols/msi.coh", cohkit.shipped("msi"))
+    ]
+    assert {result["protocol"] for result in run} == {"msi"}
+    assert run[0]["statistics"] == run[1]["statistics"] == run[2]["statistics"]

@@ -23,8 +23,10 @@ use cohkit_protocol::sequence::Sequence;
 use interruptible::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -48,7 +50,7 @@ fn bad_input(what: &str) -> PyErr {
 }
 
 /// A protocol text that was parsed.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "cohkit._cohkit")]
 struct Protocol {
     source: Arc<Source>,
     /// The controllers of its home for so many remotes, kept since a construction takes a while.
@@ -68,6 +70,24 @@ impl Protocol {
             }),
             Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &shown, &kept))),
         }
+    }
+
+    /// Protocols are equal if their texts are, and where they came from.
+    fn __eq__(&self, other: &Protocol) -> bool {
+        self.file() == other.file() && self.text() == other.text()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.file(), self.text()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// A protocol is pickled as its text.
+    fn __reduce__(slf: &Bound<'_, Protocol>) -> (Py<PyType>, (String, String)) {
+        let protocol = slf.get();
+        let values = (protocol.text().to_string(), protocol.file());
+        (slf.get_type().unbind(), values)
     }
 
     /// The protocol's name.
@@ -322,6 +342,7 @@ fn chart_svg(json: &str, title: &str) -> PyResult<String> {
 #[pymodule]
 mod _cohkit {
     use pyo3::prelude::*;
+    use pyo3::types::PyType;
 
     #[pymodule_export]
     use super::{
