@@ -219,3 +219,16 @@ fn what_is_set_aside_is_written_and_the_reverse() {
         .iter()
         .any(|error| error.message == "nothing to set aside"));
 }
+
+/// Rights and copies in a home's states were read, and meant nothing.
+#[test]
+fn a_home_has_no_rights() {
+    let state =
+        "    S_D    waits Data                      # the former owner is sending its line\n";
+    for attribute in ["reads", "writes", "holds", "holds dirty"] {
+        let with = format!("    S_D    {attribute}, waits Data\n");
+        let errors = errors("msi", state, &with);
+        let told: Vec<(&str, i64)> = errors.iter().map(|(code, at, _)| (*code, *at)).collect();
+        assert_eq!(told, [("misplaced", 0)], "{attribute}");
+    }
+}

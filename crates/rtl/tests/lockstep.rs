@@ -238,7 +238,7 @@ fn bounds_of_the_text_are_kept_to() {
     assert!(found(&unbounded).contains("the ROM has no row"));
     let span = built.compiled.protocol.bounds.per_message[0].1.span;
     unbounded.bounds.in_flight = Some(Bound { limit: 1, span });
-    assert!(found(&unbounded).contains("more than 1 messages"));
+    assert!(found(&unbounded).contains("more than 1 message in flight"));
 }
 
 /// Both control lines of an application in one unit, whose waiting set is full; the application answers only after

@@ -234,6 +234,13 @@ impl<'a> Resolver<'a, '_> {
                     .label("leave this out: a state that reads or writes holds the line"),
             );
         }
+        if side == Side::Home && (right > Right::None || item.dirty || item.holds.is_some()) {
+            let message = format!("a right or a copy of the home's in `{}`", item.name.text);
+            let diagnostic = Diagnostic::new(Code::Misplaced, item.name.span, message);
+            let said =
+                "a home's states wait for messages; only a remote's give rights and hold lines";
+            self.sink.push(diagnostic.label(said));
+        }
         let holds_line = right > Right::None || item.holds.is_some();
         if item.dirty && !holds_line {
             let message = format!("`{}` is dirty but does not hold the line", item.name.text);
@@ -502,6 +509,15 @@ impl<'a> Resolver<'a, '_> {
                 );
             }
             return Some(effect);
+        }
+        let mut ends = row
+            .actions
+            .iter()
+            .filter(|action| matches!(action.kind, ActionKind::Done));
+        if let (Some(_), Some(again)) = (ends.next(), ends.next()) {
+            let message = "`done` twice in one row";
+            let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
+            self.sink.push(diagnostic.label("the access has ended"));
         }
         let scope = reading.scope(event);
         let body: Vec<_> = row

@@ -53,6 +53,16 @@ fn directions() {
     "#]]);
 }
 
+/// A second `done` was verified, and without meaning to the simulator.
+#[test]
+fn an_access_ends_once() {
+    remote(expect![[r#"
+          I | Data | done, n := 1, done | M
+        # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where nothing is under way
+        #                          ^^^^ misplaced: `done` twice in one row
+    "#]]);
+}
+
 /// What the home sends on a channel between any agents has no remote as its sender: the checker told of an index -1.
 #[test]
 fn a_sender_that_may_be_the_home_is_no_receiver() {
