@@ -342,7 +342,6 @@ fn chart_svg(json: &str, title: &str) -> PyResult<String> {
 #[pymodule]
 mod _cohkit {
     use pyo3::prelude::*;
-    use pyo3::types::PyType;
 
     #[pymodule_export]
     use super::{

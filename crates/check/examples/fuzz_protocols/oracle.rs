@@ -109,10 +109,8 @@ impl<'p> System<'p> {
         while first < states.len() {
             // One level, so that all that is wrong at the same distance is known.
             let (last, mut wrong) = (states.len(), BTreeSet::new());
-            for number in first..last {
-                if !self.claims(&states[number]) {
-                    wrong.insert(Wrong::Violation);
-                }
+            if !states[first..].iter().all(|state| self.claims(state)) {
+                wrong.insert(Wrong::Violation);
             }
             if !wrong.is_empty() {
                 return Found::Wrong { what: wrong, steps };

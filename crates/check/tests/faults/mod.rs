@@ -179,32 +179,32 @@ impl Fault {
         seeded
     }
 
-    fn boxed(&self, e: Box<Expression>) -> Box<Expression> {
-        Box::new(self.single(*e))
+    fn boxed(&self, e: Expression) -> Box<Expression> {
+        Box::new(self.single(e))
     }
 
-    fn boxed_set(&self, set: Box<Set>) -> Box<Set> {
-        Box::new(self.set(*set))
+    fn boxed_set(&self, set: Set) -> Box<Set> {
+        Box::new(self.set(set))
     }
 
     fn single(&self, e: Expression) -> Expression {
         use Expression as E;
         (self.single)(match e {
-            E::Count(set) => E::Count(self.boxed_set(set)),
-            E::In(remote, set) => E::In(self.boxed(remote), self.boxed_set(set)),
-            E::SetsEqual(a, b) => E::SetsEqual(self.boxed_set(a), self.boxed_set(b)),
-            E::SetsDiffer(a, b) => E::SetsDiffer(self.boxed_set(a), self.boxed_set(b)),
-            E::Not(a) => E::Not(self.boxed(a)),
-            E::Binary(operator, a, b) => E::Binary(operator, self.boxed(a), self.boxed(b)),
+            E::Count(set) => E::Count(self.boxed_set(*set)),
+            E::In(remote, set) => E::In(self.boxed(*remote), self.boxed_set(*set)),
+            E::SetsEqual(a, b) => E::SetsEqual(self.boxed_set(*a), self.boxed_set(*b)),
+            E::SetsDiffer(a, b) => E::SetsDiffer(self.boxed_set(*a), self.boxed_set(*b)),
+            E::Not(a) => E::Not(self.boxed(*a)),
+            E::Binary(operator, a, b) => E::Binary(operator, self.boxed(*a), self.boxed(*b)),
             other => other,
         })
     }
 
     fn set(&self, set: Set) -> Set {
         (self.set)(match set {
-            Set::Singleton(one) => Set::Singleton(self.boxed(one)),
-            Set::Union(a, b) => Set::Union(self.boxed_set(a), self.boxed_set(b)),
-            Set::Difference(a, b) => Set::Difference(self.boxed_set(a), self.boxed_set(b)),
+            Set::Singleton(one) => Set::Singleton(self.boxed(*one)),
+            Set::Union(a, b) => Set::Union(self.boxed_set(*a), self.boxed_set(*b)),
+            Set::Difference(a, b) => Set::Difference(self.boxed_set(*a), self.boxed_set(*b)),
             other => other,
         })
     }
