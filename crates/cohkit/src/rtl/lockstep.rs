@@ -347,7 +347,7 @@ fn text(
     );
     if options.spoil > 0 {
         text += &format!(
-            "  {} rows spoilt, {} noticed\n",
+            "  {} rows spoilt (one after the other, one field of the ROM changed in each), {} noticed\n",
             total.noticed + total.missed.len() as u64,
             total.noticed
         );
