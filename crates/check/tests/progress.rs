@@ -286,6 +286,8 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
         ("msi-policy", 2),
         ("eci", 1),
         ("back-invalidate", 1),
+        ("write-through", 2),
+        ("write-through-two-step", 2),
     ] {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);
@@ -307,4 +309,20 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
             assert!(begun, "{name} {kind:?}");
         }
     }
+}
+
+#[test]
+fn a_store_that_is_only_ever_tried_again_is_violated() {
+    // Nothing takes it from there: no row asks for a right to write, and no state has one.
+    let text = one_copy("", "", "  R L | Get | leave", LOCALS)
+        .replace(
+            "I  | load store | send Get | IV",
+            "I  | load | send Get | IV\n  I V | store | retry | stay",
+        )
+        .replace("V reads writes dirty", "V reads dirty");
+    assert!(text.contains("retry") && !text.contains("writes"));
+    assert_eq!(
+        violated(&text, 2),
+        "a store of cache 0, which is in I, can never be performed"
+    );
 }
