@@ -126,7 +126,9 @@ impl Simulation {
         }
         match (place, access.kind) {
             (Place::Way(slot), _) => cache.tags.touch(slot),
-            (Place::Absent, Access::Evict | Access::Demote | Access::Clean) => {
+            (Place::Absent, Access::Evict | Access::Demote | Access::Clean)
+                if !self.begins_absent(&access) =>
+            {
                 return self.finish(index, true, true);
             }
             (Place::Absent, Access::Load | Access::Store) => {
@@ -148,6 +150,21 @@ impl Simulation {
             Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
         }
         self.keep(access.cache, access.line, place, entry);
+    }
+
+    /// Whether the text has a row for an access to a line that is not there, and its bounds let it begin.
+    fn begins_absent(&mut self, access: &Pending) -> bool {
+        let Pending {
+            cache, line, kind, ..
+        } = *access;
+        let input = Self::local_input(&self.remote, Event::Access(kind), cache);
+        let transition = self.remote.step(EMPTY.configuration, &input);
+        match transition.answer {
+            Answer::Take => self.within_bounds(cache, line, &transition),
+            // Trying it says what is wrong.
+            Answer::Fault => true,
+            _ => false,
+        }
     }
 
     #[inline(always)]
