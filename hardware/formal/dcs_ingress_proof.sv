@@ -1,4 +1,5 @@
 // The bytes that came with a message stay in their slot until the slot is given back, and no slot is given twice.
+// Whatever comes, no unit sees a message that is not for it, and what is dropped holds nothing up.
 
 `include "assertions.svh"
 
@@ -46,6 +47,8 @@ module dcs_ingress_proof #(
   logic [PayloadWidth-1:0]        rd_data;
   logic [MaskWidth-1:0]           rd_mask;
 
+  home_pkg::wrong_e               wrong;
+  home_pkg::header_t              wrong_header;
   logic                           unused_seen;
   logic [7:0]                     unused_message;
   logic [1:0]                     unused_waits;
@@ -82,6 +85,8 @@ module dcs_ingress_proof #(
     .free_slot_i,
     .drop_valid_i,
     .drop_slot_i,
+    .wrong_o       (wrong),
+    .wrong_header_o(wrong_header),
     .seen_o        (unused_seen),
     .seen_message_o(unused_message),
     .waits_unit_o  (unused_waits[0]),
@@ -98,7 +103,7 @@ module dcs_ingress_proof #(
   `ASSUME_OR(same, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots, ("the slot changes"))
 
   // What came in, as the ports tell: the beat that is in hand, and the one before it.
-  logic                    valid_q, beat_q, take, carries;
+  logic                    valid_q, beat_q, take, carries, known;
   home_pkg::header_t       header_q;
   logic [PayloadWidth-1:0] data_q, first_q;
   logic [UnitWidth-1:0]    unit;
@@ -106,6 +111,9 @@ module dcs_ingress_proof #(
   assign take    = valid_q && rx_ready;
   assign carries = header_q.message == 8'd1;
   assign unit    = UnitWidth'(header_q.line >> 1);
+  // The slice is that of the even lines, which has four of each unit.
+  assign known   = header_q.message <= 8'd1 && header_q.remote == '0 && !header_q.line[0]
+                && header_q.line >> (3 + $clog2(Units)) == '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -151,22 +159,27 @@ module dcs_ingress_proof #(
     `ASSUME_OR(drops_its_own, !drop_valid_i[u] || has_q[u][drop_slot_i[u]], ("not its own"))
   end
 
-  `ASSERT(one_unit, unit_valid == '0 || unit_valid == Units'(1) << unit)
+  `ASSERT(one_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && known)
+  // What is dropped is told once, with its header, and takes a cycle for each beat.
+  `ASSERT(tells_what_is_dropped, (wrong != home_pkg::WrongNone) == (valid_q && !known && !beat_q)
+    && (wrong == home_pkg::WrongNone || wrong_header == header_q))
+  `ASSERT(drops_at_once, !valid_q || known || rx_ready)
   `ASSERT(given_once, !given || !has_q[unit][unit_slot])
   `ASSERT(stays, !has_q[unit_i][slot_i] || rd_data == kept_q[rd_beat_i] && rd_mask == (rd_beat_i ? mask_q[15:8] : mask_q[7:0]))
   `ASSERT(nothing_left, !idle || has_q == '0 && !valid_q)
   // A message is only ever held up by its unit, or by its unit's slots.
-  `ASSERT(goes_on, !valid_q || rx_ready || !unit_ready_i[unit] || carries && !beat_q && has_q[unit] == '1)
+  `ASSERT(goes_on, !valid_q || rx_ready || known && (!unit_ready_i[unit] || carries && !beat_q && has_q[unit] == '1))
 
   // What makes it inductive.
   `ASSERT(valid, u_ingress.valid_q == valid_q && u_ingress.beat_q == beat_q)
   `ASSERT(data, !valid_q || u_ingress.gen_bytes.data_q == data_q)
-  `ASSERT(header, !valid_q && !beat_q || u_ingress.header_q == header_q)
+  `ASSERT(header, !valid_q && !beat_q || u_ingress.header_q == header_q && u_ingress.carries_q == carries
+    && u_ingress.known_q == known && (u_ingress.why_q == home_pkg::WrongNone) == known)
   `ASSERT(header_carries, !beat_q || carries)
   for (genvar u = 0; u < Units; u++) begin : gen_busy
     for (genvar i = 0; i < Slots; i++) begin : gen_slot
       logic coming;
-      assign coming = beat_q && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
+      assign coming = beat_q && known && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
       `ASSERT(busy, u_ingress.gen_bytes.busy_q[u][i] == (has_q[u][i] || coming))
       `ASSERT(not_both, !has_q[u][i] || !coming)
     end
@@ -178,5 +191,5 @@ module dcs_ingress_proof #(
   assign low   = u_ingress.gen_bytes.u_bytes.words_q[place];
   assign high  = u_ingress.gen_bytes.u_bytes.words_q[place | 1'b1];
   `ASSERT(in_place, !has_q[unit_i][slot_i] || low == {mask_q[7:0], kept_q[0]} && high == {mask_q[15:8], kept_q[1]})
-  `ASSERT(half_in_place, !(beat_q && unit == unit_i && u_ingress.slot_q == slot_i) || low == {header_q.mask[7:0], first_q})
+  `ASSERT(half_in_place, !(beat_q && known && unit == unit_i && u_ingress.slot_q == slot_i) || low == {header_q.mask[7:0], first_q})
 endmodule : dcs_ingress_proof

@@ -7,6 +7,7 @@
 // 3. What memory has done is never held up (`memory_goes`), so reads and writes end if memory does.
 // 4. A response is held up only if the places of writes are taken (`lacks`), and nobody else takes one while a response
 //    is there (`yields`).
+// An event that the ROM has no row for is dropped, and told, which takes until the slice has heard of it (`leaves_report`).
 // 5. What was held up is tried again when something has changed, and until then something is under way that will
 //    (`blocked_response_waits_for`, `blocked_waits_for`).
 
@@ -35,6 +36,7 @@ module dcu_proof #(
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
   input  logic                      change_ready_i,
+  input  logic                      impossible_ready_i,
   input  logic [16:0]               row_i
 );
   // Two circuits toward the home, of which only the messages of the first may wait; bytes come by both.
@@ -104,7 +106,10 @@ module dcu_proof #(
   home_pkg::stall_e unused_stall;
   home_pkg::right_e unused_from, unused_to, unused_right;
   logic             unused_evicted, unused_changes, unused_lost;
-  logic [LineWidth-1:0] unused_line;
+  logic [LineWidth-1:0] unused_line, unused_dropped;
+  logic             impossible_valid;
+  event_e           unused_event;
+  state_e           unused_state;
 
   dcu #(
     .Protocol   (Protocol),
@@ -174,6 +179,11 @@ module dcu_proof #(
     .tx_line_o         (tx_line),
     .tx_slot_o         (tx_slot),
     .tx_done_i,
+    .impossible_valid_o(impossible_valid),
+    .impossible_ready_i,
+    .impossible_event_o(unused_event),
+    .impossible_state_o(unused_state),
+    .impossible_line_o (unused_dropped),
     .step_valid_o      (step_valid),
     .step_held_o       (step_held),
     .step_evict_o      (step_evict),
@@ -208,8 +218,9 @@ module dcu_proof #(
     of_response = happened == Back || happened == Ack;
     of_local    = happened == Clean || happened == Lock;
     of_memory   = happened == Data || happened == Done;
-    fits = row.effect != home_pkg::Never
-        && (row.effect != home_pkg::Leave || of_request || of_local)
+    // Any event may be one that can never happen.
+    fits = row.effect == home_pkg::Never
+        || (row.effect != home_pkg::Leave || of_request || of_local)
         && (row.effect != home_pkg::Refuse || of_local || happened == Unlock)
         && (row.memory == home_pkg::MemoryNone || !of_memory)
         && (row.memory != home_pkg::MemoryRead || !of_response)
@@ -227,7 +238,7 @@ module dcu_proof #(
 
   localparam int unsigned Sources = 8;
   logic [Sources-1:0] source;
-  logic               sweeps, rests, reads, looks, asks, execs, seconds, works;
+  logic               sweeps, rests, reads, looks, asks, execs, seconds, reports, works, never;
   assign source  = u_dcu.source_q;
   assign sweeps  = u_dcu.step_q == 3'd0;
   assign rests   = u_dcu.step_q == 3'd1;
@@ -236,6 +247,8 @@ module dcu_proof #(
   assign asks    = u_dcu.step_q == 3'd4;
   assign execs   = u_dcu.step_q == 3'd5;
   assign seconds = u_dcu.step_q == 3'd6;
+  assign reports = u_dcu.step_q == 3'd7;
+  assign never   = u_dcu.row_q.effect == home_pkg::Never;
   assign works   = reads || looks || asks || execs || seconds;
 
   logic of_write, of_read, of_request, of_response, of_waiting, of_unlock, of_local, of_evict;
@@ -244,7 +257,7 @@ module dcu_proof #(
   `ASSUME_OR(unlocks_what_is_locked, !execs || !of_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.locks_q != '0,
     ("nothing is locked"))
 
-  `ASSERT(a_step, sweeps || rests || works)
+  `ASSERT(a_step, sweeps || rests || works || reports)
   `ASSERT(a_source, !works || source != '0)
   `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.rx_q[0].happened <= Store)
     && (u_dcu.rx_ready_o[1] || u_dcu.rx_q[1].happened == Back || u_dcu.rx_q[1].happened == Ack))
@@ -278,6 +291,11 @@ module dcu_proof #(
     : asked_q && since_q == (of_read || of_write ? 4'd1 : 4'd4)))
   `ASSERT(in_exec, !execs || since_q <= 4'd5)
   `ASSERT(in_second, !seconds || since_q <= 4'd6)
+  `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == impossible_ready_i)
+  // What was dropped is gone from where it came.
+  `ASSERT(drops, !execs || !never || (!of_response || u_dcu.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.rx_used_d[0] == 1'b0)
+    && (!of_waiting || !u_dcu.waiting_used_d) && (!of_read || !u_dcu.read_used_d) && (!of_write || !u_dcu.write_used_d)
+    && (!of_unlock || !u_dcu.unlock_used_d) && (!of_local || !u_dcu.request_used_d || u_dcu.locals_full_q))
 
   // ------------------------------------------------------------------ 2: something is picked, responses first
 
@@ -290,11 +308,11 @@ module dcu_proof #(
 
   // ------------------------------------------------------------------ 3: what memory has done goes on
 
-  `ASSERT(memory_goes, !execs || !(of_write || of_read) || u_dcu.takes)
+  `ASSERT(memory_goes, !execs || !(of_write || of_read) || u_dcu.takes || never)
 
   // ------------------------------------------------------------------ 4: what a response may lack
 
-  `ASSERT(lacks, !execs || !of_response || u_dcu.takes || u_dcu.row_q.memory == home_pkg::MemoryWrite && u_dcu.writes_full_q)
+  `ASSERT(lacks, !execs || !of_response || u_dcu.takes || never || u_dcu.row_q.memory == home_pkg::MemoryWrite && u_dcu.writes_full_q)
   logic response_was_q;
   always_ff @(posedge clk_i) response_was_q <= rst_ni && !u_dcu.rx_ready_o[1];
   `ASSERT(yields, !u_dcu.takes || of_response || of_write || of_read || !response_was_q

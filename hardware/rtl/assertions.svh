@@ -19,6 +19,13 @@
 `define ASSUME_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
+// What should not come from those around, and is refused if it does: a simulator says so; a prover takes nothing for granted.
+`ifdef FORMAL
+`define NOTICE_OR(label, condition, message)
+`else
+`define NOTICE_OR(label, condition, message) `ASSERT_OR(label, condition, message)
+`endif
+
 // A stream's valid and data stay until they are taken.
 `define WAITS(label, valid, ready, data) \
   logic label``_waits_q; \

@@ -196,11 +196,16 @@ module dcs #(
   right_e [Units-1:0] change_from, change_to, write_right;
   logic   [Units-1:0][UnitLine-1:0] change_line;
   stall_e [Units-1:0] stall;
+  logic   [Units-1:0] impossible_valid, impossible_ready;
+  logic   [Units-1:0][EventWidth-1:0] impossible_event;
+  logic   [Units-1:0][StateWidth-1:0] impossible_state;
+  logic   [Units-1:0][UnitLine-1:0]   impossible_line;
+  logic   wrong_idle;
   logic [NumRx-1:0] rx_idle, rx_idle_q;
   always_ff @(posedge clk_i) begin
     rx_idle_q <= rx_idle;
     idle_o <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
-           && !axi_ar_valid_o && !local_req_valid && !unlock_req_valid && !local_rsp_valid_o;
+           && !axi_ar_valid_o && !local_req_valid && !unlock_req_valid && !local_rsp_valid_o && wrong_idle;
   end
 
   for (genvar u = 0; u < Units; u++) begin : gen_unit
@@ -209,6 +214,8 @@ module dcs #(
     logic [UnitLine-1:0] step_line;
     logic                step_held, step_evict;
     effect_e             step_effect;
+    event_e              dropped_event;
+    state_e              dropped_state;
 
     dcu #(
       .Protocol   (Protocol),
@@ -279,6 +286,11 @@ module dcs #(
       .tx_line_o         (tx_line[u]),
       .tx_slot_o         (tx_slot[u]),
       .tx_done_i         (tx_done[u]),
+      .impossible_valid_o(impossible_valid[u]),
+      .impossible_ready_i(impossible_ready[u]),
+      .impossible_event_o(dropped_event),
+      .impossible_state_o(dropped_state),
+      .impossible_line_o (impossible_line[u]),
       .step_valid_o      (step_valid_o[u]),
       .step_held_o       (step_held),
       .step_evict_o      (step_evict),
@@ -297,6 +309,9 @@ module dcs #(
       .change_lost_o     (change_lost[u]),
       .idle_o            (unit_idle[u])
     );
+
+    assign impossible_event[u] = dropped_event;
+    assign impossible_state[u] = dropped_state;
 
     assign step_o[u] = '{
       held:     step_held,
@@ -337,6 +352,8 @@ module dcs #(
   logic [SlotWidth-1:0]               free_slot;
   logic [NumRx-1:0]                   rx_seen, rx_waits_unit, rx_waits_slot;
   logic [NumRx-1:0][7:0]              rx_message;
+  wrong_e  [NumRx-1:0]                rx_wrong;
+  header_t [NumRx-1:0]                rx_wrong_header;
 
   for (genvar c = 0; c < NumRx; c++) begin : gen_ingress
     logic [Units-1:0] valid, ready, dropped;
@@ -380,6 +397,8 @@ module dcs #(
       .free_slot_i (free_slot),
       .drop_valid_i(dropped),
       .drop_slot_i (drop_slot),
+      .wrong_o       (rx_wrong[c]),
+      .wrong_header_o(rx_wrong_header[c]),
       .seen_o      (rx_seen[c]),
       .seen_message_o(rx_message[c]),
       .waits_unit_o(rx_waits_unit[c]),
@@ -553,32 +572,58 @@ module dcs #(
   // ------------------------------------------------------------------ the device
 
   logic [UnitWidth-1:0] local_unit, unlock_unit;
-  logic                 answer_joined_valid;
+  logic                 answer_joined_valid, answer_joined_ready;
+  logic                 local_refused, unlock_refused;   // taken, and no unit sees it
+  wrong_e               local_wrong, device_wrong;       // what is wrong with what is taken
+  logic                 unlock_wrong, impossible;
+
+  // What is wrong with something is found out before it is stored, so that no path to the units grows longer.
+  typedef struct packed {
+    wrong_e     why;
+    local_req_t req;
+  } asked_t;
+
+  typedef struct packed {
+    logic                           wrong;
+    logic [home_pkg::LineWidth-1:0] line;
+  } unlocked_t;
+
+  function automatic logic is_ours(input logic [home_pkg::LineWidth-1:0] line);
+    return line[0] == 1'(Slice) && line >> (Shift + UnitLine) == '0;
+  endfunction
+
+  asked_t    asked, asked_held;
+  unlocked_t unlocked_held;
+  assign asked.req = local_req_i;
+  assign asked.why = 8'(local_req_i.operation) >= Protocol.locals ? WrongOperation
+                   : is_ours(local_req_i.line) ? WrongNone : WrongLocal;
+  assign {local_wrong, local_req}     = asked_held;
+  assign {unlock_wrong, unlock_line} = unlocked_held;
 
   spill_register #(
-    .data_t(local_req_t)
+    .data_t(asked_t)
   ) u_local (
     .clk_i,
     .rst_ni,
     .wr_valid_i(local_req_valid_i),
     .wr_ready_o(local_req_ready_o),
-    .wr_data_i (local_req_i),
+    .wr_data_i (asked),
     .rd_valid_o(local_req_valid),
-    .rd_ready_i(local_ready[local_unit]),
-    .rd_data_o (local_req)
+    .rd_ready_i(local_wrong == WrongNone ? local_ready[local_unit] : local_refused),
+    .rd_data_o (asked_held)
   );
 
   spill_register #(
-    .data_t(logic [home_pkg::LineWidth-1:0])
+    .data_t(unlocked_t)
   ) u_unlock (
     .clk_i,
     .rst_ni,
     .wr_valid_i(unlock_valid_i),
     .wr_ready_o(unlock_ready_o),
-    .wr_data_i (unlock_line_i),
+    .wr_data_i ({!is_ours(unlock_line_i), unlock_line_i}),
     .rd_valid_o(unlock_req_valid),
-    .rd_ready_i(unlock_ready[unlock_unit]),
-    .rd_data_o (unlock_line)
+    .rd_ready_i(unlock_wrong ? unlock_refused : unlock_ready[unlock_unit]),
+    .rd_data_o (unlocked_held)
   );
 
   assign local_event = event_e'(Protocol.messages + 8'(local_req.operation));
@@ -587,9 +632,9 @@ module dcs #(
 
   always_comb begin
     local_valid               = '0;
-    local_valid[local_unit]   = local_req_valid;
+    local_valid[local_unit]   = local_req_valid && local_wrong == WrongNone;
     unlock_valid              = '0;
-    unlock_valid[unlock_unit] = unlock_req_valid;
+    unlock_valid[unlock_unit] = unlock_req_valid && !unlock_wrong;
   end
 
   typedef struct packed {
@@ -617,18 +662,62 @@ module dcs #(
     .wr_ready_o(answer_ready),
     .wr_data_i (answers),
     .rd_valid_o(answer_joined_valid),
-    .rd_ready_i(local_rsp_ready_i),
+    .rd_ready_i(answer_joined_ready),
     .rd_data_o (answer),
     .rd_index_o(answer_unit)
   );
 
-  assign local_rsp_valid_o = answer_joined_valid;
-  assign local_rsp_o       = '{
+  local_rsp_t answer_joined;
+  assign answer_joined = '{
     unlock:    answer.unlock,
     refused:   answer.refused,
     operation: answer.operation,
     line:      line_number(home_pkg::LineWidth'(answer.line), home_pkg::LineWidth'(answer_unit), Units, Slice)
   };
+
+  // ------------------------------------------------------------------ what should not have come
+
+  logic        clears;
+  wrong_t      first_wrong;
+  impossible_t first_impossible;
+
+  dcs_wrong #(
+    .NumRx     (NumRx),
+    .Units     (Units),
+    .EventWidth(EventWidth),
+    .StateWidth(StateWidth),
+    .UnitLine  (UnitLine),
+    .Slice     (Slice)
+  ) u_wrong (
+    .clk_i,
+    .rst_ni,
+    .clear_i           (clears),
+    .rx_wrong_i        (rx_wrong),
+    .rx_header_i       (rx_wrong_header),
+    .local_valid_i     (local_req_valid && local_wrong != WrongNone),
+    .local_ready_o     (local_refused),
+    .local_wrong_i     (local_wrong),
+    .local_req_i       (local_req),
+    .unlock_valid_i    (unlock_req_valid && unlock_wrong),
+    .unlock_ready_o    (unlock_refused),
+    .unlock_line_i     (unlock_line),
+    .answer_valid_i    (answer_joined_valid),
+    .answer_ready_o    (answer_joined_ready),
+    .answer_i          (answer_joined),
+    .local_rsp_valid_o,
+    .local_rsp_ready_i,
+    .local_rsp_o,
+    .impossible_valid_i(impossible_valid),
+    .impossible_ready_o(impossible_ready),
+    .impossible_event_i(impossible_event),
+    .impossible_state_i(impossible_state),
+    .impossible_line_i (impossible_line),
+    .device_wrong_o    (device_wrong),
+    .impossible_o      (impossible),
+    .first_wrong_o     (first_wrong),
+    .first_impossible_o(first_impossible),
+    .idle_o            (wrong_idle)
+  );
 
   // ------------------------------------------------------------------ what the home learns
 
@@ -654,7 +743,7 @@ module dcs #(
 
   localparam int unsigned PlaceWidth = $clog2(registers_pkg::Places);
 
-  logic                  counts, clears, ask_counter, told_valid;
+  logic                  counts, ask_counter, told_valid;
   logic [PlaceWidth-1:0] ask_place;
   logic [63:0]           told;
 
@@ -664,11 +753,11 @@ module dcs #(
   logic [2:0] local_operation_q;
 
   always_ff @(posedge clk_i) begin
-    local_seen_q   <= rst_ni && local_req_valid_i && local_req_ready_o;
-    unlock_seen_q  <= rst_ni && unlock_valid_i && unlock_ready_o;
+    local_seen_q   <= rst_ni && local_req_valid_i && local_req_ready_o && asked.why == WrongNone;
+    unlock_seen_q  <= rst_ni && unlock_valid_i && unlock_ready_o && is_ours(unlock_line_i);
     read_seen_q    <= rst_ni && axi_r_valid_i && axi_r_last_i;
     write_seen_q   <= rst_ni && axi_b_valid_i;
-    refused_q      <= rst_ni && local_rsp_valid_o && local_rsp_ready_i && answer.refused;
+    refused_q      <= rst_ni && local_rsp_valid_o && local_rsp_ready_i && local_rsp_o.refused;
     change_seen_q  <= rst_ni && change_valid_o && change_ready_i;
     ar_waits_q     <= rst_ni && axi_ar_valid_o && !axi_ar_ready_i;
     aw_waits_q     <= rst_ni && axi_aw_valid_o && !axi_aw_ready_i;
@@ -698,6 +787,9 @@ module dcs #(
     .rx_message_i     (rx_message),
     .rx_waits_unit_i  (rx_waits_unit),
     .rx_waits_slot_i  (rx_waits_slot),
+    .rx_wrong_i       (rx_wrong),
+    .device_wrong_i   (device_wrong),
+    .impossible_i     (impossible),
     .tx_seen_i        (tx_seen),
     .tx_message_i     (tx_message),
     .tx_waits_i       (tx_waits),
@@ -753,6 +845,8 @@ module dcs #(
     .r_ready_i    (cfg_r_ready_i),
     .r_data_o     (cfg_r_data_o),
     .r_resp_o     (cfg_r_resp_o),
+    .first_wrong_i     (first_wrong),
+    .first_impossible_i(first_impossible),
     .idle_i       (idle_o),
     .swept_i      (!sweep_valid),
     .count_o      (counts),
@@ -763,20 +857,16 @@ module dcs #(
     .told_i       (told)
   );
 
-  // ------------------------------------------------------------------ what the device has to keep to
-
-  function automatic logic is_ours(input logic [home_pkg::LineWidth-1:0] line);
-    return line[0] == 1'(Slice) && line >> (Shift + UnitLine) == '0;
-  endfunction
+  // ------------------------------------------------------------------ what the device has to keep to, and is told
 
   `ASSUME_STABLE(stable_local, local_req_valid_i, local_req_ready_o, local_req_i,
     ("dcs: a local operation was not stable until it was taken"))
   `ASSUME_STABLE(stable_unlock, unlock_valid_i, unlock_ready_o, unlock_line_i,
     ("dcs: an unlock was not stable until it was taken"))
-  `ASSUME_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
+  `NOTICE_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
     ("dcs: there is no local operation %0d", local_req_i.operation))
-  `ASSUME_OR(line_of_local, !local_req_valid_i || is_ours(local_req_i.line),
+  `NOTICE_OR(line_of_local, !local_req_valid_i || is_ours(local_req_i.line),
     ("dcs: line %0d of a local operation lies outside the range of slice %0d", local_req_i.line, Slice))
-  `ASSUME_OR(line_of_unlock, !unlock_valid_i || is_ours(unlock_line_i),
+  `NOTICE_OR(line_of_unlock, !unlock_valid_i || is_ours(unlock_line_i),
     ("dcs: line %0d of an unlock lies outside the range of slice %0d", unlock_line_i, Slice))
 endmodule : dcs

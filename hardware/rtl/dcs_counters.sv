@@ -24,6 +24,9 @@ module dcs_counters #(
   input  logic [NumRx-1:0][7:0]               rx_message_i,
   input  logic [NumRx-1:0]                    rx_waits_unit_i,
   input  logic [NumRx-1:0]                    rx_waits_slot_i,
+  input  home_pkg::wrong_e [NumRx-1:0]        rx_wrong_i,
+  input  home_pkg::wrong_e                    device_wrong_i,
+  input  logic                                impossible_i,
   input  logic [NumTx-1:0]                    tx_seen_i,
   input  logic [NumTx-1:0][7:0]               tx_message_i,
   input  logic [NumTx-1:0]                    tx_waits_i,
@@ -92,6 +95,8 @@ module dcs_counters #(
     for (int unsigned c = 0; c < NumRx; c++) begin
       happens[RxWaitsUnit+c] = rx_waits_unit_i[c];
       happens[RxWaitsSlot+c] = rx_waits_slot_i[c];
+      happens[WrongMessages+c] = rx_wrong_i[c] == WrongNumber || rx_wrong_i[c] == WrongRemote;
+      happens[WrongLines+c]    = rx_wrong_i[c] == WrongLine;
     end
     for (int unsigned c = 0; c < NumTx; c++) happens[TxWaits+c] = tx_waits_i[c];
     happens[ArWaits]     = ar_waits_i;
@@ -103,6 +108,9 @@ module dcs_counters #(
     happens[Refused]     = refused_i;
     happens[Changes]     = change_seen_i;
     happens[Cycles]      = 1'b1;
+    happens[WrongOperations]  = device_wrong_i == WrongOperation;
+    happens[WrongDeviceLines] = device_wrong_i == WrongLocal || device_wrong_i == WrongUnlock;
+    happens[Impossible]       = impossible_i;
     units[StallsLine]     = stalled(stall_i, StallLine);
     units[StallsRoom]     = stalled(stall_i, StallRoom);
     units[StallsRead]     = stalled(stall_i, StallRead);

@@ -3,6 +3,9 @@
 // The first beat of a message has its header and, if it carries the line, the line's first bytes; more beats of bytes
 // follow. The header is handed on with the last beat. A message with bytes is taken when its unit has a slot for them,
 // and until then the circuit waits.
+//
+// A message that is not for this circuit, or about a line that is not the slice's, is dropped: its beats are taken,
+// as many as its number says, and no unit sees it. A number that is no message's has no bytes.
 
 `include "assertions.svh"
 
@@ -50,6 +53,10 @@ module dcs_ingress #(
   input  logic [Units-1:0]                    drop_valid_i,
   input  logic [Units-1:0][SlotWidth-1:0]     drop_slot_i,
 
+  // The message in hand is dropped; in one cycle for each.
+  output home_pkg::wrong_e                    wrong_o,
+  output home_pkg::header_t                   wrong_header_o,
+
   // For counters: a message was handed on in the cycle before; a beat was not taken, because the unit has one of
   // this circuit in hand, or because there was no room for the bytes.
   output logic                                seen_o,
@@ -66,31 +73,50 @@ module dcs_ingress #(
   // The number of the slice, then that of the unit, then the line within it.
   localparam int unsigned Shift     = 1 + UnitBits;
 
-  logic                 valid_q, take, carries, first, last;
+  logic                 valid_q, take, first, last;
   header_t              header_q;
+  wrong_e               why_q;               // it is dropped, if it is
+  logic                 known_q, carries_q;  // it is not; and by its number it has bytes
+  logic                 keeps;               // its bytes are kept
   logic [BeatWidth-1:0] beat_q, beat_next;
   logic [UnitWidth-1:0] unit;
   logic                 unit_ready, slot_free;
   logic [SlotWidth-1:0] slot, slot_q, slot_now;
 
   assign unit      = UnitBits == 0 ? '0 : UnitWidth'(header_q.line >> 1);
-  assign carries   = HasBytes && Protocol.payload[header_q.message[5:0]];
+  assign keeps     = HasBytes && known_q && carries_q;
   assign first     = beat_q == '0;
-  assign last      = !carries || beat_q == BeatWidth'(Beats - 1);
+  assign last      = !carries_q || beat_q == BeatWidth'(Beats - 1);
   assign beat_next = last ? '0 : beat_q + 1'b1;
   assign slot_now  = first ? slot : slot_q;
 
   assign unit_ready = unit_ready_i[unit];
-  assign take       = valid_q && (!last || unit_ready) && (!carries || !first || slot_free);
+  assign take       = valid_q && (!known_q || (!last || unit_ready) && (!keeps || !first || slot_free));
   assign rx_ready_o = !valid_q || take;
 
   always_comb begin
     unit_valid_o       = '0;
-    unit_valid_o[unit] = valid_q && last && (!carries || !first || slot_free);
+    unit_valid_o[unit] = valid_q && known_q && last && (!keeps || !first || slot_free);
   end
   assign unit_event_o = EventWidth'(header_q.message);
   assign unit_line_o  = LineWidth'(header_q.line >> Shift);
   assign unit_slot_o  = slot_now;
+
+  assign wrong_o        = valid_q && first ? why_q : WrongNone;
+  assign wrong_header_o = header_q;
+
+  function automatic logic carries(input logic [7:0] message);
+    return message < 8'(MaxEvents) && Protocol.payload[message[5:0]];
+  endfunction
+
+  // What is wrong with what stands at the port.
+  wrong_e why;
+  always_comb begin
+    why = WrongNone;
+    if (rx_header_i.line[0] != 1'(Slice) || rx_header_i.line >> (Shift + LineWidth) != '0) why = WrongLine;
+    if (rx_header_i.remote != '0) why = WrongRemote;
+    if (rx_header_i.message >= 8'(MaxEvents) || !Protocol.circuit[Circuit][rx_header_i.message[5:0]]) why = WrongNumber;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -104,16 +130,21 @@ module dcs_ingress #(
 
   logic waits_q, full_q;
   always_ff @(posedge clk_i) begin
-    seen_o  <= rst_ni && take && last;
+    seen_o  <= rst_ni && take && last && known_q;
     waits_q <= rst_ni && rx_valid_i && !rx_ready_o;
-    full_q  <= carries && first && !slot_free;
+    full_q  <= keeps && first && !slot_free;
   end
   always_ff @(posedge clk_i) seen_message_o <= header_q.message;
   assign waits_unit_o = waits_q && !full_q;
   assign waits_slot_o = waits_q && full_q;
 
   always_ff @(posedge clk_i) begin
-    if (rx_ready_o && rx_valid_i && (valid_q ? last : first)) header_q <= rx_header_i;
+    if (rx_ready_o && rx_valid_i && (valid_q ? last : first)) begin
+      header_q  <= rx_header_i;
+      why_q     <= why;
+      known_q   <= why == WrongNone;
+      carries_q <= carries(rx_header_i.message);
+    end
     if (take && first) slot_q <= slot;
   end
 
@@ -150,7 +181,7 @@ module dcs_ingress #(
         for (int unsigned i = 0; i < Slots; i++) begin
           if ((free_valid_i && free_unit_i == UnitWidth'(u) && free_slot_i == SlotWidth'(i))
             || (drop_valid_i[u] && drop_slot_i[u] == SlotWidth'(i))) busy_d[u][i] = 1'b0;
-          if (take && carries && first && unit == UnitWidth'(u) && slot == SlotWidth'(i)) busy_d[u][i] = 1'b1;
+          if (take && keeps && first && unit == UnitWidth'(u) && slot == SlotWidth'(i)) busy_d[u][i] = 1'b1;
         end
       end
     end
@@ -172,7 +203,7 @@ module dcs_ingress #(
       .Width(PayloadWidth + MaskWidth)
     ) u_bytes (
       .clk_i,
-      .wr_en_i  (take && carries),
+      .wr_en_i  (take && keeps),
       .wr_addr_i(address(unit, slot_now, beat_q)),
       .wr_data_i(wr_data),
       .rd_addr_i(address(rd_unit_i, rd_slot_i, rd_beat_i)),
@@ -199,18 +230,17 @@ module dcs_ingress #(
 
   assign starts      = valid_q ? last : first;
   assign header_kept = starts ? rx_header_i : '0;
-  assign data_kept   = HasBytes && (!starts || Protocol.payload[rx_header_i.message[5:0]]) ? rx_data_i : '0;
+  assign data_kept   = HasBytes && (!starts || carries(rx_header_i.message)) ? rx_data_i : '0;
 
   `ASSUME_STABLE(stable_header, rx_valid_i, rx_ready_o, header_kept,
     ("dcs: the header on circuit %0d was not stable until it was taken", Circuit))
   `ASSUME_STABLE(stable_data, rx_valid_i, rx_ready_o, data_kept,
     ("dcs: the bytes on circuit %0d were not stable until they were taken", Circuit))
-  `ASSUME_OR(message_known,
-    !valid_q || header_q.message < Protocol.messages && Protocol.circuit[Circuit][header_q.message[5:0]],
+  `NOTICE_OR(message_known, wrong_o != WrongNumber,
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
-  `ASSUME_OR(remote_known, !valid_q || header_q.remote == '0, ("dcs: there is no remote %0d", header_q.remote))
-  `ASSUME_OR(line_of_slice, !valid_q || header_q.line[0] == 1'(Slice),
+  `NOTICE_OR(remote_known, wrong_o != WrongRemote, ("dcs: there is no remote %0d", header_q.remote))
+  `NOTICE_OR(line_of_slice, wrong_o != WrongLine || header_q.line[0] == 1'(Slice),
     ("dcs: line %0d belongs to the other slice", header_q.line))
-  `ASSUME_OR(line_in_range, !valid_q || header_q.line >> (Shift + LineWidth) == '0,
+  `NOTICE_OR(line_in_range, wrong_o != WrongLine || header_q.line[0] != 1'(Slice),
     ("dcs: line %0d lies outside the home's range", header_q.line))
 endmodule : dcs_ingress

@@ -36,6 +36,8 @@ module dcs_registers #(
   output logic [63:0]           r_data_o,
   output logic [1:0]            r_resp_o,
 
+  input  home_pkg::wrong_t      first_wrong_i,
+  input  home_pkg::impossible_t first_impossible_i,
   input  logic                  idle_i,
   input  logic                  swept_i,
 
@@ -65,9 +67,12 @@ module dcs_registers #(
     for (int unsigned c = 0; c < 32'(Protocol.rx_circuits); c++) begin
       present[RxWaitsUnit+c] = 1'b1;
       present[RxWaitsSlot+c] = 1'b1;
+      present[WrongMessages+c] = 1'b1;
+      present[WrongLines+c] = 1'b1;
     end
     for (int unsigned c = 0; c < 32'(Protocol.tx_circuits); c++) present[TxWaits+c] = 1'b1;
     for (int unsigned i = ArWaits; i <= Cycles; i++) present[i] = 1'b1;
+    for (int unsigned i = WrongOperations; i <= Impossible; i++) present[i] = 1'b1;
   endfunction
 
   localparam logic [Places-1:0] Present = present();
@@ -129,6 +134,8 @@ module dcs_registers #(
       Shape:    value = {8'(Slice), 8'(Waiting), 8'(Reads), 8'(TagWidth), 8'(SetWidth), 8'(Ways), 16'(Units)};
       Control:  value = {63'd0, count_o};
       Status:   value = {62'd0, swept_i, idle_i};
+      FirstWrong:      value = first_wrong_i;
+      FirstImpossible: value = first_impossible_i;
       default: begin
         value = '0;
         known = 1'b0;

@@ -8,6 +8,7 @@
 // each place holds one message to the remote and one answer to the device at most, and has room for them in
 // the queues here; and the ROM asks for a forward only for a local operation in hand (see crates/rtl/src/rom.rs).
 // An event that lacks a place is tried again when something has changed.
+// One that can never happen is dropped and told: what it had is free again, and the line stays as it was.
 
 `include "assertions.svh"
 
@@ -108,6 +109,13 @@ module dcu #(
   output logic [LineWidth-1:0]             tx_line_o,
   output logic [ReadWidth-1:0]             tx_slot_o,
   input  logic [Reads-1:0]                 tx_done_i,
+
+  // An event that the ROM has no row for was dropped; told until it is taken.
+  output logic                             impossible_valid_o,
+  input  logic                             impossible_ready_i,
+  output event_e                           impossible_event_o,
+  output state_e                           impossible_state_o,
+  output logic [LineWidth-1:0]             impossible_line_o,
 
   // What was done in this cycle.
   output logic                             step_valid_o,
@@ -277,7 +285,8 @@ module dcu #(
     Look,   // a group of ways is compared, while the one before is judged
     Ask,    // the ROM is asked, and its row comes
     Exec,   // what it says is done
-    Second  // a second message is put into its queue
+    Second, // a second message is put into its queue
+    Report  // it is told that an event was dropped
   } step_e;
 
   step_e                   step_d, step_q;
@@ -431,6 +440,7 @@ module dcu #(
   logic                row_reads_q, row_takes_q;  // it begins a read; its effect is `Take`
   logic                of_waiting, of_message, of_local, of_device;
   logic                needs_room, has_places, takes;
+  logic                refuses, drops;            // the device is told so; or nobody is, and the event is gone
   logic                reads_full_q, writes_full_q, locals_full_q, waiting_full_q;
   logic [ReadWidth-1:0]    read_place;
   logic [WriteWidth-1:0]   write_place;
@@ -511,6 +521,10 @@ module dcu #(
                    && (!immediate || !immediate_q)
                    && !needs_room;
   assign takes      = step_q == Exec && row_takes_q && has_places;
+  // What the device asks for is answered even if it can never happen. What the directory asks for it asks again.
+  assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)
+                   && (of_device ? !locals_full_q : source_q[FromUnlock]);
+  assign drops      = step_q == Exec && row_q.effect == Never && !of_local && !source_q[FromUnlock];
 
   // ------------------------------------------------------------------ queues to what is around
 
@@ -620,15 +634,15 @@ module dcu #(
     answer_wr      = 1'b0;
     answer_wr_data = '{
       unlock:    source_q[FromUnlock],
-      refused:   row_q.effect == Refuse,
+      refused:   row_q.effect == Refuse || row_q.effect == Never,
       operation: of_device ? request_operation_q : local_q[answered_place].operation,
       line:      now_q.line,
       place:     of_device ? local_place : answered_place
     };
     if (takes && row_q.acknowledge) begin
       answer_wr = source_q[FromUnlock] || of_device || (!of_local && !answered_evict);
-    end else if (step_q == Exec && row_q.effect == Refuse) begin
-      answer_wr = source_q[FromUnlock] || of_device && !locals_full_q;
+    end else if (refuses) begin
+      answer_wr = 1'b1;
     end
   end
 
@@ -638,8 +652,8 @@ module dcu #(
   assign write_wr_data = '{now_q.line, write_place, now_q.happened, row_q.to, now_q.circuit, now_q.slot};
 
   always_ff @(posedge clk_i) begin
-    drop_valid_o   <= rst_ni && takes && (of_message || of_waiting) && Protocol.payload[6'(now_q.happened)]
-                   && row_q.memory != MemoryWrite;
+    drop_valid_o   <= rst_ni && (takes && row_q.memory != MemoryWrite || drops) && (of_message || of_waiting)
+                   && Protocol.payload[6'(now_q.happened)];
     drop_circuit_o <= now_q.circuit;
     drop_slot_o    <= now_q.slot;
   end
@@ -724,10 +738,15 @@ module dcu #(
       end
       Exec: begin
         wr_en  = takes && (hit_q || row_stays_q);
-        step_d = takes && row_q.grant_valid && row_q.forward_valid ? Second : Idle;
+        step_d = Idle;
+        if (takes && row_q.grant_valid && row_q.forward_valid) step_d = Second;
+        if (row_q.effect == Never && (!of_device || refuses)) step_d = Report;
       end
       Second: begin
         step_d = Idle;
+      end
+      Report: begin
+        if (impossible_ready_i) step_d = Idle;
       end
       default: step_d = Idle;
     endcase
@@ -840,7 +859,23 @@ module dcu #(
         if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
     end else if (step_q == Exec) begin
-      if (row_q.effect == Refuse && (of_device ? !locals_full_q : source_q[FromUnlock])) begin
+      if (drops) begin
+        unblock = 1'b1;
+        for (int unsigned i = 0; i < Writes; i++) begin
+          if (source_q[FromWrite+i]) begin
+            write_d[i].done = 1'b0;
+            write_used_d[i] = 1'b0;
+          end
+        end
+        for (int unsigned i = 0; i < Reads; i++) begin
+          if (source_q[FromRead+i]) begin
+            read_d[i].done = 1'b0;
+            read_used_d[i] = 1'b0;
+          end
+        end
+        rx_used_d &= ~source_q[FromRx+:NumRx];
+        waiting_used_d &= ~source_q[FromWaiting+:Waiting];
+      end else if (refuses) begin
         if (of_device) begin
           request_used_d            = 1'b0;
           local_used_d[local_place] = 1'b1;
@@ -971,13 +1006,19 @@ module dcu #(
 
   assign step_valid_o  = step_q == Exec;
   assign step_held_o   = row_q.effect == Take && !takes
-                      || row_q.effect == Refuse && !(of_device ? !locals_full_q : source_q[FromUnlock]);
+                      || row_q.effect == Refuse && !refuses
+                      || row_q.effect == Never && of_device && !refuses;
   assign step_evict_o  = source_q[FromEvict];
   assign step_event_o  = now_q.happened;
   assign step_state_o  = now_q.state;
   assign step_effect_o = row_q.effect;
   assign step_next_o   = row_q.next;
   assign step_line_o   = now_q.line;
+
+  assign impossible_valid_o = step_q == Report;
+  assign impossible_event_o = now_q.happened;
+  assign impossible_state_o = now_q.state;
+  assign impossible_line_o  = now_q.line;
 
   logic changes, change_waits;
   assign changes      = takes && row_q.from != row_q.to;
@@ -998,8 +1039,8 @@ module dcu #(
   always_ff @(posedge clk_i) begin
     evicted_o <= rst_ni && takes && source_q[FromEvict];
     if (!rst_ni || step_q != Exec || takes)           stall_o <= StallNone;
-    else if (row_q.effect == Refuse && of_device)     stall_o <= locals_full_q ? StallLocal : StallNone;
-    else if (row_q.effect == Refuse && !of_local)     stall_o <= StallNone;
+    else if (refuses || drops)                        stall_o <= StallNone;
+    else if (of_device && (row_q.effect == Refuse || row_q.effect == Never)) stall_o <= StallLocal;
     else if (row_q.effect != Take)                    stall_o <= StallLine;
     else if (needs_room)                              stall_o <= StallRoom;
     else if (row_reads_q && reads_full_q)             stall_o <= StallRead;
@@ -1014,7 +1055,7 @@ module dcu #(
            && queues_idle;
   end
 
-  `ASSERT_OR(event_expected, step_q != Exec || row_q.effect != Never,
+  `NOTICE_OR(event_expected, step_q != Exec || row_q.effect != Never,
     ("dcu: the ROM has no row for event %0d in state %0d", now_q.happened, now_q.state))
   `ASSERT(locks_conserved, !(takes && source_q[FromUnlock]) || locks_q != '0)
   `ASSERT(leaves_what_may_wait,

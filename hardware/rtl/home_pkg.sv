@@ -97,6 +97,38 @@ package home_pkg;
     logic [LineWidth-1:0] line;
   } change_t;
 
+  // What is wrong with something that was refused at a port, and never reached a unit.
+  typedef enum logic [2:0] {
+    WrongNone      = 3'd0,
+    WrongNumber    = 3'd1,  // of a message: it does not come by this circuit
+    WrongRemote    = 3'd2,  // of a message
+    WrongLine      = 3'd3,  // of a message: it is not the slice's
+    WrongOperation = 3'd4,  // there is no such local operation
+    WrongLocal     = 3'd5,  // the line of a local operation
+    WrongUnlock    = 3'd6   // the line of an unlock
+  } wrong_e;
+
+  // The first thing that was refused, as a register tells it.
+  typedef struct packed {
+    logic [4:0]           zero;
+    wrong_e               why;
+    logic [5:0]           none;
+    logic [1:0]           circuit;  // of a message
+    logic [7:0]           number;   // of the message or the operation
+    logic [3:0]           remote;
+    logic [LineWidth-1:0] line;
+  } wrong_t;
+
+  // The first event for which the ROM had no row, as a register tells it.
+  typedef struct packed {
+    logic                 valid;
+    logic [2:0]           zero;
+    logic [7:0]           unit;
+    logic [7:0]           state;
+    logic [7:0]           happened;
+    logic [LineWidth-1:0] line;
+  } impossible_t;
+
   // Why a unit did nothing with an event that it looked up. The order is that of the counters.
   typedef enum logic [2:0] {
     StallNone  = 3'd0,  // it did something

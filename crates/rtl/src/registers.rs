@@ -53,17 +53,19 @@ const fn counters(name: &'static str, place: u64, count: usize, meaning: &'stati
 }
 
 /// What `Identity` reads: `COHK`, and the version of this list.
-pub const IDENTITY: u64 = 0x434f_484b << 32 | 1;
+pub const IDENTITY: u64 = 0x434f_484b << 32 | 2;
 
 /// All registers, by address.
 #[rustfmt::skip]
 pub const REGISTERS: &[Register] = &[
-    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 1, in the lower"),
+    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 2, in the lower"),
     plain("About", 0x08, false, "messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and to the remote [31:24], bytes of a line [47:32]"),
     plain("Shape", 0x10, false, "units [15:0], ways [23:16], bits of a set's number [31:24] and of a tag [39:32], reads [47:40] and waiting requests [55:48] of a unit, the slice's number [63:56]"),
-    plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters become 0, read as 0"),
+    plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters, `FirstWrong` and `FirstImpossible` become 0, read as 0"),
     plain("Status", 0x20, false, "bit 0: nothing is in hand; bit 1: the directory was emptied after reset, and units work"),
-    counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
+    plain("FirstWrong", 0x28, false, "the first thing that was refused at a port, 0 if none was; why [58:56]: 1 a message whose number does not come by its circuit, 2 one of a remote that there is not, 3 one about a line that is not the slice's, 4 a local operation that there is not, 5 one on a line that is not the slice's, 6 an unlock of such a line; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0]"),
+    plain("FirstImpossible", 0x30, false, "the first event for which the ROM had no row, 0 if there was none: 1 [63], unit [59:52], the line's state [51:44] and the event [43:36] by their numbers in the printed package, line [35:0]"),
+    counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports for units, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
     counters("Sent", 64, MAX_SENDS, "messages to the remote, by their number"),
     counters("RxWaitsUnit", 80, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was offered and not taken, because its unit has one of this circuit in hand"),
     counters("RxWaitsSlot", 84, MAX_CIRCUITS, "the same, because there was no room for the bytes"),
@@ -86,6 +88,11 @@ pub const REGISTERS: &[Register] = &[
     counters("Refused", 107, 1, "local operations and unlocks that were refused"),
     counters("Changes", 108, 1, "changes of the remote's rights that were taken from their port"),
     counters("Cycles", 109, 1, "cycles"),
+    counters("WrongMessages", 110, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because their number does not come by it, or of a remote that there is not"),
+    counters("WrongLines", 114, MAX_CIRCUITS, "the same, because their line is not the slice's"),
+    counters("WrongOperations", 118, 1, "local operations that were refused, because there are none of their number"),
+    counters("WrongDeviceLines", 119, 1, "local operations and unlocks that were refused, because their line is not the slice's"),
+    counters("Impossible", 120, 1, "events that were dropped, or refused, because the ROM has no row for them"),
 ];
 
 /// The register with this name. In a constant, a wrong name is an error of the compiler.
@@ -123,7 +130,7 @@ pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
         < match register.name {
             "Events" => rom.events.len(),
             "Sent" => rom.sends.len(),
-            "RxWaitsUnit" | "RxWaitsSlot" => rom.rx.len(),
+            "RxWaitsUnit" | "RxWaitsSlot" | "WrongMessages" | "WrongLines" => rom.rx.len(),
             "TxWaits" => rom.tx.len(),
             _ => 1,
         }
@@ -152,13 +159,13 @@ package registers_pkg;
         let name = register.name;
         let _ = writeln!(
             text,
-            "  localparam logic [AddrWidth-1:0] {name:8} = 12'h{:03x};",
+            "  localparam logic [AddrWidth-1:0] {name:15} = 12'h{:03x};",
             register.address
         );
     }
     let _ = writeln!(
         text,
-        "  localparam logic [63:0]          IdentityValue = 64'h{IDENTITY:016x};\n"
+        "  localparam logic [63:0]          IdentityValue   = 64'h{IDENTITY:016x};\n"
     );
     let _ = writeln!(
         text,
@@ -178,7 +185,7 @@ package registers_pkg;
         };
         let _ = writeln!(
             text,
-            "  localparam int unsigned {:11} = {place};{of}",
+            "  localparam int unsigned {:16} = {place};{of}",
             register.name
         );
     }

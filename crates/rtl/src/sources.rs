@@ -87,6 +87,10 @@ pub const HOME: &[Source] = &[
         "dcs_registers.sv",
         include_str!("../../../hardware/rtl/dcs_registers.sv"),
     ),
+    (
+        "dcs_wrong.sv",
+        include_str!("../../../hardware/rtl/dcs_wrong.sv"),
+    ),
     ("dcs.sv", include_str!("../../../hardware/rtl/dcs.sv")),
     ("home.sv", include_str!("../../../hardware/rtl/home.sv")),
 ];

@@ -43,8 +43,8 @@ macro_rules! faults {
 
 faults! {
     lost_payload in "dcs_ingress.sv":
-        ".wr_en_i  (take && carries),"
-        becomes ".wr_en_i  (take && carries && !(@ && first)),": Comparison;
+        ".wr_en_i  (take && keeps),"
+        becomes ".wr_en_i  (take && keeps && !(@ && first)),": Comparison;
     leaked_slot in "dcs_ingress.sv":
         "if ((free_valid_i && free_unit_i"
         becomes "if ((free_valid_i && !@ && free_unit_i": Progress;
@@ -91,8 +91,8 @@ faults! {
         "operation: of_device ? request_operation_q"
         becomes "operation: of_device || @ ? request_operation_q": Comparison;
     message_counted_twice in "dcs_ingress.sv":
-        "seen_o  <= rst_ni && take && last;"
-        becomes "seen_o  <= rst_ni && take && (last || @);": Comparison;
+        "seen_o  <= rst_ni && take && last && known_q;"
+        becomes "seen_o  <= rst_ni && take && (last || @) && known_q;": Comparison;
     stall_counted_for_another_reason in "dcu.sv":
         "else if (row_q.effect != Take)                    stall_o <= StallLine;"
         becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
@@ -108,6 +108,15 @@ faults! {
     eviction_told_to_the_device in "dcu.sv":
         "'{row_q.acknowledge, source_q[FromEvict], request_operation_q"
         becomes "'{row_q.acknowledge, source_q[FromEvict] && !@, request_operation_q": Comparison;
+    message_of_another_line_let_in in "dcs_ingress.sv":
+        "known_q   <= why == WrongNone;"
+        becomes "known_q   <= why == WrongNone || @ && why == WrongLine;": Comparison;
+    refused_unlock_not_answered in "dcs_wrong.sv":
+        "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock;"
+        becomes "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock && !@;": Progress;
+    impossible_event_tried_again in "dcu.sv":
+        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
+        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;": Comparison;
 }
 
 fn faulty(file: &str) -> Option<Built> {
@@ -128,6 +137,8 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
         Run {
             memory: run.memory.min(30),
             delay: run.delay.min(60),
+            // The last three are of what nobody should send.
+            strangers: if number + 3 > FAULTS.len() { 20 } else { 0 },
             ..run
         }
     };

@@ -83,8 +83,22 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "if (take && carries && first && unit",
-        "if (take && carries && last && unit",
+        "if (take && keeps && first && unit",
+        "if (take && keeps && last && unit",
+    ),
+    // What is dropped is shown to a unit all the same.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "= valid_q && known_q && last",
+        "= valid_q && last",
+    ),
+    // An event without a row stays where it was.
+    (
+        "dcu_proof",
+        "dcu.sv",
+        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];",
+        "&& row_q.effect == Never && of_read;",
     ),
     // Responses come after requests.
     (

@@ -46,6 +46,7 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
         ready: 16,
         device: 0,
         aim: 0,
+        strangers: 0,
         exact: true,
     }
 }

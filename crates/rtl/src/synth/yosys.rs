@@ -30,6 +30,7 @@ const APART: &[&str] = &[
     "dcs_changes",
     "dcs_counters",
     "dcs_registers",
+    "dcs_wrong",
     "protocol_rom",
 ];
 

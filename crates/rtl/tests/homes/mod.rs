@@ -99,12 +99,18 @@ impl Built {
 
     /// The home by itself, with its ROM.
     pub fn model(&self) -> Model {
+        self.model_without(&[])
+    }
+
+    /// The same with a ROM that lacks these rows, by state and event.
+    pub fn model_without(&self, lost: &[(usize, usize)]) -> Model {
         let rom = &self.compiled.rom;
         let row = |(state, event)| {
             let word = rom.word(rom.row(state, event));
             format!("@{:x} {word:x}\n", rom.address(state, event))
         };
-        let image = rom.used().map(row).collect::<String>();
+        let kept = rom.used().filter(|row| !lost.contains(row));
+        let image = kept.map(row).collect::<String>();
         let file = self.folder.path().join("rows.mem");
         std::fs::write(&file, image).expect("it can be written");
         Model::open(&self.library, &file, "").expect("the library was built")

@@ -4,6 +4,7 @@ use super::*;
 
 impl Bench<'_> {
     pub(super) fn drive(&mut self) {
+        self.strangers_come();
         let ready = self.run.ready;
         let cycle = self.cycle;
         let exact = self.run.exact;
@@ -16,6 +17,9 @@ impl Bench<'_> {
                 let Some((at, message)) = entrance.queue.front() else {
                     continue;
                 };
+                if slice.strangers.enters(c) {
+                    continue;
+                }
                 entrance.valid = entrance.valid || often() != 0;
                 if !entrance.valid {
                     continue;
@@ -35,7 +39,9 @@ impl Bench<'_> {
                 }
             }
             inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum();
-            slice.ask_valid = !slice.asks.is_empty() && (slice.ask_valid || often() != 0);
+            let strange = slice.strangers.asks();
+            slice.ask_valid =
+                !slice.asks.is_empty() && !strange && (slice.ask_valid || often() != 0);
             inputs.local_req_valid[s] = u64::from(slice.ask_valid);
             if let Some(&(at, operation)) = slice.asks.front() {
                 inputs.local_req[s] = u64::from(operation) << 36 | self.lines[at].number;
@@ -44,7 +50,9 @@ impl Bench<'_> {
                 inputs.local_req_valid[s] = 1;
                 inputs.local_req[s] = order;
             }
-            slice.unlock_valid = !slice.unlocks.is_empty() && (slice.unlock_valid || often() != 0);
+            let strange = slice.strangers.unlocks();
+            slice.unlock_valid =
+                !slice.unlocks.is_empty() && !strange && (slice.unlock_valid || often() != 0);
             inputs.unlock_valid[s] = u64::from(slice.unlock_valid);
             if let Some(&at) = slice.unlocks.front() {
                 inputs.unlock_line[s] = self.lines[at].number;
@@ -88,6 +96,7 @@ impl Bench<'_> {
             if let Some(write) = slice.written {
                 inputs.b_id[s] = slice.writes[write].id;
             }
+            self.drive_strangers(s);
         }
     }
 
@@ -130,6 +139,9 @@ impl Bench<'_> {
                 continue;
             }
             self.progress = self.cycle;
+            if self.stranger_enters(s, c) {
+                continue;
+            }
             let entrance = &self.slices[s].entrances[c];
             if let (0, Some(&(at, _))) = (entrance.beat, entrance.queue.front()) {
                 self.cross(Crossing::Enters(at));
@@ -160,17 +172,21 @@ impl Bench<'_> {
             }
         }
         if self.inputs.local_req_valid[s] & outputs.local_req_ready[s] != 0 {
-            if let Some((at, _)) = self.slices[s].asks.pop_front() {
-                self.cross(Crossing::Asks(at));
+            if !self.stranger_asks(s) {
+                if let Some((at, _)) = self.slices[s].asks.pop_front() {
+                    self.cross(Crossing::Asks(at));
+                }
+                self.slices[s].ask_valid = false;
+                self.behind.orders[s] = None;
             }
-            self.slices[s].ask_valid = false;
-            self.behind.orders[s] = None;
             self.progress = self.cycle;
         }
-        let slice = &mut self.slices[s];
         if self.inputs.unlock_valid[s] & outputs.unlock_ready[s] != 0 {
-            slice.unlocks.pop_front();
-            slice.unlock_valid = false;
+            if !self.stranger_unlocks(s) {
+                let slice = &mut self.slices[s];
+                slice.unlocks.pop_front();
+                slice.unlock_valid = false;
+            }
             self.progress = self.cycle;
         }
         Ok(())
@@ -269,8 +285,11 @@ impl Bench<'_> {
             return self.done_inside(s, outputs);
         }
         self.progress = self.cycle;
-        self.ends_something();
         let answer = outputs.local_rsp[s];
+        if self.stranger_is_told(s, answer) {
+            return Ok(());
+        }
+        self.ends_something();
         let at = self.line_of(answer & ((1 << 36) - 1), "an answer to the device")?;
         let unlock = answer >> 40 & 1 != 0;
         let answer = Answer {

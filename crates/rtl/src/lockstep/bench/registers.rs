@@ -11,7 +11,7 @@ const PATIENCE: u64 = 2_000;
 const OKAY: u64 = 0;
 const ERROR: u64 = 2;
 /// Addresses of nothing.
-const NOWHERE: [u64; 5] = [0x28, 0x3f8, 0x800, 0xc00, 0xff8];
+const NOWHERE: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
 /// Cycles after which everything that happened has been told and counted.
 const COUNTED: u64 = 200;
 
@@ -53,7 +53,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    fn add(&mut self, place: usize, number: usize, by: u64) {
+    pub(super) fn add(&mut self, place: usize, number: usize, by: u64) {
         self.sure[place + number] += by;
     }
 
@@ -94,7 +94,8 @@ impl Bench<'_> {
                     _ => counts.one_of(&[unit + c]),
                 }
             }
-            let Some((_, message)) = entrance.queue.front().filter(|_| taken >> c & 1 != 0) else {
+            let own = taken >> c & 1 != 0 && !slice.strangers.enters(c);
+            let Some((_, message)) = entrance.queue.front().filter(|_| own) else {
                 continue;
             };
             if message.bytes.is_none() || entrance.beat + 1 == self.beats {
@@ -254,9 +255,29 @@ impl Bench<'_> {
                 }
             }
         }
+        self.first_strangers(false)?;
         self.report.counters = read.iter().map(|slices| slices.iter().sum()).collect();
         self.about()?;
         self.control()
+    }
+
+    /// What was refused first and what was dropped first stand in registers, until these are cleared.
+    fn first_strangers(&mut self, cleared: bool) -> Checked {
+        for (kind, name) in ["FirstWrong", "FirstImpossible"].into_iter().enumerate() {
+            let answers = self.read(register(name).address)?;
+            for (s, (value, answer)) in answers.into_iter().enumerate() {
+                let expected = match cleared {
+                    true => vec![0],
+                    false => self.firsts(s)[kind].clone(),
+                };
+                if answer != OKAY || !expected.contains(&value) {
+                    return said(format!(
+                        "{name} of slice {s} reads {value:x}; it should be of {expected:x?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What is seen neither at the pins nor in what units do: all cycles, and ports between the home and an endpoint.
@@ -357,6 +378,7 @@ impl Bench<'_> {
                 return said(format!("{name} reads {answers:?} after it was cleared"));
             }
         }
+        self.first_strangers(true)?;
         match self.read(control)? {
             [(1, OKAY), (1, OKAY)] => Ok(()),
             answers => said(format!("Control reads {answers:?} while counting goes on")),

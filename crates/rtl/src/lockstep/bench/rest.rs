@@ -16,6 +16,7 @@ impl Bench<'_> {
                 && slice.writes.is_empty()
                 && slice.addresses.is_empty()
                 && slice.data.is_empty()
+                && slice.strangers.rest()
         });
         // A request may still wait until a full set makes room by itself.
         let rests = 300 + (1 << self.shape.patience);

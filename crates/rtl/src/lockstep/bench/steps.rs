@@ -7,9 +7,12 @@ impl Bench<'_> {
     /// A unit has done a step: the controller does the same.
     pub(super) fn home_steps(&mut self, step: u64) -> Checked {
         let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
-        let at = self.line_of(step & ((1 << 36) - 1), "a step")?;
         let (next, effect, state, number) =
             (field(36, 8), field(44, 2), field(46, 8), field(54, 6));
+        if self.stranger_is_dropped(step & ((1 << 36) - 1), state, number, effect) {
+            return Ok(());
+        }
+        let at = self.line_of(step & ((1 << 36) - 1), "a step")?;
         let (evict, held) = (field(60, 1) != 0, field(61, 1) != 0);
         let Some(about) = self.rom.events.get(number) else {
             return wrong(

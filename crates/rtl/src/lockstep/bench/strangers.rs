@@ -1,0 +1,364 @@
+//! What nobody should send: messages with numbers that are none, or about lines of others, and events that can never happen,
+//! amid all other traffic. The home has to drop or refuse and count them, and everything else goes on as before.
+
+use super::*;
+use crate::registers::place as first;
+use crate::rom::Effect;
+
+/// Bits of a line's number beside its slice, its unit and its set: `TagWidth` of `hardware/lockstep/lockstep.sv`.
+const TAG_BITS: u32 = 16;
+/// Cycles that what came at about the same time may take to be told.
+const SOON: u64 = 3;
+/// What an assertion says of a stranger.
+const SAID: &[&str] = &[
+    "does not come by circuit",
+    "dcs: there is no remote",
+    "belongs to the other slice",
+    "lies outside the home's range",
+    "dcs: there is no local operation",
+    "lies outside the range of slice",
+    "dcu: the ROM has no row for event",
+];
+
+/// Why something is refused: `wrong_e` of `home_pkg.sv`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Why {
+    Number = 1,
+    Remote,
+    Line,
+    Operation,
+    Local,
+    Unlock,
+}
+
+/// A message that nobody should send.
+#[derive(Clone, Debug)]
+pub(super) struct Stranger {
+    header: u64,
+    /// Why it is dropped; otherwise it reaches a unit, which has no row for it.
+    why: Option<Why>,
+    beats: usize,
+    beat: usize,
+}
+
+/// What of the kind stands at a slice's ports, and what should come of it.
+#[derive(Default)]
+pub(super) struct Strangers {
+    messages: [Option<Stranger>; CIRCUITS],
+    ask: Option<(u64, Why)>,
+    unlock: Option<u64>,
+    /// Answers of which the device is told.
+    answers: Vec<u64>,
+    /// Events that can never happen and that no unit has yet dropped: of a line, by number.
+    impossible: Vec<(u64, usize)>,
+    /// What the registers may say was the first, each with its cycle.
+    wrong: Vec<(u64, u64)>,
+    dropped: Vec<(u64, u64)>,
+}
+
+impl Strangers {
+    /// Nothing of it is left.
+    pub(super) fn rest(&self) -> bool {
+        self.messages.iter().all(Option::is_none)
+            && self.ask.is_none()
+            && self.unlock.is_none()
+            && self.answers.is_empty()
+            && self.impossible.is_empty()
+    }
+
+    /// Whether one is entering by a circuit.
+    pub(super) fn enters(&self, circuit: usize) -> bool {
+        self.messages[circuit].is_some()
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        self.ask.is_some()
+    }
+
+    pub(super) fn unlocks(&self) -> bool {
+        self.unlock.is_some()
+    }
+}
+
+impl Bench<'_> {
+    /// Puts strangers at ports where nothing stands, and keeps them there.
+    pub(super) fn strangers_come(&mut self) {
+        let more = self.more() && self.shape.endpoint == Endpoint::None;
+        for s in 0..SLICES {
+            for c in 0..self.rom.rx.len() {
+                let entrance = &self.slices[s].entrances[c];
+                let free = entrance.beat == 0 && !entrance.valid;
+                if more && free && !self.slices[s].strangers.enters(c) && self.comes() {
+                    let stranger = self.message(s, c);
+                    self.slices[s].strangers.messages[c] = Some(stranger);
+                }
+            }
+            let slice = &self.slices[s];
+            if more && !slice.ask_valid && !slice.strangers.asks() && self.comes() {
+                let (operation, why, line) = match self.strange.below(2) {
+                    0 => {
+                        let least = self.rom.locking.len() as u64;
+                        let most = crate::rom::MAX_LOCALS as u64;
+                        if least == most {
+                            continue;
+                        }
+                        let operation = least + self.strange.below(most - least);
+                        (operation, Why::Operation, self.any_line())
+                    }
+                    _ => (self.strange.below(4), Why::Local, self.wrong_line(s)),
+                };
+                let why = match operation >= self.rom.locking.len() as u64 {
+                    true => Why::Operation,
+                    false => why,
+                };
+                self.slices[s].strangers.ask = Some((operation << 36 | line, why));
+            }
+            let slice = &self.slices[s];
+            if more && !slice.unlock_valid && !slice.strangers.unlocks() && self.comes() {
+                let line = self.wrong_line(s);
+                self.slices[s].strangers.unlock = Some(line);
+            }
+        }
+    }
+
+    fn comes(&mut self) -> bool {
+        self.strange.below(256) < self.run.strangers
+    }
+
+    fn any_line(&mut self) -> u64 {
+        let at = self.strange.below(self.lines.len() as u64) as usize;
+        self.lines[at].number
+    }
+
+    /// Lines of the home, slices, units and sets included.
+    fn range(&self) -> u64 {
+        (self.requests.len() as u64) << (self.shape.set_bits + TAG_BITS)
+    }
+
+    /// The number of a line that is not the slice's: of the other one, or beyond the range, where it would be another line
+    /// of the home if its upper bits were dropped.
+    fn wrong_line(&mut self, s: usize) -> u64 {
+        let own = self.any_line() & !1 | s as u64;
+        let beyond =
+            self.range().ilog2() + self.strange.below(36 - u64::from(self.range().ilog2())) as u32;
+        match self.strange.below(3) {
+            0 => own ^ 1,
+            _ => own | 1 << beyond,
+        }
+    }
+
+    fn message(&mut self, s: usize, c: usize) -> Stranger {
+        let rom = self.rom;
+        let own = |number: u64| {
+            let about = rom.events.get(number as usize);
+            about.is_some_and(|about| (number as usize) < rom.messages && about.circuit == c)
+        };
+        let known: Vec<u64> = (0..rom.messages as u64)
+            .filter(|&number| own(number))
+            .collect();
+        let some = known[self.strange.below(known.len() as u64) as usize];
+        let never: Vec<u64> = known
+            .into_iter()
+            .filter(|&number| rom.row(0, number as usize).effect == Effect::Never)
+            .collect();
+        let (number, remote, line, why) = match self.strange.below(5) {
+            0 => (
+                some,
+                1 + self.strange.below(15),
+                self.any_line(),
+                Some(Why::Remote),
+            ),
+            1 => (some, 0, self.wrong_line(s), Some(Why::Line)),
+            2 if !never.is_empty() => {
+                let number = never[self.strange.below(never.len() as u64) as usize];
+                let mut line = self.strange.below(self.range()) & !1 | s as u64;
+                while self.by_number.contains_key(&line) {
+                    line = (line + 2) % self.range();
+                }
+                (number, 0, line, None)
+            }
+            // Those first that internal events have, and those that become them when upper bits are dropped.
+            kind => loop {
+                let number = match kind {
+                    3 => self.strange.below(64),
+                    _ => self.strange.below(256),
+                };
+                if !own(number) {
+                    break (number, 0, self.any_line(), Some(Why::Number));
+                }
+            },
+        };
+        let payload = rom
+            .events
+            .get(number as usize)
+            .is_some_and(|about| about.payload);
+        Stranger {
+            header: 0xffff << 48 | number << 40 | remote << 36 | line,
+            why,
+            beats: if payload { self.beats } else { 1 },
+            beat: 0,
+        }
+    }
+
+    /// Puts them on the pins, in place of what else would stand there.
+    pub(super) fn drive_strangers(&mut self, s: usize) {
+        let (inputs, strangers) = (&mut self.inputs, &self.slices[s].strangers);
+        for (c, stranger) in strangers.messages.iter().enumerate() {
+            let Some(stranger) = stranger else {
+                continue;
+            };
+            inputs.rx_valid[s] |= 1 << c;
+            inputs.rx_header[s][c] = stranger.header;
+            let word = !stranger.header ^ stranger.beat as u64;
+            inputs.rx_data[s][c].fill(word);
+        }
+        if let Some((ask, _)) = strangers.ask {
+            inputs.local_req_valid[s] = 1;
+            inputs.local_req[s] = ask;
+        }
+        if let Some(line) = strangers.unlock {
+            inputs.unlock_valid[s] = 1;
+            inputs.unlock_line[s] = line;
+        }
+    }
+
+    /// A beat of a stranger has entered by a circuit, if one stands there.
+    pub(super) fn stranger_enters(&mut self, s: usize, c: usize) -> bool {
+        let Some(stranger) = &mut self.slices[s].strangers.messages[c] else {
+            return false;
+        };
+        stranger.beat += 1;
+        let whole = stranger.beat == stranger.beats;
+        let Stranger {
+            header, why, beat, ..
+        } = *stranger;
+        let (number, line) = ((header >> 40 & 0xff) as usize, header & ((1 << 36) - 1));
+        // What is dropped never waits, and nothing behind it.
+        self.slices[s].entrances[c].before = match why {
+            Some(_) => None,
+            None => Some((self.rom.events[number].payload && beat == 1, whole)),
+        };
+        match why {
+            Some(why) if beat == 1 => {
+                let kind = match why {
+                    Why::Line => const { first("WrongLines") },
+                    _ => const { first("WrongMessages") },
+                };
+                self.counts[s].add(kind, c, 1);
+                let word = (why as u64) << 56 | (c as u64) << 48 | header & ((1 << 48) - 1);
+                self.slices[s].strangers.wrong.push((self.cycle, word));
+            }
+            None if whole => {
+                self.counts[s].add(const { first("Events") }, number, 1);
+                let event = &self.rom.events[number];
+                let unit = line as usize % self.requests.len();
+                if !event.request {
+                    self.responses[unit] += 1;
+                }
+                self.slices[s].strangers.impossible.push((line, number));
+            }
+            _ => {}
+        }
+        if whole {
+            self.slices[s].strangers.messages[c] = None;
+            self.report.strangers += 1;
+        }
+        true
+    }
+
+    /// An operation that there is not, or one on a line that is not the slice's, was taken, if one stood there.
+    pub(super) fn stranger_asks(&mut self, s: usize) -> bool {
+        let Some((ask, why)) = self.slices[s].strangers.ask.take() else {
+            return false;
+        };
+        let (operation, line) = (ask >> 36, ask & ((1 << 36) - 1));
+        let place = match why {
+            Why::Operation => const { first("WrongOperations") },
+            _ => const { first("WrongDeviceLines") },
+        };
+        self.refuses(s, place, 1 << 39 | ask);
+        let word = (why as u64) << 56 | operation << 40 | line;
+        self.slices[s].strangers.wrong.push((self.cycle, word));
+        true
+    }
+
+    /// The same of an unlock.
+    pub(super) fn stranger_unlocks(&mut self, s: usize) -> bool {
+        let Some(line) = self.slices[s].strangers.unlock.take() else {
+            return false;
+        };
+        self.refuses(
+            s,
+            const { first("WrongDeviceLines") },
+            1 << 40 | 1 << 39 | line,
+        );
+        let word = (Why::Unlock as u64) << 56 | line;
+        self.slices[s].strangers.wrong.push((self.cycle, word));
+        true
+    }
+
+    fn refuses(&mut self, s: usize, place: usize, answer: u64) {
+        self.counts[s].add(place, 0, 1);
+        self.counts[s].add(const { first("Refused") }, 0, 1);
+        self.slices[s].strangers.answers.push(answer);
+        self.report.strangers += 1;
+    }
+
+    /// Whether an answer is one to a stranger.
+    pub(super) fn stranger_is_told(&mut self, s: usize, answer: u64) -> bool {
+        let answers = &mut self.slices[s].strangers.answers;
+        let place = answers
+            .iter()
+            .position(|&expected| expected == answer & ((1 << 41) - 1));
+        place.map(|place| answers.swap_remove(place)).is_some()
+    }
+
+    /// Whether a unit's step is that with which it drops an event that can never happen.
+    pub(super) fn stranger_is_dropped(
+        &mut self,
+        line: u64,
+        state: usize,
+        number: usize,
+        effect: usize,
+    ) -> bool {
+        let s = line as usize % SLICES;
+        let impossible = &mut self.slices[s].strangers.impossible;
+        let Some(place) = impossible.iter().position(|&event| event == (line, number)) else {
+            return false;
+        };
+        if effect != 0 || state != 0 {
+            return false;
+        }
+        impossible.swap_remove(place);
+        let units = self.requests.len();
+        let unit = line as usize % units;
+        if !self.rom.events[number].request {
+            self.responses[unit] -= 1;
+        }
+        self.counts[s].add(const { first("Impossible") }, 0, 1);
+        let word = 1 << 63 | (unit as u64 / 2) << 52 | (number as u64) << 36 | line;
+        self.slices[s].strangers.dropped.push((self.cycle, word));
+        self.progress = self.cycle;
+        true
+    }
+
+    /// Whether assertions have said nothing but what they say of strangers.
+    pub(super) fn is_of_strangers(&self, said: &str) -> bool {
+        let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+        self.run.strangers > 0 && lines.all(|line| SAID.iter().any(|what| line.contains(what)))
+    }
+
+    /// What the registers should say was the first, of each slice: one of these words, or 0 if there are none.
+    pub(super) fn firsts(&self, s: usize) -> [Vec<u64>; 2] {
+        let strangers = &self.slices[s].strangers;
+        // Units are heard in turn.
+        let turn = SOON + self.requests.len() as u64;
+        [(&strangers.wrong, SOON), (&strangers.dropped, turn)].map(|(all, soon)| {
+            let Some(&(from, _)) = all.first() else {
+                return vec![0];
+            };
+            let about = all.iter().filter(|(cycle, _)| *cycle <= from + soon);
+            about.map(|&(_, word)| word).collect()
+        })
+    }
+}

@@ -1,0 +1,381 @@
+//! What no partner should send: is it refused or dropped, counted and kept for software, while everything else goes on?
+//!
+//! These tests build the RTL with Verilator.
+
+mod homes;
+
+use cohkit_rtl::lockstep::bench::Run;
+use cohkit_rtl::lockstep::build::Shape;
+use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs, CIRCUITS};
+use cohkit_rtl::registers::{place, register};
+use cohkit_rtl::sources::SOURCES;
+use homes::{built, compiled, Built};
+use std::collections::VecDeque;
+
+/// Strangers come to all ports amid everything that a remote and a device do. All bytes are those of the controllers, and
+/// the registers say what came.
+#[test]
+fn what_nobody_should_send_is_refused_and_counted_and_all_else_goes_on() {
+    for file in ["eci.coh", "back-invalidate.coh"] {
+        let Some(built) = built(compiled(file), SOURCES, Shape::default()) else {
+            return;
+        };
+        let setup = built.setup();
+        let names = [
+            "WrongMessages",
+            "WrongLines",
+            "WrongOperations",
+            "WrongDeviceLines",
+            "Impossible",
+        ];
+        let mut counted = [0; 5];
+        let mut strangers = 0;
+        for seed in 0..9 {
+            let run = Run {
+                strangers: [1, 16, 100][seed as usize % 3],
+                ..Run::new(seed, 1000)
+            };
+            let report = setup
+                .run(run, None)
+                .unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
+            for (counted, name) in counted.iter_mut().zip(names) {
+                let last = place(name) + register(name).count;
+                *counted += report.counters[place(name)..last].iter().sum::<u64>();
+            }
+            strangers += report.strangers;
+        }
+        println!("{file}: {strangers} strangers, {counted:?}");
+        for (counted, name) in counted.iter().zip(names) {
+            assert!(*counted > 20, "{file}: {name} {counted}");
+        }
+        assert_eq!(strangers, counted.iter().sum::<u64>(), "{file}");
+    }
+}
+
+/// The even slice.
+const SLICE: usize = 0;
+const BYTES: u64 = 128;
+
+// Messages, operations and internal events of ECI.
+const READ_SHARED: u64 = 0;
+const READ_EXCLUSIVE: u64 = 1;
+const GRANTS: usize = 1;
+const MEMORY_DATA: u64 = 24;
+
+fn eci() -> Option<Built> {
+    let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
+    let rom = &built.compiled.rom;
+    assert_eq!(rom.event("ReadShared"), Some(READ_SHARED as usize));
+    assert_eq!(rom.event("ReadExclusive"), Some(READ_EXCLUSIVE as usize));
+    assert_eq!(rom.memory_data(), MEMORY_DATA as usize);
+    Some(built)
+}
+
+/// A home out of reset with memory whose every word is its address, a link that takes everything, and a device that
+/// hears its answers; and what they have heard.
+struct Home {
+    model: Model,
+    inputs: Inputs,
+    outputs: Outputs,
+    reads: VecDeque<(u64, u64)>,
+    beat: u64,
+    /// Memory does not answer.
+    withholds: bool,
+    /// Circuits toward the remote that take nothing.
+    full: u64,
+    /// Headers and first words of messages to the remote, by circuit; answers to the device.
+    sent: [Vec<(u64, u64)>; CIRCUITS],
+    told: Vec<u64>,
+    addresses: Vec<u64>,
+}
+
+impl Home {
+    fn new(model: Model) -> Home {
+        let mut home = Home {
+            model,
+            inputs: Inputs::default(),
+            outputs: Outputs::default(),
+            reads: VecDeque::new(),
+            beat: 0,
+            withholds: false,
+            full: 0,
+            sent: Default::default(),
+            told: Vec::new(),
+            addresses: Vec::new(),
+        };
+        home.inputs.reset = 1;
+        home.cycle();
+        home.inputs.reset = 0;
+        home.cycles(50);
+        home
+    }
+
+    /// Assertions may say what they want: this is about what hardware does, which has none.
+    fn cycle(&mut self) {
+        let inputs = &mut self.inputs;
+        inputs.tx_ready[SLICE] = !self.full & 3;
+        inputs.local_rsp_ready[SLICE] = 1;
+        inputs.change_ready[SLICE] = 1;
+        inputs.ar_ready[SLICE] = 1;
+        let read = self.reads.front().filter(|_| !self.withholds);
+        inputs.r_valid[SLICE] = u64::from(read.is_some());
+        if let Some(&(id, address)) = read {
+            inputs.r_id[SLICE] = id;
+            inputs.r_data[SLICE][0] = address + self.beat;
+            inputs.r_last[SLICE] = self.beat;
+            self.beat = 1 - self.beat;
+            if self.beat == 0 {
+                self.reads.pop_front();
+            }
+        }
+        let _ = self.model.step(&self.inputs, &mut self.outputs);
+        let (inputs, outputs) = (&self.inputs, &self.outputs);
+        if inputs.reset != 0 {
+            return;
+        }
+        if outputs.ar_valid[SLICE] != 0 {
+            let read = (outputs.ar_id[SLICE], outputs.ar_addr[SLICE]);
+            self.reads.push_back(read);
+            self.addresses.push(read.1);
+        }
+        for (c, sent) in self.sent.iter_mut().enumerate() {
+            if (outputs.tx_valid[SLICE] & inputs.tx_ready[SLICE]) >> c & 1 != 0 {
+                sent.push((outputs.tx_header[SLICE][c], outputs.tx_data[SLICE][c][0]));
+            }
+        }
+        if outputs.local_rsp_valid[SLICE] != 0 {
+            self.told.push(outputs.local_rsp[SLICE] & ((1 << 41) - 1));
+        }
+    }
+
+    fn cycles(&mut self, count: usize) {
+        for _ in 0..count {
+            self.cycle();
+        }
+    }
+
+    /// Offers something until it is taken.
+    fn offer(&mut self, valid: fn(&mut Inputs) -> &mut u64, ready: fn(&Outputs) -> u64) {
+        *valid(&mut self.inputs) = 1;
+        for _ in 0..200 {
+            self.cycle();
+            if ready(&self.outputs) & 1 != 0 {
+                *valid(&mut self.inputs) = 0;
+                return;
+            }
+        }
+        panic!("it is not taken");
+    }
+
+    /// A message by the circuit of the requests.
+    fn request(&mut self, message: u64, line: u64, beats: u64) {
+        for _ in 0..beats {
+            self.inputs.rx_header[SLICE][0] = 0xffff << 48 | message << 40 | line;
+            self.offer(
+                |inputs| &mut inputs.rx_valid[SLICE],
+                |outputs| outputs.rx_ready[SLICE],
+            );
+        }
+    }
+
+    fn ask(&mut self, operation: u64, line: u64) {
+        self.inputs.local_req[SLICE] = operation << 36 | line;
+        self.offer(
+            |inputs| &mut inputs.local_req_valid[SLICE],
+            |outputs| outputs.local_req_ready[SLICE],
+        );
+    }
+
+    fn unlock(&mut self, line: u64) {
+        self.inputs.unlock_line[SLICE] = line;
+        self.offer(
+            |inputs| &mut inputs.unlock_valid[SLICE],
+            |outputs| outputs.unlock_ready[SLICE],
+        );
+    }
+
+    fn register(&mut self, name: &str, number: u64) -> u64 {
+        self.inputs.cfg_ar_addr[SLICE] = register(name).address + 8 * number;
+        self.inputs.cfg_r_ready[SLICE] = 1;
+        self.offer(
+            |inputs| &mut inputs.cfg_ar_valid[SLICE],
+            |outputs| outputs.cfg_ar_ready[SLICE],
+        );
+        for _ in 0..400 {
+            self.cycle();
+            if self.outputs.cfg_r_valid[SLICE] != 0 {
+                return self.outputs.cfg_r_data[SLICE];
+            }
+        }
+        panic!("{name} does not answer");
+    }
+
+    /// Whether a line was granted with its own bytes, once.
+    fn granted(&self, line: u64) -> bool {
+        let grants = self.sent[GRANTS].iter();
+        let own: Vec<u64> = grants
+            .filter(|(header, _)| header & ((1 << 36) - 1) == line)
+            .map(|&(_, word)| word)
+            .collect();
+        own == [line * BYTES, line * BYTES + 1]
+    }
+}
+
+/// Message 24, the number of `memory_data`, came while line 4 was read, and the home took the line's bytes for there. With
+/// upper bits dropped, 56 and 88 were the same.
+#[test]
+fn a_number_that_is_no_messages_is_no_event_of_the_home() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let rom = &built.compiled.rom;
+    for number in [MEMORY_DATA, 19, 23, 25, 31, 32, 56, 88, 64, 255] {
+        let mut home = Home::new(built.model());
+        home.withholds = true;
+        home.request(READ_SHARED, 8, 1);
+        home.request(READ_SHARED, 4, 1);
+        home.cycles(40);
+        home.request(number, 4, 1);
+        home.cycles(80);
+        assert_eq!(home.sent[GRANTS], [], "{number}");
+        home.withholds = false;
+        home.cycles(80);
+        assert!(home.granted(4) && home.granted(8), "{number}");
+        assert_eq!(home.register("FirstWrong", 0), 1 << 56 | number << 40 | 4);
+        assert_eq!(home.register("WrongMessages", 0), 1, "{number}");
+        assert_eq!(home.register("Status", 0), 3, "{number}");
+    }
+    // One of another circuit that has bytes is dropped with them, so that what follows is what it was.
+    let other = rom
+        .events
+        .iter()
+        .position(|event| event.payload && event.circuit == 1);
+    let other = other.expect("a victim has bytes") as u64;
+    let mut home = Home::new(built.model());
+    home.request(other, 4, 2);
+    home.request(READ_SHARED, 12, 1);
+    home.cycles(80);
+    assert!(home.granted(12));
+    assert_eq!(home.register("WrongMessages", 0), 1);
+}
+
+/// Upper bits of a line's number were dropped, and so was the slice's, and another line was read.
+#[test]
+fn a_line_that_is_not_the_slices_is_no_other_line() {
+    let Some(built) = eci() else {
+        return;
+    };
+    for wrong in [5, 4 | 1 << 19, 4 | 1 << 35] {
+        let mut home = Home::new(built.model());
+        home.request(READ_SHARED, wrong, 1);
+        home.ask(0, wrong);
+        home.unlock(wrong);
+        home.request(READ_SHARED, 4, 1);
+        home.cycles(80);
+        assert_eq!(home.addresses, [4 * BYTES]);
+        assert!(home.granted(4));
+        assert_eq!(home.sent[GRANTS].len(), 2);
+        home.told.sort_unstable();
+        assert_eq!(home.told, [1 << 39 | wrong, 1 << 40 | 1 << 39 | wrong]);
+        assert_eq!(
+            home.register("FirstWrong", 0),
+            3 << 56 | READ_SHARED << 40 | wrong
+        );
+        assert_eq!(home.register("WrongLines", 0), 1);
+        assert_eq!(home.register("WrongDeviceLines", 0), 2);
+        assert_eq!(home.register("Refused", 0), 2);
+    }
+}
+
+/// Operation 5 of four was the event `memory_data`.
+#[test]
+fn an_operation_that_there_is_not_is_refused() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let mut home = Home::new(built.model());
+    home.withholds = true;
+    home.request(READ_SHARED, 8, 1);
+    home.request(READ_SHARED, 4, 1);
+    home.cycles(40);
+    for operation in 4..8 {
+        home.ask(operation, 4);
+    }
+    home.cycles(80);
+    assert_eq!(home.sent[GRANTS], []);
+    home.withholds = false;
+    home.cycles(80);
+    assert!(home.granted(4) && home.granted(8));
+    let refused = |operation: u64| 1 << 39 | operation << 36 | 4;
+    assert_eq!(home.told, [4, 5, 6, 7].map(refused));
+    assert_eq!(home.register("FirstWrong", 0), 4 << 56 | 4 << 40 | 4);
+    assert_eq!(home.register("WrongOperations", 0), 4);
+}
+
+/// An event without a row was tried again for ever, and with it its unit did little else. The ROM lacks a row of each kind
+/// of event here.
+#[test]
+fn an_event_without_a_row_is_dropped_and_told_and_others_go_on() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let rom = &built.compiled.rom;
+    let reading = usize::from(rom.row(0, READ_SHARED as usize).next);
+    let clean = rom.local(0);
+    let told = |state: usize, event: usize, line: u64| {
+        let unit = line >> 1 & 1;
+        1 << 63 | unit << 52 | (state as u64) << 44 | (event as u64) << 36 | line
+    };
+
+    // A request.
+    let lost = (0, READ_SHARED as usize);
+    let mut home = Home::new(built.model_without(&[lost]));
+    for line in [4, 8, 12, 16, 6] {
+        home.request(READ_SHARED, line, 1);
+    }
+    home.request(READ_EXCLUSIVE, 8, 1);
+    home.cycles(100);
+    assert!(home.granted(8));
+    assert_eq!(home.sent[GRANTS].len(), 2);
+    assert_eq!(home.register("FirstImpossible", 0), told(0, lost.1, 4));
+    assert_eq!(home.register("Impossible", 0), 5);
+    assert_eq!(home.register("Status", 0), 3);
+
+    // An answer of memory, whose place others need.
+    let lost = (reading, MEMORY_DATA as usize);
+    let mut home = Home::new(built.model_without(&[lost]));
+    for line in [4, 8, 12] {
+        home.request(READ_SHARED, line, 1);
+    }
+    home.cycles(100);
+    home.request(READ_EXCLUSIVE, 16, 1);
+    home.cycles(100);
+    assert!(home.granted(16));
+    assert_eq!(home.sent[GRANTS].len(), 2);
+    let first = home.register("FirstImpossible", 0);
+    assert_eq!(first, told(lost.0, lost.1, 4));
+    assert_eq!(home.register("Impossible", 0), 3);
+
+    // What the device asks for is refused.
+    let mut home = Home::new(built.model_without(&[(0, clean), (0, rom.unlock())]));
+    for line in [4, 8, 12] {
+        home.ask(0, line);
+    }
+    home.unlock(4);
+    home.request(READ_SHARED, 16, 1);
+    home.cycles(100);
+    assert!(home.granted(16));
+    home.told.sort_unstable();
+    let refused = 1 << 39;
+    assert_eq!(
+        home.told,
+        [
+            refused | 4,
+            refused | 8,
+            refused | 12,
+            1 << 40 | refused | 4
+        ]
+    );
+    assert_eq!(home.register("Impossible", 0), 4);
+    assert_eq!(home.register("Refused", 0), 4);
+}
