@@ -31,7 +31,7 @@ module dcu_proof #(
   input  logic                      answer_ready_i,
   input  logic                      read_ready_i,
   input  logic                      write_ready_i,
-  input  logic                      tx_ready_i,
+  input  logic [1:0]                tx_ready_i,
   input  logic                      read_done_i,
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
@@ -89,11 +89,13 @@ module dcu_proof #(
   logic                  local_ready, unlock_ready, answer_valid, rom_valid, read_valid, write_valid, idle;
   logic [5:0]            rom_addr;
   event_e                read_event, write_event, step_event;
-  logic                  answer_unlock, answer_refused, drop_valid, drop_slot, write_bytes, read_slot, write_slot, tx_slot;
+  logic                  answer_unlock, answer_refused, drop_valid, drop_slot, write_bytes, read_slot, write_slot;
+  logic [1:0]            tx_slot;
   logic [2:0]            answer_operation;
-  logic [LineWidth-1:0]  answer_line, read_line, write_line, tx_line, step_line;
+  logic [LineWidth-1:0]  answer_line, read_line, write_line, step_line;
+  logic [1:0][LineWidth-1:0] tx_line;
   logic [1:0]            write_circuit, drop_circuit;
-  send_e                 tx_send;
+  send_e [1:0]           tx_send;
   logic                  step_valid, step_held, step_evict;
   state_e                step_state, step_next;
   home_pkg::effect_e     step_effect;

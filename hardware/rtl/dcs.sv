@@ -174,10 +174,10 @@ module dcs #(
   logic [Units-1:0][Reads-1:0]                  read_done;
   logic [Units-1:0][Writes-1:0]                 write_done;
   logic [Units-1:0][NumTx-1:0]                  tx_valid;
-  logic [Units-1:0]                             tx_ready;
-  send_e [Units-1:0]                            tx_send;
-  logic [Units-1:0][UnitLine-1:0]               tx_line;
-  logic [Units-1:0][ReadWidth-1:0]              tx_slot;
+  logic [Units-1:0][NumTx-1:0]                  tx_ready;
+  send_e [Units-1:0][NumTx-1:0]                 tx_send;
+  logic [Units-1:0][NumTx-1:0][UnitLine-1:0]    tx_line;
+  logic [Units-1:0][NumTx-1:0][ReadWidth-1:0]   tx_slot;
   logic [Units-1:0][Reads-1:0]                  tx_done;
 
   // All units empty their directories together.
@@ -501,7 +501,6 @@ module dcs #(
 
   // ------------------------------------------------------------------ circuits toward the remote
 
-  logic [NumTx-1:0][Units-1:0]            tx_unit_ready;
   logic [NumTx-1:0][Units-1:0][Reads-1:0] tx_unit_done;
   logic [NumTx-1:0]                       tx_read_en;
   logic [NumTx-1:0][UnitWidth-1:0]        tx_unit;
@@ -510,10 +509,17 @@ module dcs #(
   logic [NumTx-1:0]                       tx_seen, tx_waits;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_egress
-    logic [Units-1:0] valid;
+    logic [Units-1:0]                valid, ready;
+    send_e [Units-1:0]               send;
+    logic [Units-1:0][UnitLine-1:0]  line;
+    logic [Units-1:0][ReadWidth-1:0] slot;
 
     for (genvar u = 0; u < Units; u++) begin : gen_from_unit
-      assign valid[u] = tx_valid[u][c];
+      assign valid[u]       = tx_valid[u][c];
+      assign send[u]        = tx_send[u][c];
+      assign line[u]        = tx_line[u][c];
+      assign slot[u]        = tx_slot[u][c];
+      assign tx_ready[u][c] = ready[u];
     end
 
     dcs_egress #(
@@ -530,10 +536,10 @@ module dcs #(
       .clk_i,
       .rst_ni,
       .unit_valid_i(valid),
-      .unit_ready_o(tx_unit_ready[c]),
-      .unit_send_i (tx_send),
-      .unit_line_i (tx_line),
-      .unit_slot_i (tx_slot),
+      .unit_ready_o(ready),
+      .unit_send_i (send),
+      .unit_line_i (line),
+      .unit_slot_i (slot),
       .unit_done_o (tx_unit_done[c]),
       .rd_en_o     (tx_read_en[c]),
       .rd_unit_o   (tx_unit[c]),
@@ -551,15 +557,13 @@ module dcs #(
 
   // The circuit that carries lines has the port of the memory they wait in; the ROM's compiler allows but one.
   always_comb begin
-    tx_ready  = '0;
     tx_done   = '0;
     line_read = 1'b0;
     line_unit = '0;
     line_slot = '0;
     line_beat = '0;
     for (int unsigned c = 0; c < NumTx; c++) begin
-      tx_ready |= tx_unit_ready[c];
-      tx_done  |= tx_unit_done[c];
+      tx_done |= tx_unit_done[c];
       if (Protocol.tx_payload[c]) begin
         line_read = tx_read_en[c];
         line_unit = tx_unit[c];

@@ -101,13 +101,13 @@ module dcu #(
   output logic [1:0]                       drop_circuit_o,
   output logic [SlotWidth-1:0]             drop_slot_o,
 
-  // Messages to the remote, in order. If they carry the line, it is in the slot of the read,
+  // Messages to the remote, by circuit, each in order. If they carry the line, it is in the slot of the read,
   // which is free again once its bytes have left.
-  output logic [NumTx-1:0]                 tx_valid_o,   // by circuit
-  input  logic                             tx_ready_i,
-  output send_e                            tx_send_o,
-  output logic [LineWidth-1:0]             tx_line_o,
-  output logic [ReadWidth-1:0]             tx_slot_o,
+  output logic  [NumTx-1:0]                tx_valid_o,
+  input  logic  [NumTx-1:0]                tx_ready_i,
+  output send_e [NumTx-1:0]                tx_send_o,
+  output logic  [NumTx-1:0][LineWidth-1:0] tx_line_o,
+  output logic  [NumTx-1:0][ReadWidth-1:0] tx_slot_o,
   input  logic [Reads-1:0]                 tx_done_i,
 
   // An event that the ROM has no row for was dropped; told until it is taken.
@@ -150,7 +150,8 @@ module dcu #(
   localparam int unsigned LocalWidth   = bits(Locals);
   localparam int unsigned WaitingWidth = bits(Waiting);
   localparam int unsigned LockWidth    = bits(Waiting + 1);
-  // A message for each read, write and local operation, and one that leaves as soon as its request is taken.
+  // A message for each read, write and local operation, and one that leaves as soon as its request is taken: in each
+  // circuit, for all of them may go by one.
   localparam int unsigned TxDepth      = 2 ** $clog2(Reads + Writes + Locals + 1);
   localparam int unsigned AnswerDepth  = 2 ** $clog2(Locals + 1);
   localparam int unsigned ReadDepth    = 2 ** $clog2(Reads);
@@ -544,8 +545,10 @@ module dcu #(
   } write_t;
 
   logic    queues_idle;
-  logic    tx_wr, answer_wr, read_wr, write_wr, left_valid, told_valid;
-  tx_t     tx_wr_data, tx_rd_data, left;
+  logic    tx_wr, answer_wr, read_wr, write_wr, told_valid;
+  logic    [NumTx-1:0] left_valid;
+  tx_t     tx_wr_data;
+  tx_t     [NumTx-1:0] tx_rd_data, left;
   answer_t answer_wr_data, answer_rd_data, told;
   read_t   read_wr_data, read_rd_data;
   write_t  write_wr_data, write_rd_data;
@@ -591,11 +594,14 @@ module dcu #(
   );
 
   logic unused;
-  assign unused = ^{left.line, told.refused, told.operation, told.line, tx_rd_data.of, tx_rd_data.write, answer_rd_data.place};
+  assign unused = ^{left, told.refused, told.operation, told.line, tx_rd_data, answer_rd_data.place};
 
-  assign tx_send_o          = tx_rd_data.send;
-  assign tx_line_o          = tx_rd_data.line;
-  assign tx_slot_o          = tx_rd_data.read;
+  for (genvar c = 0; c < NumTx; c++) begin : gen_tx
+    assign tx_send_o[c] = tx_rd_data[c].send;
+    assign tx_line_o[c] = tx_rd_data[c].line;
+    assign tx_slot_o[c] = tx_rd_data[c].read;
+  end
+
   assign answer_unlock_o    = answer_rd_data.unlock;
   assign answer_refused_o   = answer_rd_data.refused;
   assign answer_operation_o = answer_rd_data.operation;
@@ -786,11 +792,13 @@ module dcu #(
         unblock        = 1'b1;
       end
     end
-    if (left_valid) begin
-      unblock = 1'b1;
-      if (left.of == TxWrite) write_used_d[left.write] = 1'b0;
-      if (left.of == TxImmediate) immediate_d = 1'b0;
-      if (left.of == TxRead && !Protocol.send_payload[4'(left.send)]) read_used_d[left.read] = 1'b0;
+    for (int unsigned c = 0; c < NumTx; c++) begin
+      if (left_valid[c]) begin
+        unblock = 1'b1;
+        if (left[c].of == TxWrite) write_used_d[left[c].write] = 1'b0;
+        if (left[c].of == TxImmediate) immediate_d = 1'b0;
+        if (left[c].of == TxRead && !Protocol.send_payload[4'(left[c].send)]) read_used_d[left[c].read] = 1'b0;
+      end
     end
     if (told_valid) begin
       unblock = 1'b1;

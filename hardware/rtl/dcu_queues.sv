@@ -1,4 +1,5 @@
-// What leaves a unit: messages to the remote, answers to the device, reads and writes of memory, each in a queue.
+// What leaves a unit: messages to the remote, in a queue for each circuit, answers to the device, reads and writes of
+// memory, each in a queue.
 //
 // There is room for all that the places of the unit can owe, so what is written is always taken.
 
@@ -22,11 +23,11 @@ module dcu_queues #(
 
   input  logic             tx_wr_i,
   input  tx_t              tx_wr_data_i,
-  output logic [NumTx-1:0] tx_valid_o,      // by circuit
-  input  logic             tx_ready_i,
-  output tx_t              tx_data_o,
-  output logic             left_valid_o,    // a message has left in the cycle before
-  output tx_t              left_o,
+  output logic [NumTx-1:0] tx_valid_o,      // by circuit, as the four below
+  input  logic [NumTx-1:0] tx_ready_i,
+  output tx_t  [NumTx-1:0] tx_data_o,
+  output logic [NumTx-1:0] left_valid_o,    // a message has left in the cycle before
+  output tx_t  [NumTx-1:0] left_o,
 
   input  logic             answer_wr_i,
   input  answer_t          answer_wr_data_i,
@@ -50,22 +51,28 @@ module dcu_queues #(
 
   output logic             idle_o           // all queues are empty
 );
-  logic tx_wr_ready, tx_rd_valid, answer_wr_ready, read_wr_ready, write_wr_ready;
+  logic answer_wr_ready, read_wr_ready, write_wr_ready;
 
-  fifo #(
-    .Depth (TxDepth),
-    .Fast  (1'b0),
-    .data_t(tx_t)
-  ) u_tx (
-    .clk_i,
-    .rst_ni,
-    .wr_valid_i(tx_wr_i),
-    .wr_ready_o(tx_wr_ready),
-    .wr_data_i (tx_wr_data_i),
-    .rd_valid_o(tx_rd_valid),
-    .rd_ready_i(tx_ready_i),
-    .rd_data_o (tx_data_o)
-  );
+  // A circuit that is held up holds no other up. What the protocol text orders goes by one circuit, so it stays in order.
+  logic [NumTx-1:0] tx_wr, tx_wr_ready;
+
+  for (genvar c = 0; c < NumTx; c++) begin : gen_tx
+    assign tx_wr[c] = tx_wr_i && Protocol.send_circuit[c][4'(tx_wr_data_i.send)];
+
+    fifo #(
+      .Depth (TxDepth),
+      .data_t(tx_t)
+    ) u_tx (
+      .clk_i,
+      .rst_ni,
+      .wr_valid_i(tx_wr[c]),
+      .wr_ready_o(tx_wr_ready[c]),
+      .wr_data_i (tx_wr_data_i),
+      .rd_valid_o(tx_valid_o[c]),
+      .rd_ready_i(tx_ready_i[c]),
+      .rd_data_o (tx_data_o[c])
+    );
+  end
 
   fifo #(
     .Depth (AnswerDepth),
@@ -109,35 +116,23 @@ module dcu_queues #(
     .rd_data_o (write_o)
   );
 
-  assign idle_o = !tx_rd_valid && !answer_valid_o && !read_valid_o && !write_valid_o;
-
-  // The circuit of the first message in the queue is decoded beforehand. After a message has left,
-  // the one behind it, if there is one, is seen a cycle late.
-  always_ff @(posedge clk_i) begin
-    for (int unsigned c = 0; c < NumTx; c++) begin
-      if (!rst_ni)           tx_valid_o[c] <= 1'b0;
-      else if (!tx_rd_valid) tx_valid_o[c] <= tx_wr_i && Protocol.send_circuit[c][4'(tx_wr_data_i.send)];
-      else                   tx_valid_o[c] <= !tx_ready_i && Protocol.send_circuit[c][4'(tx_data_o.send)];
-    end
-  end
+  assign idle_o = tx_valid_o == '0 && !answer_valid_o && !read_valid_o && !write_valid_o;
 
   always_ff @(posedge clk_i) begin
     left_o <= tx_data_o;
     told_o <= answer_o;
     if (!rst_ni) begin
-      left_valid_o <= 1'b0;
+      left_valid_o <= '0;
       told_valid_o <= 1'b0;
     end else begin
-      left_valid_o <= tx_rd_valid && tx_ready_i;
+      left_valid_o <= tx_valid_o & tx_ready_i;
       told_valid_o <= answer_valid_o && answer_ready_i;
     end
   end
 
-  `ASSERT(tx_has_room, !tx_wr_i || tx_wr_ready)
+  `ASSERT(tx_has_room, (tx_wr & ~tx_wr_ready) == '0)
+  `ASSERT(tx_has_a_circuit, !tx_wr_i || $onehot(tx_wr))
   `ASSERT(answer_has_room, !answer_wr_i || answer_wr_ready)
   `ASSERT(read_has_room, !read_wr_i || read_wr_ready)
   `ASSERT(write_has_room, !write_wr_i || write_wr_ready)
-  `ASSERT_STABLE(stable_tx, |tx_valid_o, tx_ready_i, {tx_valid_o, tx_data_o})
-  `ASSERT(tx_of_its_head, tx_valid_o == '0 || tx_rd_valid)
-  `ASSERT(one_head, $onehot0(tx_valid_o))
 endmodule : dcu_queues

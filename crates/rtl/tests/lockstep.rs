@@ -109,6 +109,8 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
     let at_once =
         |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
     assert!(!rom.used().any(at_once));
+    // Nobody sends here what should not come; the tests of strangers do, and count it.
+    never.retain(|name| !name.starts_with("Wrong") && !name.starts_with("Impossible"));
     assert_eq!(never, ["StallsSend[0]"]);
 }
 

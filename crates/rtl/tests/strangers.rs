@@ -59,6 +59,7 @@ const BYTES: u64 = 128;
 // Messages, operations and internal events of ECI.
 const READ_SHARED: u64 = 0;
 const READ_EXCLUSIVE: u64 = 1;
+const FORWARDS: usize = 0;
 const GRANTS: usize = 1;
 const MEMORY_DATA: u64 = 24;
 
@@ -310,6 +311,41 @@ fn an_operation_that_there_is_not_is_refused() {
     assert_eq!(home.told, [4, 5, 6, 7].map(refused));
     assert_eq!(home.register("FirstWrong", 0), 4 << 56 | 4 << 40 | 4);
     assert_eq!(home.register("WrongOperations", 0), 4);
+}
+
+/// A unit had one queue for all that it sends: while the circuit of the forwards was held up, its grants waited behind
+/// them, although the link's circuits are said not to hold each other up.
+#[test]
+fn a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
+    let mut home = Home::new(built.model());
+    let taken = [6, 10, 4, 8];
+    for line in taken {
+        home.request(READ_EXCLUSIVE, line, 1);
+    }
+    home.cycles(200);
+    assert!(taken.iter().all(|&line| home.granted(line)));
+    // What the other unit forwards stands at the port, so that all forwards of this one stay in its queue.
+    home.full = 1 << FORWARDS;
+    for line in taken {
+        home.ask(0, line);
+        home.cycles(80);
+    }
+    for line in [12, 16, 20] {
+        home.request(READ_SHARED, line, 1);
+    }
+    home.cycles(200);
+    assert!(home.granted(12) && home.granted(16) && home.granted(20));
+    assert_eq!(home.sent[FORWARDS], []);
+    // Nothing is lost of what was held up, and a unit's forwards come in order.
+    home.full = 0;
+    home.cycles(80);
+    let forwarded: Vec<u64> = home.sent[FORWARDS].iter().map(line_of).collect();
+    let of_unit = |unit| forwarded.iter().filter(move |&line| line >> 1 & 1 == unit);
+    assert!(of_unit(0).eq(&[4, 8]) && of_unit(1).eq(&[6, 10]));
 }
 
 /// An event without a row was tried again for ever, and with it its unit did little else. The ROM lacks a row of each kind
