@@ -4,6 +4,7 @@
 mod common;
 #[path = "../../check/examples/fuzz_protocols/generate.rs"]
 mod generate;
+// What states are made of is compared with the checker's alone, by the tests there.
 #[allow(dead_code)]
 #[path = "../../check/examples/fuzz_protocols/oracle.rs"]
 mod oracle;
