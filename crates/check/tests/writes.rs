@@ -165,33 +165,7 @@ system pair { remotes 2; lines 1 }
 }
 
 /// A device that may write memory under its lock, and caches that have no copies.
-const LOCKED: &str = "
-protocol locked
-line 64 bytes
-channels { request remote -> home; grant home -> remote }
-messages { request: Write (store), Part (partial store), Read; grant: Ok, Got (line) }
-remote cache {
-  states { I; W waits Ok; G waits Got }
-  I | write_line    | send Write | W
-  I | write_partial | send Part  | W
-  I | read_once     | send Read  | G
-  W | Ok            | done       | I
-  G | Got           | done       | I
-}
-home directory {
-  states { I; L }
-  local grab lock { ensure all == I }
-  local unlock
-  I   | Write Part | write, send Ok   | stay
-  I   | Read       | send Got         | stay
-  L   | Write Part | leave
-  L   | Read       | leave
-  I   | grab       | acknowledge grab | L
-  L   | grab       | refuse
-  L   | unlock     | unlocked         | I
-  I   | unlock     | refuse
-}
-";
+const LOCKED: &str = include_str!("../../../tests/accesses/locked.coh");
 
 /// Once only rights were excluded by a lock, and a non-caching access has none.
 #[test]

@@ -7,33 +7,7 @@ use cohkit_sim::simulation::{run, RunError};
 use common::{parse, source, torture};
 
 /// A device that may write memory under its lock, and caches that have no copies.
-const LOCKED: &str = "
-protocol locked
-line 64 bytes
-channels { request remote -> home; grant home -> remote }
-messages { request: Write (store), Part (partial store), Read; grant: Ok, Got (line) }
-remote cache {
-  states { I; W waits Ok; G waits Got }
-  I | write_line    | send Write | W
-  I | write_partial | send Part  | W
-  I | read_once     | send Read  | G
-  W | Ok            | done       | I
-  G | Got           | done       | I
-}
-home directory {
-  states { I; L }
-  local grab lock { ensure all == I }
-  local unlock
-  I   | Write Part | write, send Ok   | stay
-  I   | Read       | send Got         | stay
-  L   | Write Part | leave
-  L   | Read       | leave
-  I   | grab       | acknowledge grab | L
-  L   | grab       | refuse
-  L   | unlock     | unlocked         | I
-  I   | unlock     | refuse
-}
-";
+const LOCKED: &str = include_str!("../../../tests/accesses/locked.coh");
 
 /// The first failure in a few short runs.
 fn failure(text: &str) -> Option<FailureKind> {
