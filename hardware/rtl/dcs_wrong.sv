@@ -119,7 +119,7 @@ module dcs_wrong #(
       if (rx_wrong_i[c] != WrongNone) begin
         wrong = '{
           why:     rx_wrong_i[c],
-          circuit: 2'(c),
+          circuit: 2'(unsigned'(c)),
           number:  rx_header_i[c].message,
           remote:  rx_header_i[c].remote,
           line:    rx_header_i[c].line,
