@@ -26,7 +26,8 @@ fn again(seed: u64, against: &str) -> String {
 #[test]
 fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     let mut agreed = Vec::new();
-    for seed in 0..TEXTS {
+    // The invariant of the last one adds up so many counters that what was printed was nested too deeply to be read.
+    for seed in (0..TEXTS).chain([13_269]) {
         match judge::ours(&generate::protocol(seed)) {
             Ok(verdict) => agreed.push(verdict),
             // One of its rows is not as it should be, and the front end says so.
@@ -47,7 +48,8 @@ fn an_independent_checker_agrees_on_random_texts() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for seed in 0..20 {
+    // The last one compares with an amount below zero, which Rumur's own choice of a type had no room for.
+    for seed in (0..20).chain([27]) {
         let checker = |model: &_| tools::rumur(model, Style::Plain, folder.path());
         match rumur(&generate::protocol(seed), checker) {
             Ok(_) | Err(Trouble::Refused(_)) => {}

@@ -33,6 +33,10 @@ pub enum Style {
 /// The options that Rumur needs to decide what [`crate::check`] decides.
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
+    if goes_below(model) {
+        // Rumur computes in the smallest type that holds what variables may have, where an amount below zero is an error.
+        options.extend(["--value-type", "int32_t"]);
+    }
     match model.deadlock {
         _ if style == Style::Drain => options.extend(["--deadlock-detection", "off"]),
         Deadlock::Stuttering => {}
@@ -42,6 +46,42 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
         }
     }
     options
+}
+
+/// Whether an amount may be below the least value that is ever kept, while it is computed with or compared.
+/// A difference that is kept at once, or is an index, is an error then in any type.
+fn goes_below(model: &Model) -> bool {
+    let (mut all, mut at_once) = (0, 0);
+    let difference =
+        |e: &Expr| usize::from(matches!(e, Expr::Binary(Operator::Subtract, ..) | Expr::Negate(_)));
+    let indices = |place: &Place| -> usize {
+        let steps = place.path.iter().map(|step| match step {
+            Step::Index(e) => difference(e),
+            _ => 0,
+        });
+        steps.sum()
+    };
+    let mut look = |node: Node| match node {
+        Node::Expr(e) => {
+            all += difference(e);
+            at_once += match e {
+                Expr::Read(place) | Expr::Peek(place) => indices(place),
+                Expr::Table(_, index) => difference(index),
+                _ => 0,
+            };
+        }
+        Node::Stmt(Stmt::Assign(_, e)) => at_once += difference(e),
+        Node::Target(place) => at_once += indices(place),
+        Node::Stmt(_) => {}
+    };
+    for rule in &model.rules {
+        visit::expr(&rule.guard, &mut look);
+        visit::block(&rule.body, &mut look);
+    }
+    for invariant in &model.invariants {
+        visit::expr(&invariant.holds, &mut look);
+    }
+    all > at_once
 }
 
 /// Prints a valid model.

@@ -268,8 +268,16 @@ impl<'p> System<'p> {
     }
 }
 
+/// Terms of a sum that stand behind each other; more of them are added up in halves, as depth costs whoever reads them.
+const MOST_TERMS: usize = 64;
+
 /// The sum of numbers; 0 if there are none.
 fn sum(numbers: impl IntoIterator<Item = Expr>) -> Expr {
+    let mut numbers: Vec<Expr> = numbers.into_iter().collect();
+    if numbers.len() > MOST_TERMS {
+        let rest = numbers.split_off(numbers.len() / 2);
+        return sum(numbers) + sum(rest);
+    }
     numbers
         .into_iter()
         .reduce(|a, b| a + b)
