@@ -49,7 +49,8 @@ fn main() {
         };
         let ours = check(&model, &every_state).expect("the model is valid");
         let folder = tempfile::tempdir().expect("a folder for the generated checker");
-        let (fine, states, _) = tools::rumur(&model, Style::Plain, folder.path());
+        let (fine, states, _) =
+            tools::rumur(&model, Style::Plain, tools::Compiled::Well, folder.path());
         let verified = ours.outcome == Outcome::Verified;
         let same = verified == fine && (!verified || ours.states == u128::from(states));
         eprintln!(

@@ -24,7 +24,7 @@ use cohkit_check::trace::replay;
 use cohkit_check::{check, Options, Outcome, Report};
 use expect_test::expect_file;
 use std::path::{Path, PathBuf};
-use tools::{require, rumur_text};
+use tools::{require, rumur_text, Compiled};
 
 struct Case {
     path: PathBuf,
@@ -301,14 +301,13 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let options = rumur_options(&model, Style::Plain);
-    let found = match rumur_text(&case.text, &options, folder) {
+    let found = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
         Ok(_) if said == "refuses" => return Err("Rumur takes it".into()),
         Ok(found) => found,
         Err(why) if said != "refuses" => return Err(format!("Rumur does not take it: {why}")),
         Err(_) => match print(&model, Style::Plain) {
-            Ok(text) => {
-                rumur_text(&text, &options, folder).map_err(|why| format!("{why}\n{text}"))?
-            }
+            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
+                .map_err(|why| format!("{why}\n{text}"))?,
             Err(_) => return Ok(()),
         },
     };

@@ -5,16 +5,13 @@ mod faults;
 mod generate;
 #[path = "../examples/fuzz_protocols/judge.rs"]
 mod judge;
-#[path = "../examples/fuzz_protocols/oracle.rs"]
-mod oracle;
 #[path = "../examples/fuzz_protocols/templates.rs"]
 mod templates;
 mod tools;
 
 use cohkit_check::murphi::Style;
 use faults::FAULTS;
-use judge::{case, home, modelled_as, rumur, safety, Agreed, Trouble};
-use oracle::Found;
+use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};
 use std::collections::BTreeSet;
 
 const TEXTS: u64 = 200;
@@ -50,7 +47,8 @@ fn an_independent_checker_agrees_on_random_texts() {
     let folder = tempfile::tempdir().unwrap();
     // The last one compares with an amount below zero, which Rumur's own choice of a type had no room for.
     for seed in (0..20).chain([27]) {
-        let checker = |model: &_| tools::rumur(model, Style::Plain, folder.path());
+        let checker =
+            |model: &_| tools::rumur(model, Style::Plain, tools::Compiled::Fast, folder.path());
         match rumur(&generate::protocol(seed), checker) {
             Ok(_) | Err(Trouble::Refused(_)) => {}
             Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "rumur")),

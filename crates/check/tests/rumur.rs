@@ -8,7 +8,7 @@ use cohkit_check::murphi::Style;
 use cohkit_check::report::{Outcome, Property};
 use cohkit_check::{check, Options};
 use models::Ending;
-use tools::{require, rumur};
+use tools::{require, rumur, Compiled};
 
 fn all() -> Vec<Model> {
     let mut broken = models::peterson(3);
@@ -36,7 +36,7 @@ fn rumur_agrees_in_verdict_and_count() {
     let folder = tempfile::tempdir().unwrap();
     for model in all() {
         let ours = check(&model, &Options::default()).unwrap();
-        let (fine, states, said) = rumur(&model, Style::Plain, folder.path());
+        let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Well, folder.path());
         // Rumur's liveness may use spontaneous rules, so it can miss what drain finds, but nothing else.
         let missed = matches!(
             ours.outcome,
@@ -69,7 +69,7 @@ fn rumur_agrees_on_drain() {
     let folder = tempfile::tempdir().unwrap();
     for model in all().into_iter().filter(|m| m.quiescent.is_some()) {
         let ours = check(&model, &Options::default()).unwrap();
-        let (fine, _, said) = rumur(&model, Style::Drain, folder.path());
+        let (fine, _, said) = rumur(&model, Style::Drain, Compiled::Well, folder.path());
         assert_eq!(
             ours.outcome == Outcome::Verified,
             fine,

@@ -8,7 +8,7 @@ use cohkit_check::{check, Options as Search, Outcome};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;
-use tools::{require, rumur};
+use tools::{require, rumur, Compiled};
 
 /// Compares verdict and count for one system of a text.
 fn agree(text: &str, remotes: u8, lines: u8, expected: bool) {
@@ -33,7 +33,7 @@ fn agree(text: &str, remotes: u8, lines: u8, expected: bool) {
     };
     let ours = check(&model, &every_state).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (fine, states, said) = rumur(&model, Style::Plain, folder.path());
+    let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Well, folder.path());
     assert_eq!(ours.outcome == Outcome::Verified, expected);
     assert_eq!(fine, expected, "{said}");
     if expected {

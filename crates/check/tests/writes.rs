@@ -219,3 +219,16 @@ home directory {
     search(text, 1, 1).unwrap();
     assert_eq!(search(text, 2, 1), Err("data value".into()));
 }
+
+/// The second remote's copy is sent while the first may still store, and its own store would take that back. It was
+/// verified: a store in any copy made that copy the last word.
+#[test]
+fn a_store_in_an_old_copy_is_found() {
+    let text = include_str!("../../../tests/accesses/early.coh");
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+    // One remote alone is never too early, and a write of the whole line keeps nothing of what was there.
+    assert!(search(text, 1, 1).is_ok());
+    let whole = text.replace("| store |", "| write_line |");
+    assert_ne!(whole, text);
+    assert!(search(&whole, 2, 1).is_ok());
+}

@@ -131,6 +131,41 @@ pub struct Rule {
     pub span: Span,
 }
 
+impl Rule {
+    /// Visits all statements of the row, nested ones too.
+    pub fn visit<'r>(&'r self, visitor: &mut impl FnMut(&'r Statement)) {
+        if let Effect::Take { body, .. } = &self.effect {
+            Statement::visit(body, visitor);
+        }
+    }
+
+    /// Whether some statement of the row is one of these.
+    pub fn says(&self, which: &dyn Fn(&Statement) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |statement| found |= which(statement));
+        found
+    }
+}
+
+impl Statement {
+    /// Visits statements in order, nested ones too.
+    pub fn visit<'s>(body: &'s [Statement], visitor: &mut impl FnMut(&'s Statement)) {
+        for statement in body {
+            visitor(statement);
+            match statement {
+                Statement::ForEach { body, .. } => Statement::visit(body, visitor),
+                Statement::If {
+                    then, otherwise, ..
+                } => {
+                    Statement::visit(then, visitor);
+                    Statement::visit(otherwise, visitor);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// What makes a controller act.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Event {

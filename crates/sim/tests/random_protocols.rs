@@ -4,24 +4,24 @@
 mod common;
 #[path = "../../check/examples/fuzz_protocols/generate.rs"]
 mod generate;
-// What states are made of is compared with the checker's alone, by the tests there.
-#[allow(dead_code)]
-#[path = "../../check/examples/fuzz_protocols/oracle.rs"]
-mod oracle;
 #[path = "../../check/examples/fuzz_protocols/templates.rs"]
 mod templates;
 
 use cohkit_protocol::controller::{Access, Event};
-use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System};
 use common::{seeds, torture, ACCESSES};
-use oracle::{Found, System};
 
 const TEXTS: u64 = 200;
+
+/// Equal messages that there is room for.
+const ROOM: u16 = 7;
 
 /// States of a system that is visited, at most.
 const MOST: usize = 20_000;
@@ -69,8 +69,10 @@ impl Texts {
     /// executing its controllers can reach.
     fn compare(&mut self, protocol: &Protocol, seed: u64) -> Result<(), String> {
         let remotes = protocol.systems[0].remotes;
-        let system = System::new(protocol, remotes).expect("a home with rows");
-        let found = system.explore(MOST);
+        let Home::Controller(home) = &protocol.home else {
+            panic!("a home with rows");
+        };
+        let found = explore::<Current>(&System::new(protocol, home, remotes, 1, ROOM), MOST);
         let (mut asked, mut met) = (0.0, false);
         for seed in [seed, seed + 3] {
             match (&found, tortured(&setup(protocol.clone(), remotes, seed))) {

@@ -43,6 +43,12 @@ fn a_lock_at_a_row_home_excludes_non_caching_accesses() {
 }
 
 #[test]
+fn a_store_in_an_old_copy_is_found() {
+    let early = include_str!("../../../tests/accesses/early.coh");
+    assert_eq!(failure(early), Some(FailureKind::DataValue));
+}
+
+#[test]
 fn accesses_are_tried_again() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let again = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";

@@ -1,6 +1,5 @@
 //! Do all ways to run a protocol text agree?
 
-use super::oracle::{Found, State, System, Wrong};
 use cohkit_check::graph::graph;
 use cohkit_check::model::{Deadlock, Model};
 use cohkit_check::murphi::{print, read, Dialect, Style};
@@ -9,10 +8,15 @@ use cohkit_check::{check, system, Options, Outcome, Property, Report};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, Type};
 use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, System, World, Wrong};
 use std::collections::BTreeMap;
 
 /// States of a system that is visited, at most.
 const MOST: usize = 3_000;
+
+/// What execution finds.
+pub type Found = cohkit_system::world::Found<Current>;
 
 /// What all agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +52,11 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
         Trouble::Refused(shown.collect())
     })?;
     let remotes = protocol.systems[0].remotes;
-    let system = System::new(&protocol, remotes);
-    let found = system.expect("a home with rows").explore(MOST);
+    let room = system::Options::default().capacity;
+    let found = explore(
+        &System::new(&protocol, home(&protocol), remotes, 1, room),
+        MOST,
+    );
     Ok(Case {
         protocol,
         remotes,
@@ -105,19 +112,30 @@ fn brief(report: &Report) -> String {
 
 /// Compares a verdict on all states with what execution found.
 pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Trouble> {
+    let any = |what: &[Wrong], violated: bool| {
+        (what.iter()).any(|wrong| matches!(wrong, Wrong::Violated(_)) == violated)
+    };
     let agreed = match (found, &report.outcome) {
-        (Found::Safe { states, .. }, Outcome::Verified)
-            if report.states == states.len() as u128 =>
+        (
+            Found::Safe {
+                worlds,
+                transitions,
+                depth,
+                ..
+            },
+            Outcome::Verified,
+        ) if (report.states, report.transitions, report.depth)
+            == (worlds.len() as u128, (*transitions).into(), *depth) =>
         {
-            Some(Agreed::Verified(states.len()))
+            Some(Agreed::Verified(worlds.len()))
         }
         (Found::Wrong { what, steps }, Outcome::Violated { trace, .. })
-            if what.contains(&Wrong::Violation) && *steps == trace.steps.len() =>
+            if any(what, true) && *steps == trace.steps.len() as u64 =>
         {
             Some(Agreed::Violated)
         }
         (Found::Wrong { what, steps }, Outcome::Exceeded { trace, .. })
-            if what.contains(&Wrong::Exceeded) && *steps == trace.steps.len() =>
+            if any(what, false) && *steps == trace.steps.len() as u64 =>
         {
             Some(Agreed::Undecided)
         }
@@ -125,7 +143,7 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
     };
     agreed.ok_or_else(|| {
         let executed = match found {
-            Found::Safe { states, .. } => format!("{} states, verified", states.len()),
+            Found::Safe { worlds, .. } => format!("{} states, verified", worlds.len()),
             other => format!("{other:?}"),
         };
         Trouble::Differ(format!("{name}: {}; executed: {executed}", brief(report)))
@@ -138,7 +156,7 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
 pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
     same("interpreted", &case.found, &run(model, &flat())?)?;
     match &case.found {
-        Found::Safe { states, .. } => state_by_state(&case.protocol, model, states),
+        Found::Safe { worlds, .. } => state_by_state(&case.protocol, model, worlds),
         _ => Ok(()),
     }
 }
@@ -181,7 +199,8 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         // Of a violation and a limit at the same distance each search meets its own first.
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
-            matches!(found, Found::Wrong { what, .. } if what.len() == 2)
+            let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
+            matches!(found, Found::Wrong { what, .. } if what.iter().any(violated) && !what.iter().all(violated))
         }
         _ => false,
     };
@@ -190,9 +209,9 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         return Err(Trouble::Differ(why));
     }
     printed(&model, &plain)?;
-    if let Found::Safe { states, lost } = found {
+    if let Found::Safe { worlds, lost, .. } = found {
         rest(protocol, *remotes, *lost)?;
-        state_by_state(protocol, &model, states)?;
+        state_by_state(protocol, &model, worlds)?;
     }
     Ok(agreed)
 }
@@ -210,12 +229,12 @@ pub fn rumur(
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
     let (fine, states, said) = checker(&model);
     match &case.found {
-        Found::Safe {
-            states: executed, ..
-        } if fine && executed.len() as u64 == states => Ok(Agreed::Verified(executed.len())),
+        Found::Safe { worlds, .. } if fine && worlds.len() as u64 == states => {
+            Ok(Agreed::Verified(worlds.len()))
+        }
         Found::Wrong { .. } if !fine => Ok(Agreed::Violated),
-        Found::Safe { states, .. } => {
-            let executed = states.len();
+        Found::Safe { worlds, .. } => {
+            let executed = worlds.len();
             let why = format!("Rumur: {said}; executed: {executed} states, verified");
             Err(Trouble::Differ(why))
         }
@@ -275,7 +294,8 @@ fn rest(protocol: &Protocol, remotes: u8, lost: bool) -> Result<(), Trouble> {
 }
 
 /// The agents of a state, in the checker's names, without what is as it is at first.
-fn agents(protocol: &Protocol, state: &State) -> BTreeMap<String, String> {
+fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
+    let line = &world.lines[0];
     let mut known = BTreeMap::new();
     let mut agent = |of: &Controller, at: &cohkit_protocol::execute::Configuration, index: &str| {
         let name = &of.name;
@@ -284,7 +304,7 @@ fn agents(protocol: &Protocol, state: &State) -> BTreeMap<String, String> {
         for (variable, &value) in of.variables.iter().zip(&at.slots) {
             let place = format!("{name}_{}{index}", variable.name);
             if variable.ty == Type::RemoteSet {
-                for remote in 0..state.remotes.len() {
+                for remote in 0..line.remotes.len() {
                     let member = value >> remote & 1 != 0;
                     known.insert(format!("{place}[{remote}]"), member.to_string());
                 }
@@ -293,23 +313,28 @@ fn agents(protocol: &Protocol, state: &State) -> BTreeMap<String, String> {
             }
         }
     };
-    agent(home(protocol), &state.home, "[0]");
-    for (remote, at) in state.remotes.iter().enumerate() {
-        agent(&protocol.remote, at, &format!("[0][{remote}]"));
+    agent(home(protocol), &line.home, "[0]");
+    for (number, remote) in line.remotes.iter().enumerate() {
+        let index = format!("[0][{number}]");
+        agent(&protocol.remote, &remote.configuration, &index);
     }
-    for (remote, current) in state.current.iter().enumerate() {
-        let place = format!("{}_current[0][{remote}]", protocol.remote.name);
-        known.insert(place, current.to_string());
+    for (number, remote) in line.remotes.iter().enumerate() {
+        let place = format!("{}_current[0][{number}]", protocol.remote.name);
+        known.insert(place, remote.copy.to_string());
     }
-    known.insert("memory_current[0]".into(), state.memory.to_string());
+    known.insert("memory_current[0]".into(), line.memory.to_string());
     known
 }
 
 /// The same states, as far as agents show them.
-fn state_by_state(protocol: &Protocol, model: &Model, states: &[State]) -> Result<(), Trouble> {
+fn state_by_state(
+    protocol: &Protocol,
+    model: &Model,
+    worlds: &[World<Current>],
+) -> Result<(), Trouble> {
     let graph = graph(model, MOST, None).map_err(Trouble::Differ)?;
     let mut executed: Vec<BTreeMap<String, String>> =
-        states.iter().map(|state| agents(protocol, state)).collect();
+        worlds.iter().map(|world| agents(protocol, world)).collect();
     let first = executed[0].clone();
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {

@@ -12,7 +12,6 @@
 
 mod generate;
 mod judge;
-mod oracle;
 mod templates;
 #[path = "../../tests/tools/mod.rs"]
 mod tools;
@@ -90,7 +89,12 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
     let text = generate::protocol(seed);
     let judged = std::panic::catch_unwind(|| match against {
         "rumur" => judge::rumur(&text, |model| {
-            tools::rumur(model, cohkit_check::murphi::Style::Plain, folder)
+            tools::rumur(
+                model,
+                cohkit_check::murphi::Style::Plain,
+                tools::Compiled::Fast,
+                folder,
+            )
         }),
         _ => judge::ours(&text),
     });

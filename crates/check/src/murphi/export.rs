@@ -52,8 +52,12 @@ pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
 /// A difference that is kept at once, or is an index, is an error then in any type.
 fn goes_below(model: &Model) -> bool {
     let (mut all, mut at_once) = (0, 0);
-    let difference =
-        |e: &Expr| usize::from(matches!(e, Expr::Binary(Operator::Subtract, ..) | Expr::Negate(_)));
+    let difference = |e: &Expr| {
+        usize::from(matches!(
+            e,
+            Expr::Binary(Operator::Subtract, ..) | Expr::Negate(_)
+        ))
+    };
     let indices = |place: &Place| -> usize {
         let steps = place.path.iter().map(|step| match step {
             Step::Index(e) => difference(e),

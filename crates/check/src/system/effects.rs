@@ -4,21 +4,14 @@ use cohkit_protocol::controller::{Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
 use cohkit_protocol::words::counted;
+use cohkit_system::agent::WRITTEN_WHILE_OLD;
+use cohkit_system::plan::Done;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
 use super::SystemError;
 use crate::build::{assert, choose, when};
 use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
-
-/// What `done` means in a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Done {
-    /// It ends the access under way.
-    Ends(Ending),
-    /// The row does not say `done`.
-    Absent,
-}
 
 /// A row being carried out.
 pub(super) struct Moment<'c> {
@@ -29,6 +22,8 @@ pub(super) struct Moment<'c> {
     /// Whether the copy that an outgoing message gets is current.
     pub copy: Expr,
     pub done: Done,
+    /// Whether the write that `done` ends keeps a part of the line as it was.
+    pub keeps_a_part: bool,
 }
 
 impl<'p> System<'p> {
@@ -131,6 +126,10 @@ impl<'p> System<'p> {
             Statement::WriteAside => out.extend(self.write_aside(context)?),
             Statement::Done => match (moment.done, self.stores_pending) {
                 (Done::Ends(Ending::Write), _) => {
+                    if moment.keeps_a_part {
+                        let old = Violation::new("data value", WRITTEN_WHILE_OLD);
+                        out.push(assert(old, moment.copy.clone()));
+                    }
                     out.extend(self.make_all_old(&line, true));
                     moment.copy = Expr::Bool(true);
                 }
@@ -252,7 +251,7 @@ impl<'p> System<'p> {
         };
         let place = pending.at(line).at(remote);
         let mut out = Vec::new();
-        if !self.posts_stores {
+        if !self.facts.posts_stores {
             let said = "a store is performed twice, or after it was given up";
             out.push(assert(Violation::new("data value", said), place.clone()));
         }
@@ -387,7 +386,7 @@ impl<'p> System<'p> {
             line: self.note_line(&context.line),
             visible: context.home,
         })];
-        if carries && self.used_once.contains(&message) {
+        if carries && self.facts.used_once[message.index()] {
             let old = format!(
                 "{} carries an old copy, which is used without being kept",
                 kind.name
@@ -398,7 +397,7 @@ impl<'p> System<'p> {
             ));
         }
         // A home whose memory has a slot reads it in a step of its own.
-        if carries && context.home && self.slot.is_none() && self.used_once.contains(&message) {
+        if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
             let said = "memory is read for a remote while the device may write it under its lock";
             out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
         }

@@ -1,12 +1,10 @@
 //! The variables of a system's state, and ways to reach them.
 
-use cohkit_protocol::controller::{
-    Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Value, Variable,
-};
+use cohkit_protocol::controller::{Controller, Expression, Statement, Target, Value, Variable};
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
 use cohkit_protocol::sequence::lifeline;
-use cohkit_protocol::under_way::Accesses;
 use cohkit_protocol::words::counted;
+use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
 use super::progress::Watch;
@@ -174,15 +172,11 @@ pub(super) struct System<'p> {
     /// Lifeline of the home; remotes come before it.
     pub home_agent: i32,
     pub memory_agent: i32,
-    /// Messages with which a remote performs an access without keeping the line.
-    pub used_once: Vec<MessageId>,
+    /// What follows from all rows.
+    pub facts: Facts,
     /// Whether each remote has sent a store that the home has not performed, if the home's memory acts at once.
     /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
     pub stores_pending: Option<VariableId>,
-    /// Whether some row of a remote sends the bytes of a write and does not wait for an answer.
-    pub posts_stores: bool,
-    /// What remotes have begun in each of their states.
-    pub accesses: Accesses,
     /// What the groups of marks are.
     pub marks: Vec<Mark>,
     /// Who waits for whom.
@@ -309,13 +303,8 @@ impl<'p> System<'p> {
         let home_agent = build.agent(lifeline(&home_name, "home"));
         let memory_agent = build.agent("memory");
 
-        let slot = uses(&home.controller.rules, &|s| {
-            matches!(
-                s,
-                Statement::StartRead | Statement::StartWrite | Statement::StartStore { .. }
-            )
-        })
-        .then(|| {
+        let facts = Facts::new(protocol, home.controller);
+        let slot = facts.slot.then(|| {
             let states = build.enumeration("memory_operation", slot::LABELS);
             let per_line = build.array("memory_operation", line_type, states);
             Slot {
@@ -324,7 +313,7 @@ impl<'p> System<'p> {
                 current: build.state("memory_operation_current", bits),
             }
         });
-        let aside = uses(&home.controller.rules, &|s| *s == Statement::SetAside).then(|| {
+        let aside = facts.aside.then(|| {
             let one = build.range("aside", 0, remotes);
             optional.push(one);
             let per_line = build.array("aside", line_type, one);
@@ -350,24 +339,10 @@ impl<'p> System<'p> {
                 agent,
             }
         });
-        let sends_store = |statement: &Statement| matches!(statement, Statement::Send { message, .. } if protocol.message(*message).carries.store());
-        let stores_pending =
-            (slot.is_none() && uses(&protocol.remote.rules, &sends_store)).then(|| {
-                let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
-                build.state(format!("{remote_name}_store_pending"), bits)
-            });
-        let accesses = Accesses::new(&protocol.remote, &protocol.messages);
-        let posts_stores = protocol.remote.rules.iter().any(|row| {
-            let Effect::Take { body, next } = &row.effect else {
-                return false;
-            };
-            let to = &protocol.remote.states[next.unwrap_or(row.state).index()];
-            matches!(row.event, Event::Access(_)) && accesses.sends_bytes(body) && to.stable()
+        let stores_pending = facts.stores_pending.then(|| {
+            let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
+            build.state(format!("{remote_name}_store_pending"), bits)
         });
-        let used_once = protocol
-            .message_ids()
-            .filter(|&message| protocol.used_once(message))
-            .collect();
 
         let mut system = System {
             protocol,
@@ -388,10 +363,8 @@ impl<'p> System<'p> {
             queues: Vec::new(),
             home_agent,
             memory_agent,
-            used_once,
+            facts,
             stores_pending,
-            posts_stores,
-            accesses,
             marks: Vec::new(),
             remarks: Vec::new(),
             senseless: None,
@@ -440,7 +413,7 @@ impl<'p> System<'p> {
         for side in [&self.remote, &self.home] {
             for row in &side.controller.rules {
                 let mut error = None;
-                visit(row, &mut |statement| {
+                row.visit(&mut |statement| {
                     if let Statement::Send {
                         message,
                         to,
@@ -784,37 +757,4 @@ pub(super) fn right_code(right: Right) -> i32 {
         Right::Read => 1,
         Right::Write => 2,
     }
-}
-
-/// Visits all statements of a row, nested ones too.
-pub(super) fn visit<'r>(row: &'r Row, visitor: &mut impl FnMut(&'r Statement)) {
-    if let Effect::Take { body, .. } = &row.effect {
-        walk(body, visitor);
-    }
-}
-
-/// Visits all statements of a body, nested ones too.
-pub(super) fn walk<'r>(body: &'r [Statement], visitor: &mut impl FnMut(&'r Statement)) {
-    for statement in body {
-        visitor(statement);
-        match statement {
-            Statement::ForEach { body, .. } => walk(body, visitor),
-            Statement::If {
-                then, otherwise, ..
-            } => {
-                walk(then, visitor);
-                walk(otherwise, visitor);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether some statement of the rows satisfies a condition.
-pub(super) fn uses(rows: &[Row], condition: &impl Fn(&Statement) -> bool) -> bool {
-    let mut found = false;
-    for row in rows {
-        visit(row, &mut |s| found |= condition(s));
-    }
-    found
 }

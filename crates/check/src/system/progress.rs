@@ -35,7 +35,7 @@ use cohkit_protocol::controller::{
 use cohkit_protocol::protocol::{Protocol, Right};
 
 use super::expressions::Context;
-use super::layout::{uses, walk, System};
+use super::layout::System;
 use super::{Modelled, Options, SystemError};
 use crate::build::when;
 use crate::model::{Expr, Invariant, Stmt, TableId, VariableId};
@@ -122,7 +122,7 @@ fn suffices(access: Access, right: Right) -> bool {
 
 fn says_done(body: &[Statement]) -> bool {
     let mut found = false;
-    walk(body, &mut |s| found |= *s == Statement::Done);
+    Statement::visit(body, &mut |s| found |= *s == Statement::Done);
     found
 }
 
@@ -162,7 +162,7 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
         return false;
     };
     let assigns = |s: &Statement| matches!(s, Statement::Assign(v, _) if v == variable);
-    *value != 0 && !uses(&home.rules, &assigns)
+    *value != 0 && !home.rules.iter().any(|row| row.says(&assigns))
 }
 
 /// Where an access is performed by being in a state.
@@ -222,7 +222,7 @@ impl<'p> Ways<'p> {
     /// and it is not to be tried again.
     fn posts(&self, body: &[Statement]) -> bool {
         let mut found = false;
-        walk(body, &mut |s| {
+        Statement::visit(body, &mut |s| {
             found |= matches!(s, Statement::Send { message, .. } if self.protocol.message(*message).carries.store());
         });
         found && !body.contains(&Statement::Retry)

@@ -7,12 +7,13 @@
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
 };
-use cohkit_protocol::protocol::{MessageId, Right, Type as ValueType};
-use cohkit_protocol::under_way::{Accesses, Ending};
+use cohkit_protocol::protocol::{MessageId, Type as ValueType};
+use cohkit_protocol::under_way::Ending;
+use cohkit_system::plan::{Done, Facts, Plan};
 
-use super::effects::{Done, Moment};
+use super::effects::Moment;
 use super::expressions::Context;
-use super::layout::{ends, uses, walk, Direction, Storage, System};
+use super::layout::{ends, Direction, Storage, System};
 use super::{Mark, SystemError};
 use crate::build::{choose, error};
 use crate::model::{
@@ -56,6 +57,8 @@ struct Case<'c> {
     /// Whether the row performs a store in this agent's copy.
     stores: bool,
     done: Done,
+    /// Whether what its `done` performs keeps a part of the line.
+    keeps_a_part: bool,
     /// Whether the row gives up a write whose bytes have been sent.
     gives_up: bool,
 }
@@ -105,7 +108,7 @@ struct Class<'c> {
 
 /// The classes of an event, with those states that have no row in one class too.
 fn classes<'c>(
-    accesses: &Accesses,
+    facts: &Facts,
     controller: &'c Controller,
     event: Event,
     home: bool,
@@ -119,7 +122,7 @@ fn classes<'c>(
         let mut cases = Vec::new();
         let mut next = Vec::new();
         for row in rows {
-            let (case, to) = case(accesses, controller, row, home)?;
+            let (case, to) = case(facts, controller, row, home)?;
             let last = case.guard.is_none();
             cases.push(case);
             next.push(to);
@@ -145,7 +148,7 @@ fn classes<'c>(
 }
 
 fn case<'c>(
-    accesses: &Accesses,
+    facts: &Facts,
     controller: &'c Controller,
     row: &'c Row,
     home: bool,
@@ -156,40 +159,25 @@ fn case<'c>(
         Effect::Refuse => (Deed::Refuse, None),
         Effect::Never => (Deed::Never, None),
     };
-    let from = &controller.states[row.state.index()];
-    let to = next.map_or(from, |s| &controller.states[s]);
-    let writes = matches!(row.event, Event::Access(access) if access.writes());
-    let stores = writes && from.right == Right::Write && to.right == Right::Write;
-    let done = if uses(std::slice::from_ref(row), &|s| *s == Statement::Done) {
-        done(accesses, controller, row)?
-    } else {
-        Done::Absent
-    };
-    let case = Case {
-        guard: row.guard.as_ref(),
-        deed,
-        holds: (from.holds_line, to.holds_line),
-        moves: next.is_some_and(|to| to != row.state.index()),
-        stores,
-        done,
-        gives_up: !home && accesses.gives_up(controller, row),
-    };
-    Ok((case, next))
-}
-
-/// Which access `done` ends: the one whose row led here.
-fn done(accesses: &Accesses, controller: &Controller, row: &Row) -> Result<Done, SystemError> {
-    let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
-    endings.sort_unstable();
-    endings.dedup();
-    match endings[..] {
-        [ending] => Ok(Done::Ends(ending)),
-        _ => Err(SystemError::Meaningless(format!(
+    let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
+    if plan.done == Done::Unclear {
+        return Err(SystemError::Meaningless(format!(
             "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
             controller.name
-        ))),
+        )));
     }
+    let case = Case {
+        guard: row.guard.as_ref(),
+        deed,
+        holds: (plan.before.holds, plan.after.holds),
+        moves: plan.moves,
+        stores: plan.performs,
+        done: plan.done,
+        keeps_a_part: plan.keeps_a_part && plan.done == Done::Ends(Ending::Write),
+        gives_up: plan.gives_up,
+    };
+    Ok((case, next))
 }
 
 impl<'p> System<'p> {
@@ -200,7 +188,7 @@ impl<'p> System<'p> {
     pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
-        let classes = classes(&self.accesses, controller, event, home)?;
+        let classes = classes(&self.facts, controller, event, home)?;
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
         for class in &classes {
@@ -394,6 +382,7 @@ impl<'p> System<'p> {
             brought: trigger.brought.clone(),
             copy,
             done: case.done,
+            keeps_a_part: case.keeps_a_part,
         };
         let mut out = trigger.taking.clone();
         out.extend(self.statements(&mut moment, body)?);
@@ -577,7 +566,7 @@ fn label_words(labels: &[String], value: &Expr) -> Phrase {
 /// Whether statements change a variable.
 fn assigns(body: &[Statement]) -> bool {
     let mut found = false;
-    walk(body, &mut |s| {
+    Statement::visit(body, &mut |s| {
         found |= matches!(
             s,
             Statement::Assign(..) | Statement::AssignSet(..) | Statement::AssignElement(..)

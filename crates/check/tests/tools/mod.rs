@@ -9,11 +9,26 @@ pub use require::require;
 use std::path::Path;
 use std::process::Command;
 
+/// How well Rumur's program is compiled: hardly, where that is most of the work, or well, for many states.
+#[derive(Clone, Copy)]
+pub enum Compiled {
+    #[allow(dead_code)]
+    Fast,
+    #[allow(dead_code)]
+    Well,
+}
+
 /// What Rumur finds: whether all is well, its states, and what it printed.
 #[allow(dead_code)]
-pub fn rumur(model: &Model, style: Style, folder: &Path) -> (bool, u64, String) {
+pub fn rumur(
+    model: &Model,
+    style: Style,
+    compiled: Compiled,
+    folder: &Path,
+) -> (bool, u64, String) {
     let printed = print(model, style).unwrap();
-    let found = rumur_text(&printed, &rumur_options(model, style), folder);
+    let options = rumur_options(model, style);
+    let found = rumur_text(&printed, &options, compiled, folder);
     found.unwrap_or_else(|said| panic!("{said}\n{printed}"))
 }
 
@@ -21,6 +36,7 @@ pub fn rumur(model: &Model, style: Style, folder: &Path) -> (bool, u64, String) 
 pub fn rumur_text(
     printed: &str,
     options: &[&str],
+    compiled: Compiled,
     folder: &Path,
 ) -> Result<(bool, u64, String), String> {
     let (text, c, checker) = (folder.join("m.m"), folder.join("m.c"), folder.join("m"));
@@ -42,7 +58,14 @@ pub fn rumur_text(
         return Err(said);
     }
     let (fine, said) = run(Command::new("cc")
-        .args(["-O1", "-w", "-o"])
+        .args([
+            match compiled {
+                Compiled::Fast => "-O0",
+                Compiled::Well => "-O2",
+            },
+            "-w",
+            "-o",
+        ])
         .arg(&checker)
         .arg(&c)
         .arg("-lpthread"));

@@ -20,6 +20,7 @@ fn root() -> PathBuf {
 /// Where each crate stands. A crate may depend only on crates of lower floors.
 const FLOORS: &[(&str, u32)] = &[
     ("cohkit-protocol", 0),
+    ("cohkit-system", 1),
     ("cohkit-application", 1),
     ("cohkit-chart", 1),
     ("cohkit-check", 2),

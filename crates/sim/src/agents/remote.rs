@@ -698,7 +698,10 @@ impl Simulation {
             (Access::Store | Access::WriteLine | Access::WritePartial, Some(copy)) => {
                 let written = match access.kind {
                     Access::WriteLine => self.write_whole(&access, copy),
-                    _ => self.write(&access, copy),
+                    _ => {
+                        self.check_written(cache, line, copy);
+                        self.write(&access, copy)
+                    }
                 };
                 match brought {
                     Some(brought) => *brought = written,
@@ -709,6 +712,19 @@ impl Simulation {
         }
         entry.first = access.next;
         self.finish(index, false, true);
+    }
+
+    /// A write that keeps a part of the line needs the last bytes.
+    fn check_written(&mut self, cache: u8, line: Line, copy: Copy) {
+        let version = self.data.version(copy);
+        if !self.oracle.current(line, version) {
+            let text = format!(
+                "{} stores in what write {version} of the line left, but write {} was the last",
+                self.agent_name(cache),
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
     }
 
     /// Bytes that are used without being kept must be current when they are sent.

@@ -1,0 +1,90 @@
+//! The checker's models against the executable world: the same states, transitions, depth and verdicts.
+
+use cohkit_check::{check, system, Options, Outcome, Property};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System};
+use std::path::Path;
+
+/// Systems of more states are left to the checker.
+const MOST: usize = 50_000;
+
+fn read(path: &Path) -> Protocol {
+    let text = std::fs::read_to_string(path).unwrap();
+    parse(&text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+/// Both ways to visit all states of a system; true if it was small enough.
+fn both(protocol: &Protocol, remotes: u8, lines: u8) -> bool {
+    let name = format!("{} {remotes}x{lines}", protocol.name);
+    let home = construct::home(protocol, remotes).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    let room = system::Options::default().capacity;
+    let world = System::new(protocol, &home, remotes, lines, room);
+    let found = explore::<Current>(&world, MOST);
+    if matches!(found, Found::TooMany) {
+        return false;
+    }
+    let model = system::model(protocol, &home, remotes, lines, &system::Options::default());
+    let options = Options {
+        decompose: false,
+        symmetry: false,
+        ..Options::default()
+    };
+    let report = check(&model.unwrap(), &options).unwrap();
+    match found {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost,
+        } => {
+            let drains = !matches!(
+                &report.outcome,
+                Outcome::Violated {
+                    property: Property::Drain,
+                    ..
+                }
+            );
+            assert_eq!(
+                (report.states, report.transitions, report.depth, drains),
+                (worlds.len() as u128, transitions.into(), depth, !lost),
+                "{name}"
+            );
+        }
+        Found::Wrong { what, steps } => panic!("{name}: {what:?} after {steps} steps"),
+        Found::TooMany => unreachable!("it was small enough"),
+    }
+    true
+}
+
+#[test]
+fn the_world_of_every_shipped_text_is_the_checkers_model() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let mut compared = 0;
+    let mut texts: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    texts.sort();
+    for text in texts {
+        let protocol = read(&text);
+        let mut sizes: Vec<(u8, u8)> = protocol
+            .systems
+            .iter()
+            .map(|s| (s.remotes, s.lines))
+            .collect();
+        sizes.extend([(1, 1), (2, 1), (1, 2)]);
+        sizes.sort_unstable();
+        sizes.dedup();
+        for (remotes, lines) in sizes {
+            compared += usize::from(both(&protocol, remotes, lines));
+        }
+    }
+    // Most of them are small enough.
+    assert!(compared >= 20, "{compared}");
+}

@@ -1,0 +1,163 @@
+//! What follows from a row alone, and from all rows of a protocol.
+
+use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
+
+/// What a state gives its agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// What the agent may do.
+    pub right: Right,
+    /// Whether the agent has the line's bytes.
+    pub holds: bool,
+}
+
+/// What `done` means in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Done {
+    /// It ends the access under way.
+    Ends(Ending),
+    /// The row does not say `done`.
+    Absent,
+    /// It may end more than one sort of access, or none.
+    Unclear,
+}
+
+/// What follows from one row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// What the row's state gives.
+    pub before: About,
+    /// What the state that it leads to gives.
+    pub after: About,
+    /// Whether it leads to another state.
+    pub moves: bool,
+    /// Whether it takes its event and does nothing but, perhaps, say that the access is to be tried again.
+    pub idle: bool,
+    /// Whether it performs a write in the agent's own copy, after its statements.
+    pub performs: bool,
+    /// What its `done` ends.
+    pub done: Done,
+    /// Whether the write that its `done` may end leaves a part of the line as it was, so that it needs the last bytes.
+    pub keeps_a_part: bool,
+    /// Whether it gives up a write whose bytes have been sent.
+    pub gives_up: bool,
+}
+
+impl Plan {
+    /// What follows from a row of a controller; `remote` are the accesses under way, if it is a remote's.
+    pub fn new(controller: &Controller, row: &Rule, remote: Option<&Accesses>) -> Plan {
+        let about = |state: usize| About {
+            right: controller.states[state].right,
+            holds: controller.states[state].holds_line,
+        };
+        let from = row.state.index();
+        let next = match &row.effect {
+            Effect::Take { next, .. } => next.map_or(from, |next| next.index()),
+            _ => from,
+        };
+        let (before, after) = (about(from), about(next));
+        let writes = matches!(row.event, Event::Access(access) if access.writes());
+        let body = match &row.effect {
+            Effect::Take { body, .. } => Some(body),
+            _ => None,
+        };
+        Plan {
+            before,
+            after,
+            moves: next != from,
+            idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
+            performs: writes && before.right == Right::Write && after.right == Right::Write,
+            done: match remote {
+                _ if !row.says(&|s| *s == Statement::Done) => Done::Absent,
+                Some(accesses) => ends(accesses, row),
+                None => Done::Unclear,
+            },
+            keeps_a_part: remote.is_some_and(|accesses| {
+                let part = |u: &UnderWay| matches!(u.access, Access::Store | Access::WritePartial);
+                accesses.within(row.state).iter().any(part)
+            }),
+            gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),
+        }
+    }
+
+    /// What follows from each row of a controller.
+    pub fn of(controller: &Controller, remote: Option<&Accesses>) -> Vec<Plan> {
+        let rows = controller.rules.iter();
+        rows.map(|row| Plan::new(controller, row, remote)).collect()
+    }
+}
+
+/// Which sort of access `done` ends: the one whose row led here.
+fn ends(accesses: &Accesses, row: &Rule) -> Done {
+    let mut endings: Vec<Ending> = accesses.endings(row).map(|(_, ending)| ending).collect();
+    endings.sort_unstable();
+    endings.dedup();
+    match endings[..] {
+        [ending] => Done::Ends(ending),
+        _ => Done::Unclear,
+    }
+}
+
+/// What follows from all rows of a protocol and its home.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// What remotes have begun in each of their states.
+    pub accesses: Accesses,
+    /// Whether the home's memory takes its time, with one operation of a line at a time; otherwise it acts at once.
+    pub slot: bool,
+    /// Whether the home ever keeps the bytes of a write to write them later.
+    pub aside: bool,
+    /// Whether it must be remembered that a remote has sent a write which the home has not performed.
+    /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
+    pub stores_pending: bool,
+    /// Whether some row of a remote sends the bytes of a write and does not wait for an answer.
+    pub posts_stores: bool,
+    /// Whether the device can lock lines.
+    pub locks: bool,
+    /// Of each message, whether a remote performs an access with its bytes without having to keep them.
+    pub used_once: Vec<bool>,
+    /// Alternatives of what may follow a memory read.
+    pub choices: u8,
+}
+
+impl Facts {
+    /// Of a protocol with this home, which is written by hand or constructed.
+    pub fn new(protocol: &Protocol, home: &Controller) -> Facts {
+        let accesses = Accesses::new(&protocol.remote, &protocol.messages);
+        let remote = &protocol.remote;
+        let home_says = |what: &dyn Fn(&Statement) -> bool| home.rules.iter().any(|r| r.says(what));
+        let slot = home_says(&|s| {
+            matches!(
+                s,
+                Statement::StartRead | Statement::StartWrite | Statement::StartStore { .. }
+            )
+        });
+        let sends_store = |s: &Statement| matches!(s, Statement::Send { message, .. } if protocol.message(*message).carries.store());
+        let posts = |row: &&Rule| {
+            let Effect::Take { body, next } = &row.effect else {
+                return false;
+            };
+            let to = &remote.states[next.unwrap_or(row.state).index()];
+            matches!(row.event, Event::Access(_)) && accesses.sends_bytes(body) && to.stable()
+        };
+        let choices = home.rules.iter().map(|row| match row.event {
+            Event::MemoryData(choice) => choice + 1,
+            _ => 1,
+        });
+        Facts {
+            slot,
+            aside: home_says(&|s| *s == Statement::SetAside),
+            stores_pending: !slot && remote.rules.iter().any(|row| row.says(&sends_store)),
+            posts_stores: remote.rules.iter().any(|row| posts(&row)),
+            locks: home.locals.iter().any(|local| local.locks),
+            used_once: protocol
+                .message_ids()
+                .map(|message| protocol.used_once(message))
+                .collect(),
+            choices: choices.max().unwrap_or(1),
+            accesses,
+        }
+    }
+}

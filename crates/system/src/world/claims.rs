@@ -1,0 +1,101 @@
+//! What must hold in every world.
+
+use cohkit_protocol::protocol::{Amount, Claim, Comparison, Right};
+
+use super::{Line, Lock, System, World};
+use crate::agent::Violation;
+use crate::data::Data;
+
+impl<D: Data> World<D> {
+    /// What does not hold, if anything.
+    ///
+    /// # Errors
+    /// The first property that does not hold.
+    pub fn claims(&self, system: &System) -> Result<(), Violation> {
+        for (number, line) in (0..).zip(&self.lines) {
+            self.of_line(system, number, line)?;
+        }
+        Ok(())
+    }
+
+    fn of_line(&self, system: &System, number: u8, line: &Line<D::Copy>) -> Result<(), Violation> {
+        let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
+        let holders = rights().filter(|&right| right > Right::None).count();
+        let most = rights().max().unwrap_or(Right::None);
+        if most == Right::Write && holders > 1 {
+            let what = "a right to write is not alone";
+            return Err(Violation::new("single writer", what));
+        }
+        let mut copies = rights().zip(&line.remotes);
+        let current = |copy| self.data.current(number, copy);
+        if !copies.all(|(right, remote)| right == Right::None || current(&remote.copy)) {
+            return Err(Violation::data_value("a copy that may be read is old"));
+        }
+        if let Lock::Held(right) = line.lock {
+            let excludes = match right {
+                Right::Write => most == Right::None,
+                _ => most < Right::Write,
+            };
+            if !excludes {
+                let what = "a remote has a right that the lock excludes";
+                return Err(Violation::new("single writer", what));
+            }
+            if !current(&line.memory) {
+                let what = "memory is old while the device holds the lock";
+                return Err(Violation::data_value(what));
+            }
+        }
+        for invariant in &system.protocol.invariants {
+            if !self.claim(&invariant.holds, number) {
+                return Err(Violation::new(invariant.name.clone(), "it does not hold"));
+            }
+        }
+        for remote in 0..system.remotes {
+            let its = |flight: &&super::Flight<D::Copy>| {
+                flight.line == number && [flight.from, flight.to].contains(&Some(remote))
+            };
+            let in_flight = self.network.flights().filter(its).count();
+            if let Some(what) = system.protocol.bounds.exceeded(in_flight) {
+                return Err(Violation::new(what.clone(), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn claim(&self, claim: &Claim, line: u8) -> bool {
+        match claim {
+            Claim::Compare(a, comparison, b) => {
+                let (a, b) = (self.amount(a, line), self.amount(b, line));
+                match comparison {
+                    Comparison::Equal => a == b,
+                    Comparison::NotEqual => a != b,
+                    Comparison::Less => a < b,
+                    Comparison::LessOrEqual => a <= b,
+                    Comparison::Greater => a > b,
+                    Comparison::GreaterOrEqual => a >= b,
+                }
+            }
+            Claim::And(a, b) => self.claim(a, line) && self.claim(b, line),
+            Claim::Or(a, b) => self.claim(a, line) || self.claim(b, line),
+            Claim::Not(a) => !self.claim(a, line),
+            Claim::Implies(a, b) => !self.claim(a, line) || self.claim(b, line),
+            Claim::Locked => self.lines[usize::from(line)].lock != Lock::Open,
+        }
+    }
+
+    fn amount(&self, amount: &Amount, line: u8) -> usize {
+        match amount {
+            Amount::Constant(c) => usize::from(*c),
+            Amount::RemotesIn(states) => {
+                let remotes = self.lines[usize::from(line)].remotes.iter();
+                let inside = |state: u16| states.iter().any(|s| s.0 == state);
+                remotes.filter(|r| inside(r.configuration.state)).count()
+            }
+            Amount::InFlight(messages) => {
+                let flights = self.network.flights();
+                let counts = flights.filter(|f| f.line == line && messages.contains(&f.message));
+                counts.count()
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A whole system without time: what may happen next, and what it leads to.
+//!
+//! A [`System`] is what does not change: a protocol, its home, how many remotes and lines. A [`World`] is everything at some
+//! moment. [`World::steps`] names what may happen, [`World::take`] lets it happen, [`World::claims`] says what must hold.
+//! It is plain and exact, and is what the checker's models are compared with; for large systems it is slow.
+//!
+//! Remotes start every access whenever their rows let them, the device asks for local operations and gives its locks back
+//! when it likes. Who wants threads or an application in their place, drives the agents by [`crate::agent`].
+
+mod claims;
+mod explore;
+mod network;
+mod steps;
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::execute::{Configuration, Machine};
+use cohkit_protocol::protocol::{Protocol, Right};
+
+use crate::agent::Violation;
+use crate::data::Data;
+use crate::plan::{Facts, Plan};
+
+pub use explore::{explore, Found};
+pub use network::{Arrival, End, Flight, Network, Order};
+pub use steps::Step;
+
+/// What does not change in a system.
+pub struct System<'p> {
+    /// The protocol.
+    pub protocol: &'p Protocol,
+    /// Its home, written by hand or constructed.
+    pub home: &'p Controller,
+    /// Caching agents.
+    pub remotes: u8,
+    /// Cache lines.
+    pub lines: u8,
+    /// Most equal messages without an order, and most messages per line in one order, where the text states no bound.
+    pub room: u16,
+    /// Whether the device may ask for its next local operation before the one that the home has accepted is acknowledged.
+    pub ask_ahead: bool,
+    facts: Facts,
+    /// What follows from each row of remote and home.
+    plans: [Vec<Plan>; 2],
+    machines: [Machine<'p>; 2],
+}
+
+impl<'p> System<'p> {
+    /// A system of so many remotes and lines.
+    pub fn new(
+        protocol: &'p Protocol,
+        home: &'p Controller,
+        remotes: u8,
+        lines: u8,
+        room: u16,
+    ) -> System<'p> {
+        let facts = Facts::new(protocol, home);
+        System {
+            protocol,
+            home,
+            remotes,
+            lines,
+            room,
+            ask_ahead: true,
+            plans: [
+                Plan::of(&protocol.remote, Some(&facts.accesses)),
+                Plan::of(home, None),
+            ],
+            machines: [
+                Machine::new(&protocol.remote, remotes),
+                Machine::new(home, remotes),
+            ],
+            facts,
+        }
+    }
+
+    fn remote_machine(&self) -> &Machine<'p> {
+        &self.machines[0]
+    }
+
+    fn home_machine(&self) -> &Machine<'p> {
+        &self.machines[1]
+    }
+
+    fn right(&self, remote: &Configuration) -> Right {
+        self.protocol.remote.states[usize::from(remote.state)].right
+    }
+}
+
+/// A caching agent, for one line.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Remote<Copy> {
+    /// Its state and variables.
+    pub configuration: Configuration,
+    /// Its copy of the line; the default where it has none.
+    pub copy: Copy,
+    /// Whether it has sent a write that the home has not performed, if that has to be remembered.
+    pub pending: bool,
+}
+
+/// How far a memory operation is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Operation<Copy> {
+    /// There is none.
+    Idle,
+    /// The line is to be read.
+    Read,
+    /// It has been read.
+    Sampled(Copy),
+    /// This copy is to be written.
+    Write(Copy),
+    /// The bytes of a write are to be written.
+    Store {
+        /// Whether they are those of the whole line.
+        whole: bool,
+    },
+    /// It has been written.
+    Done,
+}
+
+/// The device's lock on a line.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lock {
+    /// None.
+    Open,
+    /// The device may do this much with the line.
+    Held(Right),
+    /// Its unlock has been taken and not yet confirmed.
+    GivenBack,
+}
+
+/// Everything about one line, messages apart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Line<Copy> {
+    /// The home's state and variables.
+    pub home: Configuration,
+    /// What memory holds.
+    pub memory: Copy,
+    /// The caching agents.
+    pub remotes: Vec<Remote<Copy>>,
+    /// The memory operation under way.
+    pub operation: Operation<Copy>,
+    /// The write whose bytes the home keeps: who sent it, and whether they are those of the whole line.
+    pub aside: Option<(u8, bool)>,
+    /// The local operation that the device asks for.
+    pub asked: Option<u8>,
+    /// The one that the home has accepted and not yet acknowledged.
+    pub accepted: Option<u8>,
+    /// The device's lock.
+    pub lock: Lock,
+}
+
+/// Everything at some moment.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct World<D: Data> {
+    /// What is known of the bytes of all copies together.
+    pub data: D,
+    /// The lines.
+    pub lines: Vec<Line<D::Copy>>,
+    /// The messages under way.
+    pub network: Network<D::Copy>,
+}
+
+/// Why a step cannot be taken to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// It breaks a property.
+    Violated(Violation),
+    /// It takes more room than there is, which says nothing about the protocol.
+    Exceeded(String),
+}
+
+impl From<Violation> for Wrong {
+    fn from(violation: Violation) -> Wrong {
+        Wrong::Violated(violation)
+    }
+}
+
+impl<D: Data> World<D> {
+    /// The world in which everything begins.
+    pub fn new(system: &System) -> World<D> {
+        let data = D::new(system.lines);
+        let remote = Remote {
+            configuration: system.remote_machine().initial(),
+            copy: D::Copy::default(),
+            pending: false,
+        };
+        let line = |line| Line {
+            home: system.home_machine().initial(),
+            memory: data.initial(line),
+            remotes: vec![remote.clone(); usize::from(system.remotes)],
+            operation: Operation::Idle,
+            aside: None,
+            asked: None,
+            accepted: None,
+            lock: Lock::Open,
+        };
+        World {
+            lines: (0..system.lines).map(line).collect(),
+            network: Network::new(),
+            data,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn quiescent(&self, system: &System) -> bool {
+        let stable =
+            |of: &Controller, at: &Configuration| of.states[usize::from(at.state)].stable();
+        self.network.is_empty()
+            && self.lines.iter().all(|line| {
+                stable(system.home, &line.home)
+                    && line.remotes.iter().all(|remote| {
+                        stable(&system.protocol.remote, &remote.configuration) && !remote.pending
+                    })
+                    && line.operation == Operation::Idle
+                    && line.aside.is_none()
+                    && line.asked.is_none()
+                    && line.accepted.is_none()
+                    && line.lock == Lock::Open
+            })
+    }
+
+    /// Whether a copy of a line other than that of one agent (memory, if it is none) is current. Only then a write there
+    /// changes something.
+    fn another_is_current(&self, line: u8, own: Option<u8>) -> bool {
+        use crate::agent::Bytes;
+        let place = &self.lines[usize::from(line)];
+        let current = |copy: &D::Copy| self.data.current(line, copy);
+        let mut remotes = (0..).zip(&place.remotes);
+        let slot = match &place.operation {
+            Operation::Sampled(copy) | Operation::Write(copy) => current(copy),
+            _ => false,
+        };
+        let mut flights = self.network.flights().filter(|flight| flight.line == line);
+        remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
+            || own.is_some() && current(&place.memory)
+            || slot
+            || flights.any(|flight| matches!(&flight.bytes, Bytes::Line(copy) if current(copy)))
+    }
+
+    /// A write makes all copies of a line old, and memory too unless it is in memory that a part of it is written.
+    fn age(&mut self, line: u8, memory_too: bool) {
+        if !D::AGES {
+            return;
+        }
+        let place = &mut self.lines[usize::from(line)];
+        for remote in &mut place.remotes {
+            remote.copy = D::aged(&remote.copy);
+        }
+        if memory_too {
+            place.memory = D::aged(&place.memory);
+        }
+        if let Operation::Sampled(copy) | Operation::Write(copy) = &mut place.operation {
+            *copy = D::aged(copy);
+        }
+        self.network.change(line, D::aged);
+    }
+}

@@ -1,0 +1,151 @@
+//! Messages under way.
+
+use cohkit_protocol::protocol::{MessageId, Protocol};
+use std::collections::BTreeMap;
+
+use crate::agent::Bytes;
+
+/// An agent at an end of a message: a remote by its number, or the home.
+pub type End = Option<u8>;
+
+/// A message under way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Flight<Copy> {
+    /// Which line it is about.
+    pub line: u8,
+    /// Which message it is.
+    pub message: MessageId,
+    /// Who sent it.
+    pub from: End,
+    /// To whom.
+    pub to: End,
+    /// The values of its fields.
+    pub fields: Vec<u16>,
+    /// What it takes along.
+    pub bytes: Bytes<Copy>,
+}
+
+/// An order of channels from one agent to another, about all lines.
+pub type Order = (usize, End, End);
+
+/// Which message arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// The one at this place among those without an order.
+    Unordered(usize),
+    /// The first of an order.
+    Ordered(Order),
+}
+
+/// All messages under way.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Network<Copy> {
+    /// Those of channels without an order, sorted: which of two equal ones arrives is the same.
+    unordered: Vec<Flight<Copy>>,
+    /// Those of each order, from the first to the last; no order without messages is kept.
+    ordered: BTreeMap<Order, Vec<Flight<Copy>>>,
+}
+
+impl<Copy: Clone + Ord> Network<Copy> {
+    /// Without messages.
+    pub fn new() -> Self {
+        Network {
+            unordered: Vec::new(),
+            ordered: BTreeMap::new(),
+        }
+    }
+
+    /// All messages.
+    pub fn flights(&self) -> impl Iterator<Item = &Flight<Copy>> {
+        self.unordered.iter().chain(self.ordered.values().flatten())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.unordered.is_empty() && self.ordered.is_empty()
+    }
+
+    /// What may arrive next. Of equal messages one is named.
+    pub fn arrivals(&self) -> impl Iterator<Item = Arrival> + '_ {
+        let flights = self.unordered.iter().enumerate();
+        let first = |&(place, flight): &(usize, &Flight<Copy>)| {
+            place == 0 || self.unordered[place - 1] != *flight
+        };
+        let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
+        unordered.chain(self.ordered.keys().map(|&order| Arrival::Ordered(order)))
+    }
+
+    /// The message that arrives.
+    pub fn at(&self, arrival: Arrival) -> Option<&Flight<Copy>> {
+        match arrival {
+            Arrival::Unordered(place) => self.unordered.get(place),
+            Arrival::Ordered(order) => self.ordered.get(&order)?.first(),
+        }
+    }
+
+    /// Takes a message out.
+    pub fn take(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Unordered(place) => {
+                self.unordered.remove(place);
+            }
+            Arrival::Ordered(order) => {
+                if let Some(flights) = self.ordered.get_mut(&order) {
+                    flights.remove(0);
+                    if flights.is_empty() {
+                        self.ordered.remove(&order);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts a message in, behind those of its order.
+    pub fn put(&mut self, protocol: &Protocol, flight: Flight<Copy>) {
+        match protocol.order_of(protocol.message(flight.message).channel) {
+            Some(order) => {
+                let order = (order, flight.from, flight.to);
+                self.ordered.entry(order).or_default().push(flight);
+            }
+            None => {
+                let place = self.unordered.partition_point(|other| *other < flight);
+                self.unordered.insert(place, flight);
+            }
+        }
+    }
+
+    /// How many messages are between two agents in an order.
+    pub fn queued(&self, order: Order) -> usize {
+        self.ordered.get(&order).map_or(0, Vec::len)
+    }
+
+    /// How many messages of no order say the same as this one, whatever copy of the line they carry.
+    pub fn alike(&self, flight: &Flight<Copy>) -> usize {
+        let same = |other: &&Flight<Copy>| {
+            (other.line, other.message, other.from, other.to)
+                == (flight.line, flight.message, flight.from, flight.to)
+                && other.fields == flight.fields
+        };
+        self.unordered.iter().filter(same).count()
+    }
+
+    /// Changes every copy of a line that is under way.
+    pub fn change(&mut self, line: u8, change: impl Fn(&Copy) -> Copy) {
+        let all = self
+            .unordered
+            .iter_mut()
+            .chain(self.ordered.values_mut().flatten());
+        for flight in all.filter(|flight| flight.line == line) {
+            if let Bytes::Line(copy) = &mut flight.bytes {
+                *copy = change(copy);
+            }
+        }
+        self.unordered.sort_unstable();
+    }
+}
+
+impl<Copy: Clone + Ord> Default for Network<Copy> {
+    fn default() -> Self {
+        Network::new()
+    }
+}

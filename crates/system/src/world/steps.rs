@@ -1,0 +1,727 @@
+//! What may happen next, and what it leads to.
+
+use cohkit_protocol::controller::{Access, Effect, Event};
+use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
+use cohkit_protocol::protocol::{MessageId, Right};
+
+use super::network::{Arrival, Flight};
+use super::{Line, Lock, Operation, System, World, Wrong};
+use crate::agent::{
+    self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
+    Wish,
+};
+use crate::data::{Data, Extent};
+
+/// Something that may happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A remote starts an access.
+    Access(u8, u8, Access),
+    /// A store that needs no row is performed in a remote's copy.
+    Hit(u8, u8),
+    /// A message arrives.
+    Arrives(Arrival),
+    /// Memory does what it was asked for.
+    Memory(u8),
+    /// The home takes what memory has read, with this alternative of what may follow.
+    Read(u8, u8),
+    /// The home hears that memory has written.
+    Written(u8),
+    /// The device asks for a local operation.
+    Asks(u8, u8),
+    /// The home takes the local operation asked for.
+    Local(u8),
+    /// The home takes an unlock.
+    Unlock(u8),
+    /// The device writes a line that it has locked.
+    Writes(u8),
+}
+
+impl Step {
+    /// Whether nothing may rely on it.
+    pub fn spontaneous(self) -> bool {
+        matches!(
+            self,
+            Step::Access(..) | Step::Hit(..) | Step::Asks(..) | Step::Writes(_)
+        )
+    }
+}
+
+/// Something happens to an agent.
+fn occasion(event: Event, own: Option<u8>) -> Occasion<'static> {
+    Occasion {
+        event,
+        sender: None,
+        own,
+        fields: &[],
+    }
+}
+
+/// An agent has no answer.
+fn unexpected(event: Event) -> Wrong {
+    let what = format!("there is no rule for {event:?}");
+    Wrong::Violated(Violation::new("no unexpected message", what))
+}
+
+impl<D: Data> World<D> {
+    /// What may happen next; some of it may turn out to have to wait.
+    pub fn steps(&self, system: &System) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (number, line) in (0..).zip(&self.lines) {
+            for remote in 0..system.remotes {
+                let all = Access::ALL.into_iter();
+                steps.extend(all.map(|(access, _)| Step::Access(number, remote, access)));
+                steps.push(Step::Hit(number, remote));
+            }
+            match line.operation {
+                Operation::Idle => {}
+                Operation::Sampled(_) => {
+                    let choices = 0..system.facts.choices;
+                    steps.extend(choices.map(|choice| Step::Read(number, choice)));
+                }
+                Operation::Done => steps.push(Step::Written(number)),
+                _ => steps.push(Step::Memory(number)),
+            }
+            let free = line.asked.is_none() && (system.ask_ahead || line.accepted.is_none());
+            match line.asked {
+                None if free => {
+                    let locals = 0..system.home.locals.len() as u8;
+                    steps.extend(locals.map(|local| Step::Asks(number, local)));
+                }
+                None => {}
+                Some(_) => steps.push(Step::Local(number)),
+            }
+            if system.facts.locks {
+                if line.lock != Lock::GivenBack {
+                    steps.push(Step::Unlock(number));
+                }
+                if line.lock == Lock::Held(Right::Write) {
+                    steps.push(Step::Writes(number));
+                }
+            }
+        }
+        steps.extend(self.network.arrivals().map(Step::Arrives));
+        steps
+    }
+
+    /// Lets something happen. False, with the world as it was or spoilt, if it has to wait or would change nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn take(&mut self, system: &System, step: Step) -> Result<bool, Wrong> {
+        match step {
+            Step::Access(line, remote, access) => self.access(system, line, remote, access),
+            Step::Hit(line, remote) => Ok(self.hit(system, line, remote)),
+            Step::Arrives(arrival) => self.arrives(system, arrival),
+            Step::Memory(line) => self.memory(line),
+            Step::Read(line, choice) => self.read(system, line, choice),
+            Step::Written(line) => {
+                self.line(line).operation = Operation::Idle;
+                self.must(system, line, Event::MemoryDone, None)
+            }
+            Step::Asks(line, local) => {
+                self.line(line).asked = Some(local);
+                Ok(true)
+            }
+            Step::Local(line) => self.local(system, line),
+            Step::Unlock(line) => self.unlock(system, line),
+            Step::Writes(line) => Ok(self.device_writes(line)),
+        }
+    }
+
+    fn line(&mut self, line: u8) -> &mut Line<D::Copy> {
+        &mut self.lines[usize::from(line)]
+    }
+
+    /// Performs a write in a copy; all others are old.
+    fn write(&mut self, line: u8, on: &D::Copy, extent: Extent) -> D::Copy {
+        let after = self.data.write(line, on, extent);
+        self.age(line, true);
+        after
+    }
+
+    fn access(
+        &mut self,
+        system: &System,
+        line: u8,
+        remote: u8,
+        access: Access,
+    ) -> Result<bool, Wrong> {
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let mut next = place.configuration.clone();
+        let occasion = occasion(Event::Access(access), Some(remote));
+        let mut tables = &system.protocol.remote;
+        let stepped = system
+            .remote_machine()
+            .step(&mut next, occasion, &mut tables);
+        let Outcome::Taken { rule, acts } = stepped.map_err(impossible)? else {
+            return Ok(false);
+        };
+        let plan = &system.plans[0][rule];
+        let sends = |message| {
+            let its = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
+            acts.iter().any(its)
+        };
+        let in_flight = |message| {
+            let its = |flight: &&Flight<D::Copy>| {
+                (flight.line, flight.message) == (line, message)
+                    && (flight.from, flight.to) == (Some(remote), None)
+            };
+            self.network.flights().filter(its).count()
+        };
+        if !system.protocol.bounds.let_begin(sends, in_flight) {
+            return Ok(false);
+        }
+        // What hits changes something only if it makes another copy old.
+        if plan.idle && !plan.moves {
+            let changes = plan.performs && self.another_is_current(line, Some(remote));
+            if !changes {
+                return Ok(false);
+            }
+        }
+        let extent = match access {
+            Access::WriteLine => Extent::Whole,
+            _ => Extent::Part,
+        };
+        self.carried_out(system, line, remote, (rule, acts, next), None, extent)?;
+        Ok(true)
+    }
+
+    /// A store without a row, where it makes another copy old.
+    fn hit(&mut self, system: &System, line: u8, remote: u8) -> bool {
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let row = system.protocol.remote.rules.iter().any(|rule| {
+            rule.event == Event::Access(Access::Store)
+                && matches!(rule.effect, Effect::Take { .. })
+                && rule.state.0 == place.configuration.state
+        });
+        let right = system.right(&place.configuration);
+        if row || right < Right::Write || !self.another_is_current(line, Some(remote)) {
+            return false;
+        }
+        let copy = place.copy.clone();
+        let copy = self.write(line, &copy, Extent::Part);
+        self.line(line).remotes[usize::from(remote)].copy = copy;
+        true
+    }
+
+    fn arrives(&mut self, system: &System, arrival: Arrival) -> Result<bool, Wrong> {
+        let Some(flight) = self.network.at(arrival).cloned() else {
+            return Ok(false);
+        };
+        self.network.take(arrival);
+        let event = Event::Message(flight.message);
+        let occasion = Occasion {
+            event,
+            sender: flight.from,
+            own: flight.to,
+            fields: &flight.fields,
+        };
+        let brought = match &flight.bytes {
+            Bytes::Line(copy) => Some(copy),
+            _ => None,
+        };
+        let Some(remote) = flight.to else {
+            let taken = Taken {
+                message: Some(flight.message),
+                sender: flight.from,
+                brought,
+            };
+            return match self.home(system, flight.line, occasion, taken)? {
+                Answer::Taken => Ok(true),
+                Answer::Waits => Ok(false),
+                Answer::Refused | Answer::None => Err(unexpected(event)),
+            };
+        };
+        let place = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
+        let mut next = place.configuration.clone();
+        let mut tables = &system.protocol.remote;
+        let stepped = system
+            .remote_machine()
+            .step(&mut next, occasion, &mut tables);
+        match stepped.map_err(impossible)? {
+            Outcome::Taken { rule, acts } => {
+                let row = (rule, acts, next);
+                // Which part of a line a store writes is known when it begins; here one stands for all.
+                self.carried_out(system, flight.line, remote, row, brought, Extent::Part)?;
+                Ok(true)
+            }
+            Outcome::Leave => Ok(false),
+            Outcome::Refuse | Outcome::Unexpected => Err(unexpected(event)),
+        }
+    }
+
+    /// A row of a remote is carried out.
+    fn carried_out(
+        &mut self,
+        system: &System,
+        line: u8,
+        remote: u8,
+        (rule, acts, next): (usize, Vec<Act>, Configuration),
+        brought: Option<&D::Copy>,
+        extent: Extent,
+    ) -> Result<(), Wrong> {
+        let plan = &system.plans[0][rule];
+        let held = self.lines[usize::from(line)].remotes[usize::from(remote)]
+            .copy
+            .clone();
+        let mut around = AroundRemote {
+            world: self,
+            system,
+            line,
+            remote,
+            extent,
+        };
+        let (protocol, facts) = (system.protocol, &system.facts);
+        let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
+        let place = &mut self.line(line).remotes[usize::from(remote)];
+        (place.configuration, place.copy) = (next, copy);
+        Ok(())
+    }
+
+    /// A message is sent from one agent to another, if there is room for it.
+    fn send(
+        &mut self,
+        system: &System,
+        line: u8,
+        from: Option<u8>,
+        sending: Sending<D::Copy>,
+    ) -> Result<(), Wrong> {
+        let Sending {
+            message,
+            to,
+            fields,
+            bytes,
+        } = sending;
+        let to = match to {
+            Receiver::Home => None,
+            Receiver::Remote(to) => Some(to),
+        };
+        let protocol = system.protocol;
+        let flight = Flight {
+            line,
+            message,
+            from,
+            to,
+            fields,
+            bytes,
+        };
+        match protocol.order_of(protocol.message(message).channel) {
+            Some(order) => {
+                let room = usize::from(system.room) * usize::from(system.lines);
+                if self.network.queued((order, from, to)) >= room {
+                    return Err(Wrong::Exceeded(format!("more than {room} in an order")));
+                }
+            }
+            None => {
+                let (room, stated) = system.room_of(message);
+                if self.network.alike(&flight) >= usize::from(room) {
+                    let name = &protocol.message(message).name;
+                    let over = format!("more than {room} {name} in flight");
+                    return Err(match stated {
+                        Some(bound) => Violation::new(bound, over).into(),
+                        None => Wrong::Exceeded(over),
+                    });
+                }
+            }
+        }
+        self.network.put(protocol, flight);
+        Ok(())
+    }
+
+    /// Memory does what it was asked for.
+    fn memory(&mut self, line: u8) -> Result<bool, Wrong> {
+        let place = self.line(line);
+        let lock = place.lock;
+        match place.operation.clone() {
+            Operation::Read => {
+                let memory = place.memory.clone();
+                if lock == Lock::Held(Right::Write) {
+                    return Err(read_under_lock().into());
+                }
+                if !self.data.current(line, &memory) {
+                    return Err(Violation::data_value("memory is read while it is old").into());
+                }
+                self.line(line).operation = Operation::Sampled(memory);
+            }
+            Operation::Write(copy) => {
+                place.memory = copy;
+                place.operation = Operation::Done;
+            }
+            Operation::Store { whole } => {
+                self.store_to_memory(line, whole)?;
+                self.line(line).operation = Operation::Done;
+            }
+            Operation::Idle | Operation::Sampled(_) | Operation::Done => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// A remote's write reaches memory.
+    fn store_to_memory(&mut self, line: u8, whole: bool) -> Result<(), Wrong> {
+        let place = self.line(line);
+        if matches!(place.lock, Lock::Held(_)) {
+            return Err(store_under_lock().into());
+        }
+        let memory = place.memory.clone();
+        let extent = match whole {
+            true => Extent::Whole,
+            false => Extent::Part,
+        };
+        let after = self.data.write(line, &memory, extent);
+        self.age(line, whole);
+        self.line(line).memory = after;
+        Ok(())
+    }
+
+    fn read(&mut self, system: &System, line: u8, choice: u8) -> Result<bool, Wrong> {
+        let operation = std::mem::replace(&mut self.line(line).operation, Operation::Idle);
+        let Operation::Sampled(copy) = operation else {
+            return Ok(false);
+        };
+        let event = Event::MemoryData(choice);
+        if choice == 0 {
+            return self.must(system, line, event, Some(&copy));
+        }
+        let taken = Taken {
+            message: None,
+            sender: None,
+            brought: Some(&copy),
+        };
+        let answer = self.home(system, line, occasion(event, None), taken)?;
+        Ok(answer == Answer::Taken)
+    }
+
+    /// Something happens to the home that it must have an answer for.
+    fn must(
+        &mut self,
+        system: &System,
+        line: u8,
+        event: Event,
+        brought: Option<&D::Copy>,
+    ) -> Result<bool, Wrong> {
+        let taken = Taken {
+            message: None,
+            sender: None,
+            brought,
+        };
+        match self.home(system, line, occasion(event, None), taken)? {
+            Answer::Taken => Ok(true),
+            Answer::Waits => Ok(false),
+            Answer::Refused | Answer::None => Err(unexpected(event)),
+        }
+    }
+
+    fn local(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+        let place = self.line(line);
+        let Some(local) = place.asked.take() else {
+            return Ok(false);
+        };
+        let busy = place.accepted.replace(local);
+        let event = occasion(Event::Local(local), None);
+        let answer = self.home(system, line, event, nothing())?;
+        match (answer, busy) {
+            (Answer::Taken, Some(_)) => Err(Violation::new(
+                "one local operation at a time",
+                "the home accepts a local operation while it has one",
+            )
+            .into()),
+            (Answer::Taken, None) => Ok(true),
+            (Answer::Refused, _) => {
+                self.line(line).accepted = busy;
+                Ok(true)
+            }
+            (Answer::Waits | Answer::None, _) => Ok(false),
+        }
+    }
+
+    fn unlock(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
+        let place = self.line(line);
+        let held = matches!(place.lock, Lock::Held(_));
+        if held {
+            place.lock = Lock::GivenBack;
+        }
+        let answer = self.home(system, line, occasion(Event::Unlock, None), nothing())?;
+        let wrong = |what: &str| Err(Violation::new("lock", what).into());
+        match (answer, held) {
+            (Answer::Taken, true) => Ok(true),
+            (Answer::Taken, false) => {
+                wrong("the home takes an unlock of a line that is not locked")
+            }
+            (Answer::Refused, true) => wrong("the home refuses an unlock of a line that is locked"),
+            // A home that refuses what it need not take changes nothing.
+            (Answer::Refused, false) | (Answer::Waits | Answer::None, _) => Ok(false),
+        }
+    }
+
+    fn device_writes(&mut self, line: u8) -> bool {
+        if !self.another_is_current(line, None) {
+            return false;
+        }
+        let memory = self.lines[usize::from(line)].memory.clone();
+        let memory = self.write(line, &memory, Extent::Part);
+        self.line(line).memory = memory;
+        true
+    }
+
+    /// Something happens to the home.
+    fn home(
+        &mut self,
+        system: &System,
+        line: u8,
+        occasion: Occasion,
+        taken: Taken<D::Copy>,
+    ) -> Result<Answer, Wrong> {
+        let mut next = self.lines[usize::from(line)].home.clone();
+        let mut tables = system.home;
+        let stepped = system.home_machine().step(&mut next, occasion, &mut tables);
+        let acts = match stepped.map_err(impossible)? {
+            Outcome::Taken { acts, .. } => acts,
+            Outcome::Leave => return Ok(Answer::Waits),
+            Outcome::Refuse => return Ok(Answer::Refused),
+            Outcome::Unexpected => return Ok(Answer::None),
+        };
+        let mut around = AtHome {
+            world: self,
+            system,
+            line,
+        };
+        agent::home(system.protocol, &system.facts, acts, taken, &mut around)?;
+        self.line(line).home = next;
+        Ok(Answer::Taken)
+    }
+}
+
+/// What a home does with what happens to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    Taken,
+    /// It leaves it where it is.
+    Waits,
+    Refused,
+    None,
+}
+
+/// What comes with an event that is no message.
+fn nothing<'t, Copy>() -> Taken<'t, Copy> {
+    Taken {
+        message: None,
+        sender: None,
+        brought: None,
+    }
+}
+
+/// A row that cannot be executed.
+fn impossible(interrupted: cohkit_protocol::execute::Interrupted) -> Wrong {
+    let what = format!("a rule cannot be executed: {:?}", interrupted.fault);
+    Wrong::Violated(Violation::new("no unexpected message", what))
+}
+
+impl System<'_> {
+    /// How many equal messages of a kind without an order there is room for, and the property that a further one violates,
+    /// if the text states it.
+    fn room_of(&self, message: MessageId) -> (u16, Option<String>) {
+        use cohkit_protocol::words::counted;
+        let bounds = &self.protocol.bounds;
+        let own = bounds.per_message.iter().find(|(m, _)| *m == message);
+        let name = &self.protocol.message(message).name;
+        let limits = [
+            own.map(|(_, bound)| (bound.limit, format!("{} {name}", bound.limit))),
+            (bounds.in_flight).map(|bound| (bound.limit, counted(bound.limit, "message"))),
+        ];
+        let stated = limits.into_iter().flatten();
+        match stated.min_by_key(|(limit, _)| *limit) {
+            Some((limit, many)) if limit <= self.room => {
+                (limit.max(1), Some(format!("more than {many} in flight")))
+            }
+            _ => (self.room, None),
+        }
+    }
+}
+
+/// A remote's surroundings.
+struct AroundRemote<'w, 's, 'p, D: Data> {
+    world: &'w mut World<D>,
+    system: &'s System<'p>,
+    line: u8,
+    remote: u8,
+    extent: Extent,
+}
+
+impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
+    type Copy = D::Copy;
+    type Wrong = Wrong;
+
+    fn current(&self, copy: &D::Copy) -> bool {
+        self.world.data.current(self.line, copy)
+    }
+
+    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
+        let writes = sending.bytes == Bytes::Write && sending.to == Receiver::Home;
+        if writes && self.system.facts.stores_pending {
+            self.world.line(self.line).remotes[usize::from(self.remote)].pending = true;
+        }
+        let from = Some(self.remote);
+        self.world.send(self.system, self.line, from, sending)
+    }
+
+    fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
+        Ok(self.world.write(self.line, on, self.extent))
+    }
+
+    fn read(&mut self, _copy: &D::Copy) -> Result<(), Wrong> {
+        Ok(())
+    }
+
+    fn written(&mut self) -> Result<(), Wrong> {
+        let remotes = &self.world.lines[usize::from(self.line)].remotes;
+        match remotes[usize::from(self.remote)].pending {
+            true => {
+                let what = "a write ends that the home has not performed";
+                Err(Violation::data_value(what).into())
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn gives_up(&mut self) {
+        self.world.line(self.line).remotes[usize::from(self.remote)].pending = false;
+    }
+}
+
+/// A home's surroundings.
+struct AtHome<'w, 's, 'p, D: Data> {
+    world: &'w mut World<D>,
+    system: &'s System<'p>,
+    line: u8,
+}
+
+impl<D: Data> AtHome<'_, '_, '_, D> {
+    fn place(&mut self) -> &mut Line<D::Copy> {
+        self.world.line(self.line)
+    }
+}
+
+impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
+    type Copy = D::Copy;
+    type Wrong = Wrong;
+
+    fn current(&self, copy: &D::Copy) -> bool {
+        self.world.data.current(self.line, copy)
+    }
+
+    fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
+        self.world.send(self.system, self.line, None, sending)
+    }
+
+    fn memory(&self) -> D::Copy {
+        self.world.lines[usize::from(self.line)].memory.clone()
+    }
+
+    fn set_memory(&mut self, copy: &D::Copy) {
+        self.place().memory = copy.clone();
+    }
+
+    fn lock(&self) -> Right {
+        match self.world.lines[usize::from(self.line)].lock {
+            Lock::Held(right) => right,
+            Lock::Open | Lock::GivenBack => Right::None,
+        }
+    }
+
+    fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
+        let facts = &self.system.facts;
+        if let (true, Some(remote)) = (facts.stores_pending, from) {
+            let posts = facts.posts_stores;
+            let pending = &mut self.place().remotes[usize::from(remote)].pending;
+            if !std::mem::take(pending) && !posts {
+                let what = "a store is performed twice, or after it was given up";
+                return Err(Violation::data_value(what).into());
+            }
+        }
+        self.world.store_to_memory(self.line, whole)
+    }
+
+    fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
+        let wrong = |what: &str| Err(Violation::new("one store aside at a time", what).into());
+        let place = self.place();
+        match (from, place.aside) {
+            (Some(from), None) => {
+                place.aside = Some((from, whole));
+                Ok(())
+            }
+            (None, _) => wrong("the home sets a store aside that no remote has sent"),
+            (_, Some(_)) => wrong("the home sets a store aside while it has one"),
+        }
+    }
+
+    fn take_aside(&mut self) -> Result<(Option<u8>, bool), Wrong> {
+        match self.place().aside.take() {
+            Some((from, whole)) => Ok((Some(from), whole)),
+            None => {
+                let what = "the home writes a store that it has not set aside";
+                Err(Violation::new("one store aside at a time", what).into())
+            }
+        }
+    }
+
+    fn start(&mut self, wish: Wish<D::Copy>) -> Result<(), Wrong> {
+        let operation = &mut self.place().operation;
+        if *operation != Operation::Idle {
+            return Err(Violation::new(
+                "memory operation while the slot is busy",
+                "the home starts a memory operation while one is under way",
+            )
+            .into());
+        }
+        *operation = match wish {
+            Wish::Read => Operation::Read,
+            Wish::Write(copy) => Operation::Write(copy),
+            Wish::Store { whole } => Operation::Store { whole },
+        };
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, local: u8) -> Result<(), Wrong> {
+        let about = &self.system.home.locals[usize::from(local)];
+        let system = self.system;
+        let place = self.place();
+        if place.accepted.take() != Some(local) {
+            let name = &about.name;
+            return Err(Violation::new(
+                "one local operation at a time",
+                format!("the home acknowledges {name}, which it has not accepted"),
+            )
+            .into());
+        }
+        let name = &about.name;
+        let rights = place.remotes.iter().map(|r| system.right(&r.configuration));
+        if rights.max() > Some(about.ensures) {
+            let what = format!(
+                "a remote still has a right that it must not have when {name} is acknowledged"
+            );
+            return Err(Violation::new("single writer", what).into());
+        }
+        let memory = place.memory.clone();
+        let locked = place.lock != Lock::Open;
+        if !self.current(&memory) {
+            let what = format!("memory is old when {name} is acknowledged");
+            return Err(Violation::data_value(what).into());
+        }
+        if about.locks {
+            if locked {
+                let what = "the home locks a line that is locked";
+                return Err(Violation::new("lock", what).into());
+            }
+            self.place().lock = Lock::Held(match about.ensures {
+                Right::None => Right::Write,
+                _ => Right::Read,
+            });
+        }
+        Ok(())
+    }
+
+    fn unlocked(&mut self) {
+        self.place().lock = Lock::Open;
+    }
+}
