@@ -610,7 +610,7 @@ fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
     let Ending::Violated { what, .. } = played(&mixed_up(&eci())) else {
         panic!("old bytes are used");
     };
-    expect_test::expect!["DataOnce is sent with [0] of line 0, but [7] was written last"]
+    expect_test::expect!["DataOnce carries an old copy, which is used without being kept"]
         .assert_eq(&what);
     holds(&played(&kept_without_right(&eci())));
 }

@@ -214,7 +214,10 @@ pub trait AroundHome {
     /// What memory holds.
     fn memory(&self) -> Self::Copy;
     /// Memory holds this from now on.
-    fn set_memory(&mut self, copy: &Self::Copy);
+    ///
+    /// # Errors
+    /// If memory does not act at once here.
+    fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
     /// What the device may do under the lock that it holds.
     fn lock(&self) -> Right;
     /// The write that a message brought from a remote reaches memory. `pending` is the remote that sent it.
@@ -310,7 +313,7 @@ pub fn home<A: AroundHome>(
                 (Some(Carries::Store | Carries::PartialStore), _) => {
                     around.store(taken.sender, whole)?;
                 }
-                (_, Some(copy)) => around.set_memory(copy),
+                (_, Some(copy)) => around.set_memory(copy)?,
                 _ => return Err(wrong("the home writes memory without bytes")),
             },
             Act::SetAside => match carries {
@@ -347,4 +350,11 @@ pub fn read_under_lock() -> Violation {
 pub fn store_under_lock() -> Violation {
     let what = "a store reaches memory while the device holds the lock";
     Violation::new("single writer", what)
+}
+
+/// Whoever tells violations as sentences tells what is wrong and no more.
+impl From<Violation> for String {
+    fn from(violation: Violation) -> String {
+        violation.what
+    }
 }

@@ -12,6 +12,7 @@ use cohkit_application::interface::{
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, MessageId, Right};
+use cohkit_system::plan::{Facts, Plan};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
@@ -19,6 +20,12 @@ use super::Game;
 
 /// Steps of a thread in a row that access nothing, at most.
 const MOST_STEPS: usize = 1000;
+
+/// Applications stand behind homes whose memory takes its time.
+const AT_ONCE: &str = "homes whose memory acts at once are not explored here";
+
+/// Threads' accesses are performed in caches.
+const SENT: &str = "writes that caches send to the home are not explored here";
 
 /// Coherence has no part in them.
 const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
@@ -143,11 +150,13 @@ pub(super) struct Machines<'a, S> {
     game: &'a Game<'a, S>,
     remote: Machine<'a>,
     home: Machine<'a>,
+    /// What follows from all rows, and from each of the caches'.
+    facts: Facts,
+    plans: Vec<Plan>,
     placement: Placement,
     name: String,
     /// Whether answers tell that a forward is over.
     answers: bool,
-    choices: u8,
 }
 
 impl<A, T> State<A, T> {
@@ -195,10 +204,7 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
 impl<'a, S: Scenario> Machines<'a, S> {
     pub fn new(game: &'a Game<'a, S>) -> Self {
         let application = game.scenario.application();
-        let choices = game.home.rules.iter().map(|rule| match rule.event {
-            Cause::MemoryData(choice) => choice + 1,
-            _ => 1,
-        });
+        let facts = Facts::new(game.protocol, game.home);
         let mut ids = game.protocol.message_ids();
         Machines {
             remote: Machine::new(&game.protocol.remote, game.remotes),
@@ -206,7 +212,8 @@ impl<'a, S: Scenario> Machines<'a, S> {
             placement: application.placement(),
             name: application.name().to_string(),
             answers: ids.any(|id| game.protocol.class(id) == Some(Class::Answer)),
-            choices: choices.max().unwrap_or(1),
+            plans: Plan::of(&game.protocol.remote, Some(&facts.accesses)),
+            facts,
             game,
         }
     }
@@ -383,7 +390,7 @@ where
                 }
             }
             if matches!(line.reading, Progress::Busy | Progress::Ready) {
-                choices.extend((0..self.choices).map(|choice| Choice::Read(number, choice)));
+                choices.extend((0..self.facts.choices).map(|choice| Choice::Read(number, choice)));
             }
             if matches!(line.writing, Progress::Busy | Progress::Ready) {
                 choices.push(Choice::Written(number));
@@ -474,6 +481,7 @@ struct Moment<'m, 'a, S: Scenario> {
 
 /// An agent's reaction.
 struct Reaction {
+    rule: usize,
     acts: Vec<Act>,
     next: Configuration,
 }
@@ -562,6 +570,7 @@ fn reaction(
     match machine.step(&mut next, occasion, &mut tables) {
         Ok(Outcome::Taken { rule, acts }) => {
             let reaction = Reaction {
+                rule,
                 acts: acts.clone(),
                 next,
             };

@@ -618,8 +618,9 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
         self.world.lines[usize::from(self.line)].memory.clone()
     }
 
-    fn set_memory(&mut self, copy: &D::Copy) {
+    fn set_memory(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
         self.place().memory = copy.clone();
+        Ok(())
     }
 
     fn lock(&self) -> Right {

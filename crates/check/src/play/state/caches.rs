@@ -1,6 +1,7 @@
 //! Caches and the threads before them.
 
 use super::*;
+use cohkit_system::agent::{self, Around, Bytes, Sending};
 
 impl<S: Scenario> Moment<'_, '_, S>
 where
@@ -77,7 +78,8 @@ where
                     return Ok(false);
                 }
                 self.react(line, remote, reaction, None)?;
-                if before >= enough && after >= enough {
+                // A store in place is performed by its row.
+                if kind == Access::Load && before >= enough && after >= enough {
                     self.perform(thread, line, remote)?;
                 }
                 Ok(true)
@@ -91,34 +93,36 @@ where
     }
 
     /// A thread's access is performed in its cache's copy.
-    pub(super) fn perform(
-        &mut self,
-        thread: usize,
-        line: Line,
-        remote: u8,
-    ) -> Result<(), Violation> {
-        let place = &mut self.state.lines[line as usize];
-        let Some(words) = place.remotes[usize::from(remote)].words.clone() else {
-            return Err(format!(
-                "{} has no bytes of line {line}",
-                self.of.name_of(remote)
-            ));
-        };
-        if words != place.last {
-            let (has, last) = (&words, &place.last);
-            return Err(format!(
-                "thread {thread} finds {has:?} in line {line}, but {last:?} was written last"
-            ));
-        }
-        let (result, words) = self.performed(thread, words);
-        let place = &mut self.state.lines[line as usize];
-        place.last = words.clone();
-        place.remotes[usize::from(remote)].words = Some(words);
+    fn perform(&mut self, thread: usize, line: Line, remote: u8) -> Result<(), Violation> {
+        let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
+        let (result, words) = self.perform_in(thread, line, held.words.clone())?;
+        self.state.lines[line as usize].remotes[usize::from(remote)].words = Some(words);
         self.advance(thread, result)
     }
 
+    /// A thread's access is performed in a copy: what it gives the thread, and what the copy is then.
+    fn perform_in(
+        &mut self,
+        thread: usize,
+        line: Line,
+        copy: Option<Words>,
+    ) -> Result<(u64, Words), Violation> {
+        let Some(words) = copy else {
+            return Err(format!("thread {thread} has no bytes of line {line}"));
+        };
+        let last = &self.state.lines[line as usize].last;
+        if words != *last {
+            return Err(format!(
+                "thread {thread} finds {words:?} in line {line}, but {last:?} was written last"
+            ));
+        }
+        let (result, words) = self.performed(thread, words);
+        self.state.lines[line as usize].last = words.clone();
+        Ok((result, words))
+    }
+
     /// What a thread's access gives it, and what it makes of a line.
-    pub(super) fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
+    fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].doing {
             Some(Step::Store { word, value, .. }) => {
                 words[usize::from(word)] = value;
@@ -260,65 +264,49 @@ where
         reaction: Reaction,
         message: Option<&Flight>,
     ) -> Result<(), Violation> {
-        let protocol = self.of.game.protocol;
-        let own = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let before = self.of.right(&own.configuration);
-        let held = own.words.clone();
-        let brought = message.and_then(|message| message.words.clone());
-        let mut done = None;
-        for act in reaction.acts {
-            match act {
-                Act::Send {
-                    message: kind,
-                    fields,
-                    to,
-                } => {
-                    if to != Receiver::Home {
-                        return Err("caches that send to each other are not explored here".into());
-                    }
-                    let carries = protocol.message(kind).carries.line();
-                    let words = brought.clone().or(held.clone()).filter(|_| carries);
-                    if carries && words.is_none() {
-                        let name = self.of.name_of(remote);
-                        return Err(format!("{name} sends line {line}, which it does not have"));
-                    }
-                    self.send(line, kind, remote, true, fields, words)?;
-                }
-                Act::Done => done = brought.clone(),
-                _ => return Err(format!("{} acts as a home", self.of.name_of(remote))),
-            }
-        }
-        let state = &protocol.remote.states[usize::from(reaction.next.state)];
-        let (holds, right) = (state.holds_line, state.right);
+        let of = self.of;
+        let held = self.state.lines[line as usize].remotes[usize::from(remote)]
+            .words
+            .clone();
+        let brought = message.filter(|message| message.words.is_some());
+        let plan = &of.plans[reaction.rule];
+        let mut around = AroundCache {
+            moment: self,
+            line,
+            remote,
+            ended: None,
+        };
+        let words = agent::remote(
+            of.game.protocol,
+            &of.facts,
+            plan,
+            reaction.acts,
+            &held,
+            brought.map(|message| &message.words),
+            &mut around,
+        )?;
+        let ended = around.ended;
         let own = &mut self.state.lines[line as usize].remotes[usize::from(remote)];
-        own.configuration = reaction.next;
-        own.words = brought.or(held).filter(|_| holds);
-        if let Some(words) = done {
-            self.done(line, remote, words)?;
+        (own.configuration, own.words) = (reaction.next, words);
+        // What a thread does next meets the cache as it is after the row.
+        if let Some((thread, result)) = ended {
+            self.advance(thread, result)?;
         }
-        if right > before {
-            self.check_right(line, remote, right)?;
+        if plan.after.right > plan.before.right {
+            self.check_right(line, remote, plan.after.right)?;
         }
         Ok(())
     }
 
-    /// An access is performed with bytes that are not kept.
-    pub(super) fn done(&mut self, line: Line, remote: u8, words: Words) -> Result<(), Violation> {
+    /// The thread that waits for an access to a line in a cache.
+    fn waiting(&self, line: Line, remote: u8) -> Result<usize, Violation> {
         let of = |(number, thread): (usize, &Running<S::Thread>)| {
             let access = thread.doing.and_then(access_of)?;
             let its = number % usize::from(self.of.game.remotes) == usize::from(remote);
             (its && access.0 == line).then_some(number)
         };
-        let Some(thread) = self.state.threads.iter().enumerate().find_map(of) else {
-            return Err(format!("nobody waits for line {line}"));
-        };
-        let (result, after) = self.performed(thread, words.clone());
-        if after != words {
-            return Err(format!(
-                "thread {thread} writes a copy of line {line} that is not kept"
-            ));
-        }
-        self.advance(thread, result)
+        let found = self.state.threads.iter().enumerate().find_map(of);
+        found.ok_or_else(|| format!("nobody waits for line {line}"))
     }
 
     pub(super) fn check_right(
@@ -364,15 +352,6 @@ where
         words: Option<Words>,
     ) -> Result<(), Violation> {
         let protocol = self.of.game.protocol;
-        let last = &self.state.lines[line as usize].last;
-        if let Some(words) = words.as_ref().filter(|_| protocol.used_once(message)) {
-            if words != last {
-                let name = self.of.message(message);
-                return Err(format!(
-                    "{name} is sent with {words:?} of line {line}, but {last:?} was written last"
-                ));
-            }
-        }
         let flight = Flight {
             message,
             remote,
@@ -404,4 +383,73 @@ where
             None => Ok(()),
         }
     }
+}
+
+/// What stands around a cache while it reacts.
+struct AroundCache<'r, 'm, 'a, S: Scenario> {
+    moment: &'r mut Moment<'m, 'a, S>,
+    line: Line,
+    remote: u8,
+    /// The thread whose access the row has ended, and what it gives it.
+    ended: Option<(usize, u64)>,
+}
+
+impl<S: Scenario> Around for AroundCache<'_, '_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    type Copy = Option<Words>;
+    type Wrong = Violation;
+
+    fn current(&self, copy: &Option<Words>) -> bool {
+        copy.as_ref() == Some(&self.moment.state.lines[self.line as usize].last)
+    }
+
+    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
+        let of = self.moment.of;
+        let (line, remote) = (self.line, self.remote);
+        if sending.to != Receiver::Home {
+            return Err("caches that send to each other are not explored here".into());
+        }
+        let words = match sending.bytes {
+            Bytes::None => None,
+            Bytes::Line(Some(words)) => Some(words),
+            Bytes::Line(None) => {
+                let name = of.name_of(remote);
+                return Err(format!("{name} sends line {line}, which it does not have"));
+            }
+            Bytes::Write => return Err(SENT.into()),
+        };
+        let Sending {
+            message, fields, ..
+        } = sending;
+        self.moment.send(line, message, remote, true, fields, words)
+    }
+
+    fn write(&mut self, on: &Option<Words>) -> Result<Option<Words>, Violation> {
+        let thread = self.moment.waiting(self.line, self.remote)?;
+        let (result, words) = self.moment.perform_in(thread, self.line, on.clone())?;
+        self.ended = Some((thread, result));
+        Ok(Some(words))
+    }
+
+    fn read(&mut self, copy: &Option<Words>) -> Result<(), Violation> {
+        let thread = self.moment.waiting(self.line, self.remote)?;
+        let Some(words) = copy.clone() else {
+            return Err(format!(
+                "thread {thread} reads line {} without bytes",
+                self.line
+            ));
+        };
+        let (result, _) = self.moment.performed(thread, words);
+        self.ended = Some((thread, result));
+        Ok(())
+    }
+
+    fn written(&mut self) -> Result<(), Violation> {
+        Err(SENT.into())
+    }
+
+    fn gives_up(&mut self) {}
 }

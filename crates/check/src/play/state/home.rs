@@ -1,6 +1,7 @@
 //! The home: its controller, its units, and its memory operations.
 
 use super::*;
+use cohkit_system::agent::{self, AroundHome, Bytes, Sending, Taken, Wish};
 
 impl<S: Scenario> Moment<'_, '_, S>
 where
@@ -117,11 +118,19 @@ where
                 unit.forwarding = 0;
             }
         }
-        let next = reaction.next.clone();
         self.state.lines[line as usize].home = reaction.next;
-        for act in reaction.acts {
-            self.home_act(line, number, act, words, &next)?;
-        }
+        let of = self.of;
+        let brought = words.map(|words| Some(words.clone()));
+        let taken = Taken {
+            message: match occasion.event {
+                Cause::Message(message) => Some(message),
+                _ => None,
+            },
+            sender: occasion.sender,
+            brought: brought.as_ref(),
+        };
+        let mut around = AtHome { moment: self, line };
+        agent::home(game.protocol, &of.facts, reaction.acts, taken, &mut around)?;
         if from != to {
             self.tell(Way::Told(line), Event::Changed { line, from, to });
         }
@@ -152,81 +161,46 @@ where
         })
     }
 
-    pub(super) fn home_act(
-        &mut self,
-        line: Line,
-        number: usize,
-        act: Act,
-        words: Option<&Words>,
-        next: &Configuration,
-    ) -> Result<(), Violation> {
-        let protocol = self.of.game.protocol;
+    /// Memory, or the application that serves the line, is asked for it.
+    fn start_read(&mut self, line: Line) {
         let place = &mut self.state.lines[line as usize];
-        match act {
-            Act::Send {
-                message,
-                to,
-                fields,
-            } => {
-                let Receiver::Remote(remote) = to else {
-                    return Err("the home sends to itself".into());
-                };
-                let carries = protocol.message(message).carries.line();
-                let words = carries.then(|| place.memory.clone());
-                if protocol.class(message) == Some(Class::Forward) && self.of.answers {
-                    let unit = &mut self.state.units[number];
-                    unit.forwards += 1;
-                    unit.forwarding = line;
-                }
-                self.send(line, message, remote, false, fields, words)?;
-            }
-            Act::StartRead if self.of.placement.serves(line) => {
-                place.reading = Progress::Waiting;
-                let mut granted = next.clone();
-                let occasion = Occasion {
-                    event: Cause::MemoryData(0),
-                    sender: None,
-                    own: None,
-                    fields: &[],
-                };
-                let mut tables = self.of.game.home;
-                let stepped = self.of.home.step(&mut granted, occasion, &mut tables);
-                let has = self.of.known(next);
-                let wants = match stepped {
-                    Ok(Outcome::Taken { .. }) => self.of.known(&granted),
-                    _ => Right::None,
-                };
-                let wants = if wants > has { wants } else { Right::None };
-                self.tell(Way::Read(line), Event::Read { line, wants, has });
-            }
-            Act::StartRead => place.reading = Progress::Busy,
-            Act::StartWrite => {
-                let Some(words) = words else {
-                    return Err(format!("the home writes line {line} without bytes"));
-                };
-                place.memory = words.clone();
-                if let Some(dirty) = self.state.asked.get_mut(&line) {
-                    *dirty = true;
-                }
-                if self.of.placement.serves(line) {
-                    place.writing = Progress::Waiting;
-                    let (words, keeps) = (words.clone(), self.of.known(next));
-                    self.tell(Way::Write(line), Event::Write { line, words, keeps });
-                } else {
-                    place.writing = Progress::Busy;
-                }
-            }
-            Act::Acknowledge(local) => self.acknowledge(line, local)?,
-            Act::Unlocked => {}
-            Act::StartStore { .. }
-            | Act::WriteMemory
-            | Act::SetAside
-            | Act::WriteAside
-            | Act::Done => {
-                return Err("homes whose memory acts at once are not explored here".into());
-            }
+        if !self.of.placement.serves(line) {
+            place.reading = Progress::Busy;
+            return;
         }
-        Ok(())
+        place.reading = Progress::Waiting;
+        let mut granted = place.home.clone();
+        let has = self.of.known(&granted);
+        let occasion = Occasion {
+            event: Cause::MemoryData(0),
+            sender: None,
+            own: None,
+            fields: &[],
+        };
+        let mut tables = self.of.game.home;
+        let stepped = self.of.home.step(&mut granted, occasion, &mut tables);
+        let wants = match stepped {
+            Ok(Outcome::Taken { .. }) => self.of.known(&granted),
+            _ => Right::None,
+        };
+        let wants = if wants > has { wants } else { Right::None };
+        self.tell(Way::Read(line), Event::Read { line, wants, has });
+    }
+
+    /// Memory, or the application that serves the line, is given it.
+    fn start_write(&mut self, line: Line, words: Words) {
+        let place = &mut self.state.lines[line as usize];
+        place.memory = words.clone();
+        if let Some(dirty) = self.state.asked.get_mut(&line) {
+            *dirty = true;
+        }
+        if self.of.placement.serves(line) {
+            place.writing = Progress::Waiting;
+            let keeps = self.of.known(&place.home);
+            self.tell(Way::Write(line), Event::Write { line, words, keeps });
+        } else {
+            place.writing = Progress::Busy;
+        }
     }
 
     /// The home has done what the application asked for.
@@ -262,4 +236,91 @@ where
         self.tell(Way::Told(line), done);
         Ok(())
     }
+}
+
+/// What stands around the home of a line while it reacts.
+struct AtHome<'r, 'm, 'a, S: Scenario> {
+    moment: &'r mut Moment<'m, 'a, S>,
+    line: Line,
+}
+
+impl<S: Scenario> AroundHome for AtHome<'_, '_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    type Copy = Option<Words>;
+    type Wrong = Violation;
+
+    fn current(&self, copy: &Option<Words>) -> bool {
+        copy.as_ref() == Some(&self.moment.state.lines[self.line as usize].last)
+    }
+
+    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
+        let Receiver::Remote(remote) = sending.to else {
+            return Err("the home sends to itself".into());
+        };
+        let (of, line) = (self.moment.of, self.line);
+        let words = match sending.bytes {
+            Bytes::None => None,
+            Bytes::Line(words) => words,
+            Bytes::Write => return Err(SENT.into()),
+        };
+        let Sending {
+            message, fields, ..
+        } = sending;
+        if of.game.protocol.class(message) == Some(Class::Forward) && of.answers {
+            let unit = &mut self.moment.state.units[of.unit(line)];
+            unit.forwards += 1;
+            unit.forwarding = line;
+        }
+        (self.moment).send(line, message, remote, false, fields, words)
+    }
+
+    fn memory(&self) -> Option<Words> {
+        Some(self.moment.state.lines[self.line as usize].memory.clone())
+    }
+
+    fn set_memory(&mut self, _copy: &Option<Words>) -> Result<(), Violation> {
+        Err(AT_ONCE.into())
+    }
+
+    fn lock(&self) -> Right {
+        match self.moment.state.locks.get(&self.line) {
+            Some(Right::None) => Right::Write,
+            Some(_) => Right::Read,
+            None => Right::None,
+        }
+    }
+
+    fn store(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
+        Err(AT_ONCE.into())
+    }
+
+    fn set_aside(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
+        Err(AT_ONCE.into())
+    }
+
+    fn take_aside(&mut self) -> Result<(Option<u8>, bool), Violation> {
+        Err(AT_ONCE.into())
+    }
+
+    fn start(&mut self, wish: Wish<Option<Words>>) -> Result<(), Violation> {
+        match wish {
+            Wish::Read => self.moment.start_read(self.line),
+            Wish::Write(Some(words)) => self.moment.start_write(self.line, words),
+            Wish::Write(None) => {
+                let line = self.line;
+                return Err(format!("the home writes line {line} without bytes"));
+            }
+            Wish::Store { .. } => return Err(SENT.into()),
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, local: u8) -> Result<(), Violation> {
+        self.moment.acknowledge(self.line, local)
+    }
+
+    fn unlocked(&mut self) {}
 }
