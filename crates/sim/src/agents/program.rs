@@ -9,6 +9,7 @@ use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, State
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
+use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
 
 use crate::message::{FIELDS, HOME};
@@ -34,21 +35,6 @@ pub struct Input {
 
 /// An act that is kept without a list of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
-
-/// Whether a home's rule writes the bytes of a write that it has kept.
-fn stores_later(rule: &Rule) -> bool {
-    fn any(body: &[Statement]) -> bool {
-        body.iter().any(|statement| match statement {
-            Statement::StartStore { .. } => true,
-            Statement::ForEach { body, .. } => any(body),
-            Statement::If {
-                then, otherwise, ..
-            } => any(then) || any(otherwise),
-            _ => false,
-        })
-    }
-    matches!(&rule.effect, Effect::Take { body, .. } if any(body))
-}
 
 /// The number by which messages know an agent.
 #[inline]
@@ -78,6 +64,12 @@ pub struct Transition {
     pub writes: bool,
     /// Whether the rule sends a forward.
     pub forwards: bool,
+    /// Whether the rule performs a write in the cache's own copy.
+    pub performs: bool,
+    /// What its `done` ends.
+    pub done: Done,
+    /// Whether the write that its `done` performs keeps a part of the line as it was.
+    pub keeps_a_part: bool,
 }
 
 impl Transition {
@@ -126,6 +118,9 @@ const UNKNOWN: Transition = Transition {
     reads: false,
     writes: false,
     forwards: false,
+    performs: false,
+    done: Done::Absent,
+    keeps_a_part: false,
 };
 
 const NOTHING: About = About {
@@ -137,6 +132,8 @@ const NOTHING: About = About {
 /// A controller with the transitions a run has met.
 pub struct Program {
     controller: Controller,
+    /// What follows from each of its rows.
+    plans: Vec<Plan>,
     /// Whether caches send the bytes of stores to the home, which performs them.
     pub sends_stores: bool,
     /// Whether a home keeps the bytes of every write until its memory takes them.
@@ -201,9 +198,11 @@ impl Program {
             };
             about && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
         });
+        let stores = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
         let mut program = Program {
             sends_stores,
-            stores_later: controller.rules.iter().any(stores_later),
+            stores_later: controller.rules.iter().any(stores),
+            plans: Plan::of(controller, (!home).then_some(&accesses)),
             controller: controller.clone(),
             remotes,
             messages,
@@ -388,7 +387,11 @@ impl Program {
             Ok(Outcome::Leave) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
+                let plan = self.plans[rule];
                 transition.answer = Answer::Take;
+                transition.performs = plan.performs;
+                transition.done = plan.done;
+                transition.keeps_a_part = plan.keeps_a_part;
                 self.rules.push(rule as u32);
                 transition.first = self.acts.len() as u32;
                 transition.count = acts.len() as u16;

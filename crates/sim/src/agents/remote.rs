@@ -3,6 +3,8 @@
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
 use cohkit_protocol::sequence::Action;
+use cohkit_protocol::under_way::Ending;
+use cohkit_system::plan::Done;
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
 use crate::components::tags::{Slot, Tags};
@@ -276,13 +278,14 @@ impl Simulation {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
-                let access = &mut self.accesses[index];
-                (access.sent, access.performed) = (false, false);
+                let begun = &mut self.accesses[index];
+                (begun.sent, begun.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
                 if enough == Right::None {
                     return Some(Attempt::Performed);
                 }
-                if before.right >= enough && after.right >= enough {
+                let reads = !access.kind.writes() && after.right >= enough;
+                if transition.performs || reads && before.right >= enough {
                     self.perform(line, entry, index);
                     return Some(Attempt::Performed);
                 }
@@ -624,7 +627,7 @@ impl Simulation {
                     };
                     self.send(message, self.now);
                 }
-                Act::Done => self.done(cache, line, entry, &mut brought, before.holds),
+                Act::Done => self.done(cache, line, entry, &mut brought, transition),
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
         }
@@ -661,31 +664,31 @@ impl Simulation {
         }
     }
 
-    /// The pending access is performed with the bytes of the message at hand.
+    /// The pending access ends, as the row says.
     fn done(
         &mut self,
         cache: u8,
         line: Line,
         entry: &mut Entry,
         brought: &mut Option<Copy>,
-        holds: bool,
+        row: &Transition,
     ) {
         let index = entry.first;
         if index == NONE {
             return self.meaningless(cache, line, entry.configuration, "`done` without an access");
         }
         let access = self.accesses[index];
-        let source = brought.or(holds.then_some(entry.copy));
-        match (access.kind, source) {
-            _ if access.sent && access.performed => {}
-            _ if access.sent => {
+        let source = brought.or(row.before.holds.then_some(entry.copy));
+        match (row.done, source) {
+            (Done::Ends(Ending::Sent), _) if access.performed => {}
+            (Done::Ends(Ending::Sent), _) => {
                 let text = format!(
                     "{} ends a write that the home has not performed",
                     self.agent_name(cache)
                 );
                 self.fail(FailureKind::DataValue, line, text);
             }
-            (Access::Load | Access::ReadOnce, Some(copy)) => {
+            (Done::Ends(Ending::Read), Some(copy)) => {
                 // What a message brings was checked when it was sent.
                 if brought.is_none() {
                     self.check_load(cache, line, copy, access.word);
@@ -695,13 +698,13 @@ impl Simulation {
                     self.give(access.core, value);
                 }
             }
-            (Access::Store | Access::WriteLine | Access::WritePartial, Some(copy)) => {
+            (Done::Ends(Ending::Write), Some(copy)) => {
+                if row.keeps_a_part {
+                    self.check_written(cache, line, copy);
+                }
                 let written = match access.kind {
                     Access::WriteLine => self.write_whole(&access, copy),
-                    _ => {
-                        self.check_written(cache, line, copy);
-                        self.write(&access, copy)
-                    }
+                    _ => self.write(&access, copy),
                 };
                 match brought {
                     Some(brought) => *brought = written,
