@@ -232,3 +232,20 @@ fn a_store_in_an_old_copy_is_found() {
     assert_ne!(whole, text);
     assert!(search(&whole, 2, 1).is_ok());
 }
+
+/// An answer that is kept for the next read may be old before that begins. It was verified: bytes that are used without being
+/// kept were judged when they were sent, whoever had asked for them.
+#[test]
+fn an_answer_that_is_older_than_its_read_is_found() {
+    let text = include_str!("../../../tests/accesses/answered.coh");
+    assert_eq!(search(text, 2, 1), Err("data value".into()));
+    // As long as nobody writes, an answer for the next read is as good as one for this.
+    assert!(search(text, 1, 1).is_ok());
+    // An order puts the message that carries the answer into a queue.
+    let ordered = text.replace(
+        "  grant home -> remote\n",
+        "  grant home -> remote\n  ordered grant\n",
+    );
+    assert_ne!(ordered, text);
+    assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
+}

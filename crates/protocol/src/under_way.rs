@@ -24,6 +24,15 @@ pub struct UnderWay {
     pub sent: bool,
 }
 
+impl UnderWay {
+    fn begun(access: Access) -> UnderWay {
+        UnderWay {
+            access,
+            sent: false,
+        }
+    }
+}
+
 /// What `done` does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ending {
@@ -54,11 +63,7 @@ impl Accesses {
         for row in &remote.rules {
             if let Event::Access(access) = row.event {
                 if access.needs() > Right::None {
-                    let begun = UnderWay {
-                        access,
-                        sent: false,
-                    };
-                    work.extend(accesses.step(remote, row, begun));
+                    work.extend(accesses.step(remote, row, UnderWay::begun(access)));
                 }
             }
         }
@@ -77,6 +82,18 @@ impl Accesses {
     /// What may be under way in a state.
     pub fn within(&self, state: StateId) -> &BTreeSet<UnderWay> {
         &self.states[state.index()]
+    }
+
+    /// The access that a row begins, if it is under way after the row.
+    pub fn begins(&self, remote: &Controller, row: &Rule) -> Option<Access> {
+        let Event::Access(access) = row.event else {
+            return None;
+        };
+        if access.needs() == Right::None {
+            return None;
+        }
+        self.step(remote, row, UnderWay::begun(access))?;
+        Some(access)
     }
 
     /// Where an access is under way after a row; `None` if it has ended or is to be tried again.

@@ -165,6 +165,8 @@ pub(crate) struct Pending {
     pub value: u64,
     /// When it was issued.
     pub issued: Time,
+    /// The last write of the line before a read began that is under way.
+    pub since: u32,
     pub word: u16,
     pub core: u16,
     pub cache: u8,
@@ -555,6 +557,7 @@ impl Simulation {
                 None => mix(self.traffic.issued << 1 | 1),
             },
             issued: at,
+            since: 0,
             word: word % self.data.words(),
             core,
             cache: self.cache_of(core),

@@ -49,6 +49,12 @@ fn a_store_in_an_old_copy_is_found() {
 }
 
 #[test]
+fn an_answer_that_is_older_than_its_read_is_found() {
+    let answered = include_str!("../../../tests/accesses/answered.coh");
+    assert_eq!(failure(answered), Some(FailureKind::DataValue));
+}
+
+#[test]
 fn accesses_are_tried_again() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
     let again = "  I | write_line write_partial | retry | stay\n  S | read_once | send PutS, retry | SI_A\n  M | write_line | | stay\n";

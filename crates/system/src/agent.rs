@@ -175,6 +175,10 @@ pub fn remote<A: Around>(
 /// A write of a part of the line, which keeps what other writes left in the rest of it, is performed in an old copy.
 pub const WRITTEN_WHILE_OLD: &str = "a store is performed in an old copy";
 
+/// A read begins while an answer to it is on its way that has been old before.
+pub const ANSWERED_BEFORE: &str =
+    "a read begins while what may answer it is on its way with an old copy";
+
 /// A message brings an old copy, with which an access will be performed.
 fn used_while_old(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;

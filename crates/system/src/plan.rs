@@ -1,7 +1,7 @@
 //! What follows from a row alone, and from all rows of a protocol.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{MessageId, Protocol, Right};
 use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
 
 /// What a state gives its agent.
@@ -37,6 +37,8 @@ pub struct Plan {
     pub idle: bool,
     /// Whether it performs a write in the agent's own copy, after its statements.
     pub performs: bool,
+    /// The read that it begins, if that is under way after it.
+    pub begins: Option<Access>,
     /// What its `done` ends.
     pub done: Done,
     /// Whether the write that its `done` may end leaves a part of the line as it was, so that it needs the last bytes.
@@ -69,6 +71,10 @@ impl Plan {
             moves: next != from,
             idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
             performs: writes && before.right == Right::Write && after.right == Right::Write,
+            begins: remote.and_then(|accesses| {
+                let begun = accesses.begins(controller, row);
+                begun.filter(|access| access.needs() == Right::Read)
+            }),
             done: match remote {
                 _ if !row.says(&|s| *s == Statement::Done) => Done::Absent,
                 Some(accesses) => ends(accesses, row),
@@ -118,6 +124,8 @@ pub struct Facts {
     pub locks: bool,
     /// Of each message, whether a remote performs an access with its bytes without having to keep them.
     pub used_once: Vec<bool>,
+    /// Of each access, in the order of [`Access::ALL`], the messages whose bytes may end it if it is a read.
+    answers: Vec<Vec<MessageId>>,
     /// Alternatives of what may follow a memory read.
     pub choices: u8,
 }
@@ -157,7 +165,32 @@ impl Facts {
                 .map(|message| protocol.used_once(message))
                 .collect(),
             choices: choices.max().unwrap_or(1),
+            answers: Access::ALL
+                .iter()
+                .map(|&(access, _)| answers(protocol, &accesses, access))
+                .collect(),
             accesses,
         }
     }
+
+    /// The messages whose bytes may end a read of this kind. It must not end with what was old before it began.
+    pub fn answers(&self, read: Access) -> &[MessageId] {
+        &self.answers[read as usize]
+    }
+}
+
+/// The messages with whose bytes a row of the remote may end a read of this kind.
+fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<MessageId> {
+    let ends = |&message: &MessageId| {
+        let mut rows = protocol.remote.rules.iter();
+        protocol.used_once(message)
+            && rows.any(|row| {
+                row.event == Event::Message(message)
+                    && row.says(&|s| *s == Statement::Done)
+                    && accesses.endings(row).any(|(under_way, ending)| {
+                        ending == Ending::Read && under_way.access == read
+                    })
+            })
+    };
+    protocol.message_ids().filter(ends).collect()
 }

@@ -1,10 +1,10 @@
 //! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
 
-use cohkit_protocol::controller::{Statement, Target, Value};
+use cohkit_protocol::controller::{Access, Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
 use cohkit_protocol::words::counted;
-use cohkit_system::agent::WRITTEN_WHILE_OLD;
+use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
 use super::expressions::Context;
@@ -552,6 +552,52 @@ impl<'p> System<'p> {
             }
         }
         found
+    }
+
+    /// That no answer to a read that begins is on its way with a copy that is old already.
+    pub fn answered_before(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
+        let answers = self.facts.answers(read).to_vec();
+        let mut out = Vec::new();
+        for flow in 0..self.flows.len() {
+            let flight = &self.flows[flow];
+            let here = answers.contains(&flight.message) && flight.direction.reaches_remote();
+            if !here {
+                continue;
+            }
+            let between = flight.direction.leaves_remote();
+            let old = match between {
+                false => self.old_in_flight(flow, context, None),
+                true => self.with_bound(self.remote_type, |system, from| {
+                    from.any(system.old_in_flight(flow, context, Some(&from.into())))
+                }),
+            };
+            let violation = Violation::new("data value", ANSWERED_BEFORE);
+            out.push(assert(violation, !old));
+        }
+        out
+    }
+
+    /// Whether a message of a flow to the agent at hand carries an old copy of the line.
+    fn old_in_flight(&mut self, flow: usize, context: &Context, from: Option<&Expr>) -> Expr {
+        let (line, to) = (&context.line, context.own.as_ref());
+        match self.flows[flow].storage {
+            Storage::Counted(variable) => {
+                let place = ends(variable.at(line), from, to);
+                let stored = self.flows[flow].stored.clone();
+                self.nest_claim(&stored, place, &mut |_, place| place.at(false).gt(0))
+            }
+            Storage::Queued(index, label) => {
+                let place = self.queue_at(index, from, to);
+                let queue = &self.queues[index];
+                let (positions, kind) = (queue.positions, queue.kinds.nth(label));
+                self.with_bound(positions, |_, i| {
+                    let entry = place.field("slot").at(i);
+                    let its = entry.clone().field("kind").is(kind);
+                    let its = its.and(entry.clone().field("line").is(line));
+                    i.any(its.and(!Expr::from(entry.field("current"))))
+                })
+            }
+        }
     }
 
     /// Whether the messages of a flow carry a copy of the line.

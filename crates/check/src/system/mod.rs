@@ -37,8 +37,9 @@
 //!   a local operation is acknowledged, and as long as the device holds the lock; a message
 //!   with which a remote performs an access without keeping the line is current when it is sent;
 //!   a store that a remote sent to a hand-written home has been written, once, when the remote's access is done;
-//!   what a read ends with is current, and so is a copy in which `done` writes a part of the line; under a device lock
-//!   no store of a remote reaches memory, and under one that lets the device write memory is not read for a remote;
+//!   what a read ends with is current, or was at some moment after the read had begun if a message brings it; a copy in
+//!   which `done` writes a part of the line is current; under a device lock no store of a remote reaches memory, and
+//!   under one that lets the device write memory is not read for a remote;
 //! * *no unexpected message*: whatever can be delivered has a rule;
 //! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
 //!   to its side of the memory's and the device's ports;

@@ -5,7 +5,7 @@
 //! That keeps models of constructed homes, which have many states and few different rows, small.
 
 use cohkit_protocol::controller::{
-    Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
+    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
 };
 use cohkit_protocol::protocol::{MessageId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
@@ -56,6 +56,8 @@ struct Case<'c> {
     moves: bool,
     /// Whether the row performs a store in this agent's copy.
     stores: bool,
+    /// The read that the row begins.
+    begins: Option<Access>,
     done: Done,
     /// Whether what its `done` performs keeps a part of the line.
     keeps_a_part: bool,
@@ -173,6 +175,7 @@ fn case<'c>(
         holds: (plan.before.holds, plan.after.holds),
         moves: plan.moves,
         stores: plan.performs,
+        begins: plan.begins,
         done: plan.done,
         keeps_a_part: plan.keeps_a_part && plan.done == Done::Ends(Ending::Write),
         gives_up: plan.gives_up,
@@ -385,6 +388,9 @@ impl<'p> System<'p> {
             keeps_a_part: case.keeps_a_part,
         };
         let mut out = trigger.taking.clone();
+        if let Some(read) = case.begins {
+            out.extend(self.answered_before(context, read));
+        }
         out.extend(self.statements(&mut moment, body)?);
         let copy = moment.copy;
         if let Some(own) = own_copy {

@@ -293,7 +293,10 @@ impl Simulation {
                     // Nothing comes back that would end it.
                     true if self.gives_bytes(&transition) => Attempt::Performed,
                     true => return None,
-                    false => Attempt::Began,
+                    false => {
+                        self.accesses[index].since = self.oracle.latest(line);
+                        Attempt::Began
+                    }
                 }
             }
             Answer::Take => Attempt::Waits,
@@ -689,9 +692,13 @@ impl Simulation {
                 self.fail(FailureKind::DataValue, line, text);
             }
             (Done::Ends(Ending::Read), Some(copy)) => {
-                // What a message brings was checked when it was sent.
+                // What a message brings was checked when it was sent, which may have been before the read began.
                 if brought.is_none() {
                     self.check_load(cache, line, copy, access.word);
+                } else if self.data.version(copy) < access.since {
+                    let (name, since) = (self.agent_name(cache), access.since);
+                    let text = format!("{name} ends a read with what was old before write {since}, after which it began");
+                    self.fail(FailureKind::DataValue, line, text);
                 }
                 if self.behind.is_some() {
                     let value = self.data.word(line, copy, access.word);

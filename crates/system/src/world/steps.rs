@@ -179,6 +179,20 @@ impl<D: Data> World<D> {
                 return Ok(false);
             }
         }
+        if let Some(read) = plan.begins {
+            let answers = system.facts.answers(read);
+            let old = |flight: &Flight<D::Copy>| match &flight.bytes {
+                Bytes::Line(copy) => {
+                    (flight.line, flight.to) == (line, Some(remote))
+                        && answers.contains(&flight.message)
+                        && !self.data.current(line, copy)
+                }
+                _ => false,
+            };
+            if self.network.flights().any(old) {
+                return Err(Violation::data_value(agent::ANSWERED_BEFORE).into());
+            }
+        }
         let extent = match access {
             Access::WriteLine => Extent::Whole,
             _ => Extent::Part,
