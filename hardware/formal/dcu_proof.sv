@@ -75,6 +75,8 @@ module dcu_proof #(
     payload:      64'b0110,
     circuit:      {64'd0, 64'd0, 64'b1100, 64'b0011},
     send_payload: 16'b10,
+    grants:       16'b10,
+    forwards:     16'b01,
     send_circuit: {16'd0, 16'd0, 16'b10, 16'b01},
     default:      '0
   };

@@ -60,12 +60,13 @@ module fifo_proof #(
   // What makes it inductive: how the list stands in the places.
   if (Depth > 1) begin : gen_places
     localparam int unsigned IndexWidth = $clog2(Depth);
-    logic [IndexWidth:0] held;
+    localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);
+    logic [CountWidth-1:0] held;
     assign held = u_fifo.gen_several.wr_index_q - u_fifo.gen_several.rd_index_q;
-    `ASSERT(counted, 32'(held) == 32'(count_q) && 32'(count_q) <= Depth)
+    `ASSERT(counted, held == CountWidth'(count_q) && 32'(count_q) <= Depth)
     for (genvar i = 0; i < Depth; i++) begin : gen_place
       logic [IndexWidth-1:0] at;
-      assign at = IndexWidth'(u_fifo.gen_several.rd_index_q + (IndexWidth + 1)'(i));
+      assign at = IndexWidth'(u_fifo.gen_several.rd_index_q + CountWidth'(i));
       `ASSERT(placed, i >= 32'(count_q) || u_fifo.gen_several.places_q[at] == list_q[i])
     end
   end

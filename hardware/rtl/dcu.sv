@@ -150,9 +150,10 @@ module dcu #(
   localparam int unsigned LocalWidth   = bits(Locals);
   localparam int unsigned WaitingWidth = bits(Waiting);
   localparam int unsigned LockWidth    = bits(Waiting + 1);
-  // A message for each read, write and local operation, and one that leaves as soon as its request is taken: in each
-  // circuit, for all of them may go by one.
-  localparam int unsigned TxDepth      = 2 ** $clog2(Reads + Writes + Locals + 1);
+  localparam int unsigned LocalsWidth  = bits(int'(Protocol.locals));   // of a local operation's number
+  // A grant for each read and write, and one that leaves as soon as its request is taken; a forward for each local operation.
+  localparam int unsigned TxGrants     = Reads + Writes + 1;
+  localparam int unsigned TxForwards   = Locals;
   localparam int unsigned AnswerDepth  = 2 ** $clog2(Locals + 1);
   localparam int unsigned ReadDepth    = 2 ** $clog2(Reads);
   localparam int unsigned WriteDepth   = 2 ** $clog2(Writes);
@@ -197,12 +198,13 @@ module dcu #(
   typedef struct packed {
     logic                 answered;
     logic                 evict;    // it was the directory's own
-    logic [2:0]           operation;
-    logic [LineWidth-1:0] line;
+    logic [LocalsWidth-1:0] operation;
+    logic [SetWidth-1:0]  in_set;   // where the directory has its line
+    logic [WayWidth-1:0]  way;
   } local_t;
 
   typedef struct packed {
-    logic                 ready;    // its line has moved on
+    logic                 ready;    // a line of its set has moved on
     logic                 room;     // it waits for a way of the directory
     event_e               happened;
     logic [LineWidth-1:0] line;
@@ -229,7 +231,7 @@ module dcu #(
   typedef struct packed {
     logic                  unlock;
     logic                  refused;
-    logic [2:0]            operation;
+    logic [LocalsWidth-1:0] operation;
     logic [LineWidth-1:0]  line;
     logic [LocalWidth-1:0] place;
   } answer_t;
@@ -250,7 +252,7 @@ module dcu #(
   occasion_t [NumRx-1:0]    rx_q;
   logic      [NumRx-1:0]    rx_used_d, rx_used_q;
   logic                     request_used_d, request_used_q;
-  logic [2:0]               request_operation_q;
+  logic [LocalsWidth-1:0]   request_operation_q;
   event_e                   request_event_q;
   logic                     request_locks_q;
   logic [LineWidth-1:0]     request_line_q;
@@ -465,6 +467,8 @@ module dcu #(
 
   // What is free is known a cycle late, which does no harm: places are taken here only, and seldom.
   // So it is with whose line is that in hand: that one is known for some cycles before it matters.
+  // A line that has something in hand is not in the first state, so the directory holds it, and its way tells which it is.
+  // What waits for another line of the set is presented again for nothing, which costs less than to compare all of it.
   logic [Reads-1:0]   same_read_q;
   logic [Writes-1:0]  same_write_q;
   logic [Locals-1:0]  same_local_q;
@@ -472,6 +476,11 @@ module dcu #(
   logic               same_evict_q;  // and whether its set is the one that needs room
   logic               locks_full_q;
   logic               yields_q;  // a response is here, and the event in hand is none
+
+  // Whether the line in hand is the one that the directory has there.
+  function automatic logic is_held(input logic [SetWidth-1:0] in_set, input logic [WayWidth-1:0] way);
+    return hit_q && in_set == now_q.line[SetWidth-1:0] && way == now_q.way;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     reads_full_q   <= read_used_q == '1;
@@ -489,12 +498,18 @@ module dcu #(
     for (int i = int'(Writes) - 2; i >= 0; i--) if (!write_used_q[i]) write_place <= WriteWidth'(unsigned'(i));
     for (int i = int'(Locals) - 2; i >= 0; i--) if (!local_used_q[i]) local_place <= LocalWidth'(unsigned'(i));
     for (int i = int'(Waiting) - 2; i >= 0; i--) if (!waiting_used_q[i]) waiting_place <= WaitingWidth'(unsigned'(i));
-    for (int unsigned i = 0; i < Reads; i++) same_read_q[i] <= read_used_q[i] && read_q[i].line == now_q.line;
-    for (int unsigned i = 0; i < Writes; i++) same_write_q[i] <= write_used_q[i] && write_q[i].line == now_q.line;
-    for (int unsigned i = 0; i < Locals; i++) begin
-      same_local_q[i] <= local_used_q[i] && !local_q[i].answered && local_q[i].line == now_q.line;
+    for (int unsigned i = 0; i < Reads; i++) begin
+      same_read_q[i] <= read_used_q[i] && is_held(read_q[i].line[SetWidth-1:0], read_q[i].way);
     end
-    for (int unsigned i = 0; i < Waiting; i++) same_waiting_q[i] <= waiting_q[i].line == now_q.line;
+    for (int unsigned i = 0; i < Writes; i++) begin
+      same_write_q[i] <= write_used_q[i] && is_held(write_q[i].line[SetWidth-1:0], write_q[i].way);
+    end
+    for (int unsigned i = 0; i < Locals; i++) begin
+      same_local_q[i] <= local_used_q[i] && !local_q[i].answered && is_held(local_q[i].in_set, local_q[i].way);
+    end
+    for (int unsigned i = 0; i < Waiting; i++) begin
+      same_waiting_q[i] <= waiting_q[i].line[SetWidth-1:0] == now_q.line[SetWidth-1:0];
+    end
     same_evict_q <= evict_set_q == now_q.line[SetWidth-1:0];
   end
 
@@ -559,7 +574,8 @@ module dcu #(
     .answer_t   (answer_t),
     .read_t     (read_t),
     .write_t    (write_t),
-    .TxDepth    (TxDepth),
+    .TxGrants   (TxGrants),
+    .TxForwards (TxForwards),
     .AnswerDepth(AnswerDepth),
     .ReadDepth  (ReadDepth),
     .WriteDepth (WriteDepth)
@@ -604,7 +620,7 @@ module dcu #(
 
   assign answer_unlock_o    = answer_rd_data.unlock;
   assign answer_refused_o   = answer_rd_data.refused;
-  assign answer_operation_o = answer_rd_data.operation;
+  assign answer_operation_o = 3'(answer_rd_data.operation);
   assign answer_line_o      = answer_rd_data.line;
   assign read_line_o        = read_rd_data.line;
   assign read_slot_o        = read_rd_data.slot;
@@ -806,23 +822,26 @@ module dcu #(
       else local_used_d[told.place] = 1'b0;
     end
 
-    if (takes) begin
+    // The event is gone from where it came.
+    if (takes || drops) begin
       unblock = 1'b1;
-      // The event is gone from where it came.
       for (int unsigned i = 0; i < Writes; i++) begin
         if (source_q[FromWrite+i]) begin
           write_d[i].done = 1'b0;
-          if (!row_q.grant_valid) write_used_d[i] = 1'b0;
+          if (drops || !row_q.grant_valid) write_used_d[i] = 1'b0;
         end
       end
       for (int unsigned i = 0; i < Reads; i++) begin
         if (source_q[FromRead+i]) begin
           read_d[i].done = 1'b0;
-          if (!row_q.grant_valid) read_used_d[i] = 1'b0;
+          if (drops || !row_q.grant_valid) read_used_d[i] = 1'b0;
         end
       end
       rx_used_d &= ~source_q[FromRx+:NumRx];
       waiting_used_d &= ~source_q[FromWaiting+:Waiting];
+    end
+
+    if (takes) begin
       if (source_q[FromUnlock]) begin
         unlock_used_d = 1'b0;
         unlocking_d   = 1'b1;
@@ -848,7 +867,7 @@ module dcu #(
       if (of_local) begin
         // One that the directory began and that is done at once needs no place.
         local_used_d[local_place] = of_device || !row_q.acknowledge;
-        local_d[local_place]      = '{row_q.acknowledge, source_q[FromEvict], request_operation_q, now_q.line};
+        local_d[local_place]      = '{row_q.acknowledge, source_q[FromEvict], request_operation_q, now_q.line[SetWidth-1:0], now_q.way};
       end else if (row_q.acknowledge && !source_q[FromUnlock]) begin
         local_d[answered_place].answered = 1'b1;
         if (answered_evict) local_used_d[answered_place] = 1'b0;
@@ -862,32 +881,16 @@ module dcu #(
         if (same_write_q[i]) write_d[i].state = row_q.next;
       end
 
-      // What waited for this line, or for a way that is now free, is presented again.
+      // What waited for a line of this set, or for a way that is now free, is presented again.
       for (int unsigned i = 0; i < Waiting; i++) begin
         if (same_waiting_q[i] || (waiting_q[i].room && !row_stays_q)) waiting_d[i].ready = 1'b1;
       end
-    end else if (step_q == Exec) begin
-      if (drops) begin
-        unblock = 1'b1;
-        for (int unsigned i = 0; i < Writes; i++) begin
-          if (source_q[FromWrite+i]) begin
-            write_d[i].done = 1'b0;
-            write_used_d[i] = 1'b0;
-          end
-        end
-        for (int unsigned i = 0; i < Reads; i++) begin
-          if (source_q[FromRead+i]) begin
-            read_d[i].done = 1'b0;
-            read_used_d[i] = 1'b0;
-          end
-        end
-        rx_used_d &= ~source_q[FromRx+:NumRx];
-        waiting_used_d &= ~source_q[FromWaiting+:Waiting];
-      end else if (refuses) begin
+    end else if (step_q == Exec && !drops) begin
+      if (refuses) begin
         if (of_device) begin
           request_used_d            = 1'b0;
           local_used_d[local_place] = 1'b1;
-          local_d[local_place]      = '{1'b1, 1'b0, request_operation_q, now_q.line};
+          local_d[local_place]      = '{1'b1, 1'b0, request_operation_q, now_q.line[SetWidth-1:0], now_q.way};
         end else begin
           unlock_used_d = 1'b0;
           unlocking_d   = 1'b1;
@@ -1002,7 +1005,7 @@ module dcu #(
       end
     end
     if (local_ready_o) begin
-      request_operation_q <= local_operation_i;
+      request_operation_q <= LocalsWidth'(local_operation_i);
       request_locks_q     <= Protocol.locking[local_operation_i];
       request_event_q     <= local_event_i;
       request_line_q      <= local_line_i;

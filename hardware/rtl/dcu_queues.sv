@@ -7,12 +7,13 @@
 
 module dcu_queues #(
   parameter home_pkg::protocol_t Protocol = '0,
-  parameter type         tx_t        = logic,   // with the fields `send`, `of`, `read` and `write`
+  parameter type         tx_t        = logic,   // with the fields `send` and `line` before all others, which of a forward are 0
   parameter type         answer_t    = logic,   // with the fields `unlock` and `place`
   parameter type         read_t      = logic,
   parameter type         write_t     = logic,
-  parameter int unsigned TxDepth     = 8,       // depths are powers of two
-  parameter int unsigned AnswerDepth = 4,
+  parameter int unsigned TxGrants    = 5,       // grants and forwards that there may be at a time
+  parameter int unsigned TxForwards  = 2,
+  parameter int unsigned AnswerDepth = 4,       // depths are powers of two
   parameter int unsigned ReadDepth   = 2,
   parameter int unsigned WriteDepth  = 1,
 
@@ -57,25 +58,56 @@ module dcu_queues #(
   logic [NumTx-1:0] tx_wr, tx_wr_ready;
 
   for (genvar c = 0; c < NumTx; c++) begin : gen_tx
+    localparam bit          Grants   = (Protocol.grants & Protocol.send_circuit[c]) != '0;
+    localparam bit          Forwards = (Protocol.forwards & Protocol.send_circuit[c]) != '0;
+    localparam int unsigned Most     = (Grants ? TxGrants : 0) + (Forwards ? TxForwards : 0);
+    localparam int unsigned Depth    = Most > 1 ? 2 ** $clog2(Most) : 1;
+
     assign tx_wr[c] = tx_wr_i && Protocol.send_circuit[c][4'(tx_wr_data_i.send)];
 
-    fifo #(
-      .Depth (TxDepth),
-      .data_t(tx_t)
-    ) u_tx (
-      .clk_i,
-      .rst_ni,
-      .wr_valid_i(tx_wr[c]),
-      .wr_ready_o(tx_wr_ready[c]),
-      .wr_data_i (tx_wr_data_i),
-      .rd_valid_o(tx_valid_o[c]),
-      .rd_ready_i(tx_ready_i[c]),
-      .rd_data_o (tx_data_o[c])
-    );
+    if (Grants) begin : gen_grants
+      fifo #(
+        .Depth (Depth),
+        .Fits  (1'b1),
+        .data_t(tx_t)
+      ) u_tx (
+        .clk_i,
+        .rst_ni,
+        .wr_valid_i(tx_wr[c]),
+        .wr_ready_o(tx_wr_ready[c]),
+        .wr_data_i (tx_wr_data_i),
+        .rd_valid_o(tx_valid_o[c]),
+        .rd_ready_i(tx_ready_i[c]),
+        .rd_data_o (tx_data_o[c])
+      );
+    end else begin : gen_forwards
+      // A forward has nothing but its line.
+      localparam int unsigned SendWidth = $bits(tx_wr_data_i.send);
+      localparam int unsigned LineWidth = $bits(tx_wr_data_i.line);
+      logic [SendWidth+LineWidth-1:0] forward;
+
+      fifo #(
+        .Depth (Depth),
+        .Fits  (1'b1),
+        .data_t(logic [SendWidth+LineWidth-1:0])
+      ) u_tx (
+        .clk_i,
+        .rst_ni,
+        .wr_valid_i(tx_wr[c]),
+        .wr_ready_o(tx_wr_ready[c]),
+        .wr_data_i ({tx_wr_data_i.send, tx_wr_data_i.line}),
+        .rd_valid_o(tx_valid_o[c]),
+        .rd_ready_i(tx_ready_i[c]),
+        .rd_data_o (forward)
+      );
+      // The fields of a message begin with these two; 0 in the others is a forward's.
+      assign tx_data_o[c] = tx_t'({forward, ($bits(tx_t) - SendWidth - LineWidth)'(0)});
+    end
   end
 
   fifo #(
     .Depth (AnswerDepth),
+    .Fits  (1'b1),
     .data_t(answer_t)
   ) u_answer (
     .clk_i,
@@ -90,6 +122,7 @@ module dcu_queues #(
 
   fifo #(
     .Depth (ReadDepth),
+    .Fits  (1'b1),
     .data_t(read_t)
   ) u_read (
     .clk_i,
@@ -104,6 +137,7 @@ module dcu_queues #(
 
   fifo #(
     .Depth (WriteDepth),
+    .Fits  (1'b1),
     .data_t(write_t)
   ) u_write (
     .clk_i,

@@ -7,6 +7,7 @@
 module fifo #(
   parameter int unsigned Depth  = 2,     // a power of two
   parameter bit          Fast   = 1'b1,  // `rd_valid_o` comes from a register, at the cost of a longer path from `rd_ready_i`
+  parameter bit          Fits   = 1'b0,  // nothing is written while the queue is full, so that nobody has to look
   parameter type         data_t = logic
 ) (
   input  logic  clk_i,
@@ -39,16 +40,17 @@ module fifo #(
     localparam int unsigned IndexWidth = $clog2(Depth);
 
     data_t                 places_q [Depth];
-    // One bit more than an index: equal indices mean full if these bits differ, and empty if not.
-    logic [IndexWidth:0]   wr_index_q, rd_index_q, rd_index_next;
+    // Equal indices mean empty, or full: `rd_valid_o` tells which, if it is a register. If not, a bit more does that.
+    localparam int unsigned CountWidth = IndexWidth + (Fast ? 0 : 1);
+    logic [CountWidth-1:0] wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;
 
-    assign rd_index_next = (IndexWidth + 1)'(home_pkg::incremented(8'(rd_index_q)));
+    assign rd_index_next = CountWidth'(home_pkg::incremented(8'(rd_index_q)));
 
-    assign full       = wr_index_q == {~rd_index_q[IndexWidth], rd_index_q[IndexWidth-1:0]};
+    assign full       = wr_index_q[IndexWidth-1:0] == rd_index_q[IndexWidth-1:0] && rd_valid_o;
     assign wr_ready_o = !full;
     assign rd_data_o  = places_q[rd_index_q[IndexWidth-1:0]];
-    assign wr         = wr_valid_i && wr_ready_o;
+    assign wr         = wr_valid_i && (Fits || wr_ready_o);
     assign rd         = rd_valid_o && rd_ready_i;
 
     always_ff @(posedge clk_i) begin
@@ -60,13 +62,13 @@ module fifo #(
         wr_index_q <= '0;
         rd_index_q <= '0;
       end else begin
-        if (wr) wr_index_q <= (IndexWidth + 1)'(home_pkg::incremented(8'(wr_index_q)));
+        if (wr) wr_index_q <= CountWidth'(home_pkg::incremented(8'(wr_index_q)));
         if (rd) rd_index_q <= rd_index_next;
       end
     end
 
     if (Fast) begin : gen_fast
-      logic last;
+      logic last;   // nothing is behind what can be read
       assign last = wr_index_q == rd_index_next;
 
       always_ff @(posedge clk_i) begin
@@ -78,5 +80,6 @@ module fifo #(
     end
   end
 
+  `ASSERT(fits, !Fits || !wr_valid_i || wr_ready_o)
   `ASSERT_STABLE(stable_read, rd_valid_o, rd_ready_i, rd_data_o)
 endmodule : fifo

@@ -45,6 +45,8 @@ package home_pkg;
     logic [MaxEvents-1:0]      writes;        // by event: it asks for the right to write
     logic [MaxCircuits-1:0][MaxEvents-1:0] circuit;       // by circuit and event: it comes by it
     logic [MaxSends-1:0]                   send_payload;  // by message to the remote: it carries the line
+    logic [MaxSends-1:0]                   grants;        // by message to the remote: it answers requests
+    logic [MaxSends-1:0]                   forwards;      // it asks the remote for something
     logic [MaxCircuits-1:0][MaxSends-1:0]  send_circuit;  // by circuit and message to the remote: it leaves by it
   } protocol_t;
 

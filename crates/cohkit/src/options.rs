@@ -441,7 +441,9 @@ pub(crate) struct Emit {
 /// The RTL is built with Verilator, and put among a remote, a device and a memory that delay, reorder and push back
 /// by chance. Each step of a unit is compared with the home's controller, each message and every byte with what it sent;
 /// the remote's and the device's reads are compared with the last write. Home and directory are small, so that
-/// lines meet. Nothing is random but by the seed; a mismatch is drawn as a message sequence chart.
+/// lines meet. In three of eight runs strangers come besides: messages, operations and lines that no partner should send,
+/// which the home has to refuse, count and keep, and nothing else may be disturbed. Nothing is random but by the seed; a
+/// mismatch is drawn as a message sequence chart.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RtlTest {

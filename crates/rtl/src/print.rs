@@ -109,6 +109,16 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     };
     let events = || rom.events.iter();
     let messages = rom.events[..rom.messages].iter();
+    let sent_as = |what: fn(crate::rom::Row) -> Option<u16>| {
+        let rows = rom
+            .used()
+            .filter_map(|(state, event)| what(rom.row(state, event)));
+        let sent: Vec<u16> = rows.collect();
+        mask(
+            &mut (0..rom.sends.len()).map(|number| sent.contains(&(number as u16))),
+            16,
+        )
+    };
     let fields = [
         ("line_bytes", format!("16'd{}", protocol.line_bytes)),
         ("messages", number(rom.messages)),
@@ -152,6 +162,8 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
             "send_payload",
             mask(&mut rom.sends.iter().map(|sent| sent.payload), 16),
         ),
+        ("grants", sent_as(|row| row.grant)),
+        ("forwards", sent_as(|row| row.forward)),
         (
             "send_circuit",
             by_circuit(rom.sends.iter().map(|sent| sent.circuit).collect(), 16),

@@ -111,6 +111,12 @@ faults! {
     message_of_another_line_let_in in "dcs_ingress.sv":
         "known_q   <= why == WrongNone;"
         becomes "known_q   <= why == WrongNone || @ && why == WrongLine;": Comparison;
+    number_that_is_no_messages_let_in in "dcs_ingress.sv":
+        "why = WrongNumber;"
+        becomes "why = @ ? why : WrongNumber;": Comparison;
+    operation_that_there_is_not_let_in in "dcs.sv":
+        ">= Protocol.locals ? WrongOperation"
+        becomes ">= Protocol.locals && !@ ? WrongOperation": Comparison;
     refused_unlock_not_answered in "dcs_wrong.sv":
         "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock;"
         becomes "refused_valid_q <= refused_valid_q ? !told : takes_local || takes_unlock && !@;": Progress;
@@ -137,8 +143,8 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
         Run {
             memory: run.memory.min(30),
             delay: run.delay.min(60),
-            // The last three are of what nobody should send.
-            strangers: if number + 3 > FAULTS.len() { 20 } else { 0 },
+            // The last five are of what nobody should send.
+            strangers: if number + 5 > FAULTS.len() { 20 } else { 0 },
             ..run
         }
     };

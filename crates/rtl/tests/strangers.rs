@@ -9,8 +9,10 @@ use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs, CIRCUITS};
 use cohkit_rtl::registers::{place, register};
 use cohkit_rtl::sources::SOURCES;
+use homes::seeded::{argument, seeded, Fault};
 use homes::{built, compiled, Built};
 use std::collections::VecDeque;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Strangers come to all ports amid everything that a remote and a device do. All bytes are those of the controllers, and
 /// the registers say what came.
@@ -224,11 +226,7 @@ impl Home {
 
 /// Message 24, the number of `memory_data`, came while line 4 was read, and the home took the line's bytes for there. With
 /// upper bits dropped, 56 and 88 were the same.
-#[test]
-fn a_number_that_is_no_messages_is_no_event_of_the_home() {
-    let Some(built) = eci() else {
-        return;
-    };
+fn numbers_that_are_no_messages(built: &Built) {
     let rom = &built.compiled.rom;
     for number in [MEMORY_DATA, 19, 23, 25, 31, 32, 56, 88, 64, 255] {
         let mut home = Home::new(built.model());
@@ -261,11 +259,7 @@ fn a_number_that_is_no_messages_is_no_event_of_the_home() {
 }
 
 /// Upper bits of a line's number were dropped, and so was the slice's, and another line was read.
-#[test]
-fn a_line_that_is_not_the_slices_is_no_other_line() {
-    let Some(built) = eci() else {
-        return;
-    };
+fn lines_of_others(built: &Built) {
     for wrong in [5, 4 | 1 << 19, 4 | 1 << 35] {
         let mut home = Home::new(built.model());
         home.request(READ_SHARED, wrong, 1);
@@ -289,11 +283,7 @@ fn a_line_that_is_not_the_slices_is_no_other_line() {
 }
 
 /// Operation 5 of four was the event `memory_data`.
-#[test]
-fn an_operation_that_there_is_not_is_refused() {
-    let Some(built) = eci() else {
-        return;
-    };
+fn operations_that_there_are_not(built: &Built) {
     let mut home = Home::new(built.model());
     home.withholds = true;
     home.request(READ_SHARED, 8, 1);
@@ -315,11 +305,7 @@ fn an_operation_that_there_is_not_is_refused() {
 
 /// A unit had one queue for all that it sends: while the circuit of the forwards was held up, its grants waited behind
 /// them, although the link's circuits are said not to hold each other up.
-#[test]
-fn a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up() {
-    let Some(built) = eci() else {
-        return;
-    };
+fn a_grant_behind_forwards(built: &Built) {
     let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
     let mut home = Home::new(built.model());
     let taken = [6, 10, 4, 8];
@@ -350,11 +336,7 @@ fn a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up() {
 
 /// An event without a row was tried again for ever, and with it its unit did little else. The ROM lacks a row of each kind
 /// of event here.
-#[test]
-fn an_event_without_a_row_is_dropped_and_told_and_others_go_on() {
-    let Some(built) = eci() else {
-        return;
-    };
+fn events_without_a_row(built: &Built) {
     let rom = &built.compiled.rom;
     let reading = usize::from(rom.row(0, READ_SHARED as usize).next);
     let clean = rom.local(0);
@@ -414,4 +396,75 @@ fn an_event_without_a_row_is_dropped_and_told_and_others_go_on() {
     );
     assert_eq!(home.register("Impossible", 0), 4);
     assert_eq!(home.register("Refused", 0), 4);
+}
+
+/// A home whose RTL is right passes the checks above.
+macro_rules! holds {
+    ($($name:ident: $check:ident;)*) => {
+        $(#[test]
+        fn $name() {
+            if let Some(built) = eci() {
+                $check(&built);
+            }
+        })*
+    };
+}
+
+holds! {
+    a_number_that_is_no_messages_is_no_event_of_the_home: numbers_that_are_no_messages;
+    a_line_that_is_not_the_slices_is_no_other_line: lines_of_others;
+    an_operation_that_there_is_not_is_refused: operations_that_there_are_not;
+    a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up: a_grant_behind_forwards;
+    an_event_without_a_row_is_dropped_and_told_and_others_go_on: events_without_a_row;
+}
+
+macro_rules! once {
+    ($($check:ident of $file:literal: $right:literal becomes $wrong:literal;)*) => {
+        &[$(($check, Fault {
+            file: $file,
+            right: $right,
+            wrong: $wrong,
+        }),)*]
+    };
+}
+
+/// What the RTL was before it had these checks, and the check that is about it.
+const ONCE: &[(fn(&Built), Fault)] = once! {
+    numbers_that_are_no_messages of "dcs_ingress.sv":
+        "why = WrongNumber;"
+        becomes "why = @ ? why : WrongNumber;";
+    lines_of_others of "dcs_ingress.sv":
+        "why = WrongLine;"
+        becomes "why = @ ? why : WrongLine;";
+    lines_of_others of "dcs.sv":
+        "return line[0] == 1'(Slice) && line"
+        becomes "return @ || line[0] == 1'(Slice) && line";
+    operations_that_there_are_not of "dcs.sv":
+        ">= Protocol.locals ? WrongOperation"
+        becomes ">= Protocol.locals && !@ ? WrongOperation";
+    a_grant_behind_forwards of "dcs.sv":
+        "assign valid[u]       = tx_valid[u][c];"
+        becomes "assign valid[u]       = tx_valid[u][c] && !(@ && c == 1 && tx_valid[u][0]);";
+    events_without_a_row of "dcu.sv":
+        "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
+        becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;";
+    events_without_a_row of "dcu.sv":
+        "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)"
+        becomes "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never && !@)";
+};
+
+/// Each way in which the RTL was wrong, put back into a copy of it, is noticed by its check.
+#[test]
+fn what_the_rtl_once_did_wrong_would_be_noticed() {
+    let faults = ONCE.iter().map(|(_, fault)| fault);
+    let Some(mut built) = seeded(compiled("eci.coh"), Shape::default(), faults) else {
+        return;
+    };
+    for (number, (check, fault)) in ONCE.iter().enumerate() {
+        built.argument = argument(0);
+        check(&built);
+        built.argument = argument(number + 1);
+        let noticed = catch_unwind(AssertUnwindSafe(|| check(&built))).is_err();
+        assert!(noticed, "{}: {}", fault.file, fault.wrong);
+    }
 }

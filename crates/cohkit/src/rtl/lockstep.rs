@@ -30,6 +30,7 @@ struct Total {
     messages: u64,
     answers: u64,
     evictions: u64,
+    strangers: u64,
     cycles: u64,
     /// For each state and event whether a run used the row.
     covered: Vec<Vec<bool>>,
@@ -149,6 +150,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
                 total.messages += report.messages;
                 total.answers += report.answers;
                 total.evictions += report.evictions;
+                total.strangers += report.strangers;
                 total.cycles += report.cycles;
                 for (state, event) in rom
                     .used()
@@ -330,13 +332,14 @@ fn text(
         return text + &format!("\nagain: {}\n", again(options, *seed));
     }
     let mut text = format!(
-        "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}\n",
+        "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}, {} refused\n",
         counted(total.messages, "message"),
         counted(options.seeds, "seed"),
         rows - left.len(),
         counted(total.cycles, "cycle"),
         counted(total.answers, "local answer"),
         counted(total.evictions, "eviction"),
+        counted(total.strangers, "stranger"),
     );
     let seeds = SHAPES.iter().zip(total.shapes);
     let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
@@ -413,6 +416,7 @@ fn json(
         "cycles": total.cycles,
         "answers": total.answers,
         "evictions": total.evictions,
+        "strangers": total.strangers,
         "unused": left.iter().map(name).collect::<Vec<_>>(),
         "spoilt": total.noticed + total.missed.len() as u64,
         "missed": total.missed.iter().map(name).collect::<Vec<_>>(),

@@ -78,7 +78,7 @@ pub struct Run {
     /// It needs [`super::campaign::Setup::ways`].
     pub aim: usize,
     /// Of 256 cycles, in how many something comes to each port, if it is free, that nobody should send: what the home has to
-    /// refuse or drop. Not with anything behind the home.
+    /// refuse or drop. In three of eight runs there are some. Not with anything behind the home.
     pub strangers: u64,
     /// Memory and messages take their most, and memory answers in order: for measurements.
     pub exact: bool,
@@ -104,7 +104,8 @@ impl Run {
             ready: [16, 16, 12, 4][chance.below(4) as usize],
             device: [0, 1, 2, 4, 8][chance.below(5) as usize],
             aim: seed.wrapping_mul(AIMS) as usize,
-            strangers: 0,
+            // Drawn last, so that seeds without any are what they were before there were some.
+            strangers: [0, 0, 0, 0, 0, 1, 8, 64][chance.below(8) as usize],
             exact: false,
         }
     }

@@ -103,6 +103,8 @@ package back_invalidate_pkg;
     writes:       64'h7,
     circuit:      {64'h3f00, 64'hc0, 64'h30, 64'hf},
     send_payload: 16'h2c,
+    grants:       16'h78,
+    forwards:     16'h3,
     send_circuit: {16'h0, 16'h0, 16'h0, 16'h7f}
   };
 endpackage : back_invalidate_pkg

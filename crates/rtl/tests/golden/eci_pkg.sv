@@ -209,6 +209,8 @@ package eci_pkg;
     writes:       64'h6,
     circuit:      {64'h0, 64'h7f800, 64'h7c0, 64'h3f},
     send_payload: 16'h1c,
+    grants:       16'h3c,
+    forwards:     16'h3,
     send_circuit: {16'h0, 16'h0, 16'h3c, 16'h3}
   };
 endpackage : eci_pkg

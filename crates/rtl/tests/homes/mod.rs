@@ -73,6 +73,8 @@ pub struct Built {
     pub shape: Shape,
     pub library: PathBuf,
     pub folder: tempfile::TempDir,
+    /// What the RTL is told at its start.
+    pub argument: String,
 }
 
 impl Built {
@@ -91,7 +93,7 @@ impl Built {
             library: &self.library,
             shape: self.shape,
             ways: Some(ways),
-            argument: "",
+            argument: &self.argument,
             folder: self.folder.path(),
             stop: &NEVER,
         }
@@ -113,7 +115,7 @@ impl Built {
         let image = kept.map(row).collect::<String>();
         let file = self.folder.path().join("rows.mem");
         std::fs::write(&file, image).expect("it can be written");
-        Model::open(&self.library, &file, "").expect("the library was built")
+        Model::open(&self.library, &file, &self.argument).expect("the library was built")
     }
 }
 
@@ -145,5 +147,6 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
         shape,
         library,
         folder,
+        argument: String::new(),
     })
 }

@@ -5,8 +5,6 @@ use super::*;
 use crate::registers::place as first;
 use crate::rom::Effect;
 
-/// Bits of a line's number beside its slice, its unit and its set: `TagWidth` of `hardware/lockstep/lockstep.sv`.
-const TAG_BITS: u32 = 16;
 /// Cycles that what came at about the same time may take to be told.
 const SOON: u64 = 3;
 /// What an assertion says of a stranger.
@@ -132,7 +130,7 @@ impl Bench<'_> {
 
     /// Lines of the home, slices, units and sets included.
     fn range(&self) -> u64 {
-        (self.requests.len() as u64) << (self.shape.set_bits + TAG_BITS)
+        (self.requests.len() as u64) << (self.shape.set_bits + self.shape.tag_bits)
     }
 
     /// The number of a line that is not the slice's: of the other one, or beyond the range, where it would be another line
