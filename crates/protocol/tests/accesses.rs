@@ -204,6 +204,35 @@ fn what_a_row_ends_is_the_same_for_all_ways_that_lead_there() {
     );
 }
 
+/// A cache that merged a store into its copy and sent the whole line would undo what another wrote meanwhile, and one
+/// without a copy has nothing to merge it into. Mutants of the write-through texts that did so were verified: to the
+/// checker a store at the memory is a store, whatever else its bytes overwrite.
+#[test]
+fn a_part_of_a_line_is_not_sent_as_all_of_it() {
+    let message = "`LineBytes` carries the bytes of a whole line, and a store has those of a part";
+    let first = |from: &str, to: &str| {
+        let (text, _) = changed("write-through-two-step", from, to);
+        parse(&text).expect_err(to)[0].message.clone()
+    };
+    let row = |bytes: &str| format!("  IG               | Go                  | send {bytes}");
+    assert_eq!(first(&row("Bytes     "), &row("LineBytes ")), message);
+    let (text, _) = changed(
+        "write-through",
+        "I V         | store write_partial | send Write     |",
+        "I V         | store write_partial | send WriteLine |",
+    );
+    let errors = parse(&text).unwrap_err();
+    let said = "`WriteLine` carries the bytes of a whole line, and a store has those of a part";
+    assert_eq!(errors[0].message, said);
+    // All of a line may go as a part of it.
+    let (text, _) = changed(
+        "write-through",
+        "WriteLine (store)",
+        "WriteLine (partial store)",
+    );
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
+}
+
 #[test]
 fn what_is_set_aside_is_written_and_the_reverse() {
     let aside = "aside, send Inv to readers";

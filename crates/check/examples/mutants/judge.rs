@@ -1,9 +1,9 @@
 //! What becomes of a mutant.
 
 use crate::generate::Mutant;
-use cohkit_check::progress::{progress, Progress};
+use cohkit_check::progress::progress;
 use cohkit_check::report::{check, Outcome};
-use cohkit_check::search::Options;
+use cohkit_check::search::{Engine, Options};
 use cohkit_check::system;
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
@@ -19,24 +19,56 @@ pub enum Fate {
     Refuted,
     /// Messages pile up beyond what a model has room for: nobody is told that it holds.
     LeftOpen,
-    /// All systems hold as far as they were explored.
+    /// Nothing was found, but not all states of any system with two caches were visited, so nobody is told that it holds.
+    Undecided,
+    /// All systems hold as far as they were explored, and of two caches every state was.
     Survived,
 }
 
-/// Remotes and lines of the systems, and the states that are visited at most, from the one that takes least time.
-/// Lines meet only in ordered channels, and two caches are enough for most that goes wrong.
-const SYSTEMS: [(u8, u8, u64); 4] = [
-    (2, 1, 150_000),
-    (1, 2, 50_000),
-    (3, 1, 60_000),
-    (2, 2, 60_000),
+/// A system that a mutant is put into.
+#[derive(Clone, Copy)]
+struct Setting {
+    remotes: u8,
+    lines: u8,
+    /// Whether the device behind the home asks for its operations.
+    device: bool,
+    /// The states that are visited at most.
+    states: u64,
+}
+
+const fn setting(remotes: u8, lines: u8, device: bool, states: u64) -> Setting {
+    Setting {
+        remotes,
+        lines,
+        device,
+        states,
+    }
+}
+
+/// The systems, from the one that takes least time. Lines meet only in ordered channels, and two caches are enough for
+/// most that goes wrong; four are needed where three invalidations are counted.
+const SYSTEMS: [Setting; 5] = [
+    setting(2, 1, true, 150_000),
+    setting(1, 2, true, 50_000),
+    setting(3, 1, true, 60_000),
+    setting(2, 2, true, 60_000),
+    setting(4, 1, true, 60_000),
+];
+
+/// Those of a text of which the first is too large. One cache with the device, and two without it, are visited whole.
+const APART: [Setting; 2] = [
+    setting(1, 1, true, 100_000),
+    setting(2, 1, false, 2_000_000),
 ];
 
 /// Judges the mutants of one text.
 pub struct Judge {
     /// The homes of the text itself, for each of the systems.
-    homes: Vec<Controller>,
+    homes: Homes,
 }
+
+/// A home for each of the systems, and for each of those that are apart.
+struct Homes(Vec<Controller>, Vec<Controller>);
 
 impl Judge {
     /// For the mutants of this text, which holds itself.
@@ -73,7 +105,7 @@ impl Judge {
 /// What a text means, with the systems that are explored here.
 fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
-    let all = SYSTEMS.map(|(remotes, lines, _)| System {
+    let all = SYSTEMS.map(|Setting { remotes, lines, .. }| System {
         name: format!("remotes_{remotes}_lines_{lines}"),
         remotes,
         lines,
@@ -84,34 +116,68 @@ fn systems(text: &str) -> Option<Protocol> {
 }
 
 /// The home for each of the systems, if one can be constructed that is without fault.
-fn homes(protocol: &Protocol) -> Option<Vec<Controller>> {
-    if let Home::Controller(home) = &protocol.home {
-        return Some(vec![home.clone(); SYSTEMS.len()]);
-    }
-    let construction = construct(protocol).and_then(Construction::sound).ok()?;
-    let home = |&(remotes, _, _): &(u8, u8, u64)| construction.controller(remotes);
-    Some(SYSTEMS.iter().map(home).collect())
+fn homes(protocol: &Protocol) -> Option<Homes> {
+    let policy = match &protocol.home {
+        Home::Policy(policy) => policy,
+        Home::Controller(home) => {
+            let each = |settings: &[Setting]| vec![home.clone(); settings.len()];
+            return Some(Homes(each(&SYSTEMS), each(&APART)));
+        }
+    };
+    let mut alone = protocol.clone();
+    let mut without = policy.clone();
+    without.locals.clear();
+    alone.home = Home::Policy(without);
+    let sound = |protocol| construct(protocol).and_then(Construction::sound).ok();
+    let (construction, alone) = (sound(protocol)?, sound(&alone)?);
+    let home = |setting: &Setting| match setting.device {
+        true => construction.controller(setting.remotes),
+        false => alone.controller(setting.remotes),
+    };
+    let each = |settings: &[Setting]| settings.iter().map(home).collect();
+    Some(Homes(each(&SYSTEMS), each(&APART)))
 }
 
-fn explored(protocol: &Protocol, homes: &[Controller]) -> Fate {
-    let mut open = false;
-    for ((remotes, lines, states), home) in SYSTEMS.into_iter().zip(homes) {
-        match one(protocol, home, remotes, lines, states) {
-            Fate::Survived => {}
-            Fate::LeftOpen => open = true,
-            decided => return decided,
+fn explored(protocol: &Protocol, homes: &Homes) -> Fate {
+    let each = |settings: &[Setting], homes: &[Controller]| {
+        let mut fates = Vec::new();
+        for (setting, home) in settings.iter().zip(homes) {
+            let fate = one(protocol, home, *setting);
+            if matches!(fate, Fate::Refuted | Fate::Rejected) {
+                return Err(fate);
+            }
+            fates.push(fate);
         }
+        Ok(fates)
+    };
+    let fates = match each(&SYSTEMS, &homes.0) {
+        Ok(fates) => fates,
+        Err(fate) => return fate,
+    };
+    if fates.contains(&Fate::LeftOpen) {
+        return Fate::LeftOpen;
     }
-    match open {
-        true => Fate::LeftOpen,
-        false => Fate::Survived,
+    if fates[0] == Fate::Survived {
+        return Fate::Survived;
+    }
+    match each(&APART, &homes.1) {
+        Err(fate) => fate,
+        Ok(fates) if fates.contains(&Fate::LeftOpen) => Fate::LeftOpen,
+        Ok(fates) if fates.contains(&Fate::Undecided) => Fate::Undecided,
+        Ok(_) => Fate::Survived,
     }
 }
 
 /// One system as `cohkit check` takes it: with little room for messages first, and progress where all else holds.
-fn one(protocol: &Protocol, home: &Controller, remotes: u8, lines: u8, states: u64) -> Fate {
+fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> Fate {
+    let Setting { remotes, lines, .. } = setting;
     let limits = Options {
-        max_states: Some(states),
+        max_states: Some(setting.states),
+        // Machine code takes longer to make than these searches do without it.
+        engine: match setting.states {
+            ..=150_000 => Engine::Interpreter,
+            _ => Engine::Adaptive,
+        },
         ..Options::default()
     };
     for trial in [Some(1), Some(3), None] {
@@ -125,16 +191,16 @@ fn one(protocol: &Protocol, home: &Controller, remotes: u8, lines: u8, states: u
         match check(&model, &limits).map(|report| report.outcome) {
             Ok(Outcome::Violated { .. }) => return Fate::Refuted,
             Ok(Outcome::Exceeded { .. }) => {}
-            Ok(Outcome::Undecided { .. }) => return Fate::Survived,
+            Ok(Outcome::Undecided { .. }) => return Fate::Undecided,
             Ok(Outcome::Verified) => {
                 let found = progress(protocol, home, remotes, &room, &limits);
-                let told = |found: Progress| {
-                    let violated = matches!(found.outcome, Outcome::Violated { .. });
-                    violated || !found.never.is_empty()
-                };
-                return match found.map(told) {
-                    Ok(true) => Fate::Refuted,
-                    Ok(false) => Fate::Survived,
+                return match found {
+                    Ok(found) if !found.never.is_empty() => Fate::Refuted,
+                    Ok(found) => match found.outcome {
+                        Outcome::Violated { .. } => Fate::Refuted,
+                        Outcome::Verified => Fate::Survived,
+                        Outcome::Undecided { .. } | Outcome::Exceeded { .. } => Fate::Undecided,
+                    },
                     Err(_) => Fate::Rejected,
                 };
             }

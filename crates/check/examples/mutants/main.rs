@@ -72,11 +72,12 @@ fn main() -> ExitCode {
     let count = |fate: &str| sums.get(fate).copied().unwrap_or(0);
     println!(
         "{{\"target\": \"mutants\", \"texts\": {names:?}, \"from\": {from}, \"every\": {every}, \"mutants\": {}, \
-         \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"equivalent\": {}, \"wrong\": {}}}",
+         \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"undecided\": {}, \"equivalent\": {}, \"wrong\": {}}}",
         sums.values().sum::<usize>(),
         count("rejected"),
         count("refuted"),
         count("left open"),
+        count("undecided"),
         count("equivalent"),
         results.iter().map(|judged| judged.wrong.len()).sum::<usize>(),
     );

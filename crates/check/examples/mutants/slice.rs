@@ -119,6 +119,7 @@ pub fn judge(
                 match fate {
                     Fate::Rejected => "rejected",
                     Fate::Refuted => "refuted",
+                    Fate::Undecided => "undecided",
                     _ => "left open",
                 }
             }

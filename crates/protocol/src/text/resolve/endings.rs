@@ -4,8 +4,8 @@
 //! ([`crate::under_way`]). Where it does not, or where there are no bytes, the text is wrong.
 
 use super::*;
-use crate::controller::{Controller, Effect, Event, Rule, Statement};
-use crate::protocol::Message;
+use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use crate::protocol::{Carries, Message};
 use crate::under_way::{Accesses, Ending, UnderWay};
 
 /// Reports rows that end an access without bytes, or send bytes that no write has.
@@ -98,7 +98,7 @@ impl Endings<'_> {
         };
         let fits = |u: &UnderWay| u.access.writes();
         if !about.is_empty() && about.iter().all(fits) {
-            return None;
+            return self.partly(row, message, &about);
         }
         let name = &message.name;
         let state = &self.controller.states[row.state.index()].name;
@@ -113,6 +113,25 @@ impl Endings<'_> {
         };
         let diagnostic = Diagnostic::new(Code::Carries, row.span, text).label("no such bytes");
         Some(diagnostic.see(message.span, "it is declared with the bytes of a write"))
+    }
+
+    /// What is wrong with a row that sends the bytes of a whole line for a write that has those of a part. A copy that
+    /// would lend the rest may be old by the time that the home writes it, and undo the store of another cache.
+    fn partly(&self, row: &Rule, message: &Message, about: &[UnderWay]) -> Option<Diagnostic> {
+        let whole = |u: &&UnderWay| u.access == Access::WriteLine;
+        let part = about.iter().find(|u| !whole(u))?;
+        if message.carries != Carries::Store {
+            return None;
+        }
+        let text = format!(
+            "`{}` carries the bytes of a whole line, and a {} has those of a part",
+            message.name,
+            part.access.name()
+        );
+        let diagnostic = Diagnostic::new(Code::Carries, row.span, text)
+            .label("nothing says what the rest would be")
+            .see(message.span, "`(partial store)` takes a part");
+        Some(diagnostic)
     }
 }
 
