@@ -5,11 +5,13 @@ mod faults;
 mod generate;
 #[path = "../examples/fuzz_protocols/judge.rs"]
 mod judge;
+mod operators;
 #[path = "../examples/fuzz_protocols/templates.rs"]
 mod templates;
 mod tools;
 
 use cohkit_check::murphi::Style;
+use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
 use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};
 use std::collections::BTreeSet;
@@ -130,4 +132,48 @@ fn random_texts_use_everything_that_rows_may_say() {
     }
     let missing: Vec<&&str> = words.iter().filter(|word| !seen.contains(*word)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The controllers of a text, without its places.
+fn effects(text: &str) -> Vec<Effect> {
+    let protocol = cohkit_protocol::text::parse(text).expect("a sound text");
+    let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
+    rules
+        .into_iter()
+        .flatten()
+        .map(|rule| rule.effect)
+        .collect()
+}
+
+fn ours(text: &str) -> Agreed {
+    match judge::ours(text) {
+        Ok(agreed) => agreed,
+        Err(Trouble::Refused(why) | Trouble::Differ(why)) => panic!("{why}\n{text}"),
+    }
+}
+
+/// Execution, the model interpreted and compiled, and its print as Murphi, over all values of all types.
+/// That execution itself is right is asked in `crates/protocol/tests/execute.rs`.
+#[test]
+fn every_operator_on_every_type_does_in_the_model_what_it_does_executed() {
+    for tried in &operators::TYPES {
+        let all = ours(&operators::values(tried));
+        assert!(
+            matches!(all, Agreed::Verified(_)),
+            "{}: {all:?}",
+            tried.words
+        );
+        for &(operator, fits) in tried.changes {
+            let [short, long] =
+                [true, false].map(|short| operators::changes(tried, (operator, fits), short));
+            assert_eq!(effects(&short), effects(&long), "{short}");
+            let all = ours(&short);
+            assert!(matches!(all, Agreed::Verified(_)), "{all:?}\n{short}");
+            if tried.words != "set of remote" {
+                for text in operators::too_much(tried, operator, true) {
+                    assert_eq!(ours(&text), Agreed::Violated, "{text}");
+                }
+            }
+        }
+    }
 }

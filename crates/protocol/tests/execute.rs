@@ -186,3 +186,153 @@ system three {{ remotes 3; lines 1 }}
         }
     }
 }
+
+/// What an operator makes of a value and another.
+type Meaning = fn(i32, i32) -> i32;
+
+/// A home that does one thing with `x` and `y` on a request.
+fn home_that_does(ty: &str, of: &str, action: &str) -> Protocol {
+    let text = format!(
+        "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
+messages {{ request: Get; grant: Ok (line, f: {ty}) }}
+remote cache {{ states {{ I; W waits Ok }}
+  I | load | send Get | W
+  W | Ok | done | I
+}}
+home directory {{ states {{ H; S }}
+  variables {{ x: {ty}; y: {ty}; r: {of} }}
+  H | Get | {action} | stay
+  S | Get | send Ok (f = x) | stay
+}}
+system three {{ remotes 3; lines 1 }}
+"
+    );
+    text::parse(&text).unwrap_or_else(|errors| {
+        let shown = errors.iter().map(|e| e.render("text", &text, false));
+        panic!("{}", shown.collect::<String>())
+    })
+}
+
+/// What it has in `x` and `r` after that, and the fields of what it has sent.
+fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    let machine = Machine::new(home, 3);
+    let mut at = machine.initial();
+    at.slots = vec![x, y, 0];
+    let occasion = Occasion {
+        event: Event::Message(message(protocol, "Get")),
+        sender: Some(0),
+        own: None,
+        fields: &[],
+    };
+    let mut tables = home;
+    let outcome = machine.step(&mut at, occasion, &mut tables);
+    match outcome.map_err(|interrupted| interrupted.fault)? {
+        Outcome::Taken { acts, .. } => {
+            let fields = acts.into_iter().find_map(|act| match act {
+                Act::Send { fields, .. } => Some(fields),
+                _ => None,
+            });
+            Ok((at.slots[0], at.slots[2], fields.unwrap_or_default()))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every operator, against plain arithmetic.
+#[test]
+fn every_operator_means_what_it_says_on_all_values_of_small_types() {
+    let compared: [(&str, Meaning); 6] = [
+        ("x == y", |x, y| i32::from(x == y)),
+        ("x != y", |x, y| i32::from(x != y)),
+        ("x < y", |x, y| i32::from(x < y)),
+        ("x <= y", |x, y| i32::from(x <= y)),
+        ("x > y", |x, y| i32::from(x > y)),
+        ("x >= y", |x, y| i32::from(x >= y)),
+    ];
+    let amounts: [(&str, Meaning); 3] = [
+        ("x + y", |x, y| x + y),
+        ("x - y + 3", |x, y| x - y + 3),
+        ("3 - (y - x)", |x, y| 3 - (y - x)),
+    ];
+    let truths: [(&str, Meaning); 4] = [
+        ("x and y", |x, y| x & y),
+        ("x or y", |x, y| x | y),
+        ("not x", |x, _| 1 - x),
+        ("x and not y or not x and y", |x, y| x ^ y),
+    ];
+    let sets: [(&str, Meaning); 3] = [
+        ("x + y", |x, y| x | y),
+        ("x - y", |x, y| x & !y),
+        ("x - (y - x) + { sender }", |x, _| x | 1),
+    ];
+    let of_sets: [(&str, &str, Meaning); 4] = [
+        ("count(x)", "count", |x, _| x.count_ones() as i32),
+        ("count(x - y)", "count", |x, y| (x & !y).count_ones() as i32),
+        ("sender in x", "bool", |x, _| x & 1),
+        ("none in x", "bool", |_, _| 0),
+    ];
+    let of_remotes: [(&str, &str, Meaning); 4] = [
+        ("x == none", "bool", |x, _| i32::from(x == 0)),
+        ("x in { y }", "bool", |x, y| i32::from(x != 0 && x == y)),
+        ("x == sender", "bool", |x, _| i32::from(x == 1)),
+        // The member of this set is the remote's bit; `none` has none.
+        ("{ x }", "set of remote", |x, _| (1 << x) >> 1),
+    ];
+    let mut tried: Vec<(&str, i32, &str, &str, Meaning)> = Vec::new();
+    for ty in ["0..3", "count"] {
+        tried.extend(compared.map(|(e, meaning)| (ty, 4, e, "bool", meaning)));
+        tried.extend(amounts.map(|(e, meaning)| (ty, 4, e, "0..6", meaning)));
+    }
+    for (ty, values) in [("bool", 2), ("remote", 4), ("set of remote", 8)] {
+        let equal = compared.into_iter().take(2);
+        tried.extend(equal.map(|(e, meaning)| (ty, values, e, "bool", meaning)));
+        let itself: Meaning = |x, _| x;
+        tried.push((ty, values, "x", ty, itself));
+    }
+    tried.extend(truths.map(|(e, meaning)| ("bool", 2, e, "bool", meaning)));
+    tried.extend(sets.map(|(e, meaning)| ("set of remote", 8, e, "set of remote", meaning)));
+    tried.extend(of_sets.map(|(e, of, meaning)| ("set of remote", 8, e, of, meaning)));
+    tried.extend(of_remotes.map(|(e, of, meaning)| ("remote", 4, e, of, meaning)));
+    for (ty, values, expression, of, meaning) in tried {
+        let protocol = home_that_does(ty, of, &format!("r := {expression}"));
+        for (x, y) in (0..values).flat_map(|x| (0..values).map(move |y| (x, y))) {
+            let found = done(&protocol, x as u16, y as u16).map(|(_, r, _)| i32::from(r));
+            assert_eq!(found, Ok(meaning(x, y)), "{ty}: {expression}, {x} {y}");
+        }
+    }
+}
+
+/// A number that a field cannot hold is told with the message and the field, as one that a variable cannot hold is.
+#[test]
+fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
+    for (ty, operator) in [("0..3", '+'), ("0..3", '-'), ("count", '+'), ("count", '-')] {
+        let sent = home_that_does(ty, ty, &format!("send Ok (f = x {operator} y)"));
+        let kept = home_that_does(ty, ty, &format!("x {operator}= y"));
+        let ok = message(&sent, "Ok");
+        for (x, y) in (0..4).flat_map(|x| (0..4).map(move |y| (x, y))) {
+            let value = match operator {
+                '+' => i32::from(x) + i32::from(y),
+                _ => i32::from(x) - i32::from(y),
+            };
+            let (sent, kept) = (done(&sent, x, y), done(&kept, x, y));
+            match u16::try_from(value) {
+                Ok(fits) if fits <= 3 => {
+                    assert_eq!(sent, Ok((x, 0, vec![fits])));
+                    assert_eq!(kept, Ok((fits, 0, vec![])));
+                }
+                _ => {
+                    let fault = Fault::FieldOutOfRange {
+                        message: ok,
+                        field: 0,
+                        value,
+                    };
+                    assert_eq!(sent, Err(fault));
+                    assert_eq!(kept, Err(Fault::OutOfRange { variable: 0, value }));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Texts that apply every operator and every form of assignment to every value of every type, at a home and at a remote,
+//! to variables and to fields of messages.
+
+use std::fmt::Write;
+
+/// A type whose values are all visited, and what can be done with two of them, `x` and `y`.
+pub struct Tried {
+    /// As it is written.
+    pub words: &'static str,
+    /// How many remotes there are: they are values too.
+    remotes: u8,
+    /// How `x` goes on to its next value: guards and values, the last without a guard.
+    next: &'static [(&'static str, &'static str)],
+    /// Expressions of `x` and `y`, with the types of their values.
+    values: &'static [(&'static str, &'static str)],
+    /// Operators that an assignment may have, with when what it stores is of the type.
+    pub changes: &'static [(&'static str, &'static str)],
+}
+
+const COMPARED: [(&str, &str); 6] = [
+    ("x == y", "bool"),
+    ("x != y", "bool"),
+    ("x < y", "bool"),
+    ("x <= y", "bool"),
+    ("x > y", "bool"),
+    ("x >= y", "bool"),
+];
+
+const NUMBERS: &[(&str, &str)] = &[
+    ("x", "0..2"),
+    ("2 - x", "0..2"),
+    ("x + y", "0..4"),
+    // An amount below zero is an amount.
+    ("x - y + 2", "0..4"),
+    ("x - y < 0", "bool"),
+    ("x - (y - x) == y", "bool"),
+    COMPARED[0],
+    COMPARED[1],
+    COMPARED[2],
+    COMPARED[3],
+    COMPARED[4],
+    COMPARED[5],
+];
+
+const TO_TWO: &[(&str, &str)] = &[("x == 0", "1"), ("x == 1", "2"), ("", "0")];
+
+const WITHIN_TWO: &[(&str, &str)] = &[("+", "x + y <= 2"), ("-", "y <= x")];
+
+pub const TYPES: [Tried; 5] = [
+    Tried {
+        words: "0..2",
+        remotes: 1,
+        next: TO_TWO,
+        values: NUMBERS,
+        changes: WITHIN_TWO,
+    },
+    Tried {
+        words: "count",
+        remotes: 2,
+        next: TO_TWO,
+        values: NUMBERS,
+        changes: WITHIN_TWO,
+    },
+    Tried {
+        words: "bool",
+        remotes: 1,
+        next: &[("x", "false"), ("", "true")],
+        values: &[
+            ("x", "bool"),
+            ("x and y", "bool"),
+            ("x or y", "bool"),
+            ("not x", "bool"),
+            ("not (x and not y) or false", "bool"),
+            COMPARED[0],
+            COMPARED[1],
+        ],
+        changes: &[],
+    },
+    Tried {
+        words: "remote",
+        remotes: 2,
+        next: &[("x == none", "sender"), ("", "none")],
+        values: &[
+            ("x", "remote"),
+            COMPARED[0],
+            COMPARED[1],
+            ("x == none", "bool"),
+            // The set that holds `none` is empty.
+            ("x in { y }", "bool"),
+            ("count({ x } + { y })", "count"),
+            ("{ x } - { y }", "set of remote"),
+        ],
+        changes: &[],
+    },
+    Tried {
+        words: "set of remote",
+        remotes: 2,
+        next: &[
+            ("x == {}", "{ sender }"),
+            ("count(x) == 1 and not sender in x", "x + { sender }"),
+            ("", "{}"),
+        ],
+        values: &[
+            ("x", "set of remote"),
+            ("x + y", "set of remote"),
+            ("x - y", "set of remote"),
+            ("x - (y - x) + {}", "set of remote"),
+            COMPARED[0],
+            COMPARED[1],
+            ("count(x)", "count"),
+            ("count(x - y) < count(y)", "bool"),
+            ("none in x", "bool"),
+        ],
+        changes: &[("+", "true"), ("-", "true")],
+    },
+];
+
+/// An assignment in its short form, or in its long one, to a variable that is of the type.
+fn change(variable: &str, operator: &str, by: &str, short: bool) -> String {
+    match short {
+        true => format!("{variable} {operator}= {by}"),
+        false => format!("{variable} := {variable} {operator} {by}"),
+    }
+}
+
+/// All values of every expression, at the home and at a remote, which has `x` in a variable and `y` in a field.
+pub fn values(tried: &Tried) -> String {
+    let mut variables = String::new();
+    let mut actions = String::new();
+    for (i, (expression, ty)) in tried.values.iter().enumerate() {
+        write!(variables, "; r{i}: {ty}").expect("text grows");
+        write!(actions, "r{i} := {expression}, ").expect("text grows");
+    }
+    let remote = format!("  W | Found | x := f, {actions}x := x | I\n");
+    let home = format!("  H | Try | {actions}send Found (f = x, y = y) | D\n");
+    text(tried, &variables, &remote, &home)
+}
+
+/// All values of an assignment that changes a variable, where what it stores is of the type.
+pub fn changes(tried: &Tried, (operator, fits): (&str, &str), short: bool) -> String {
+    let action = format!("z := x, {}", change("z", operator, "y", short));
+    let of_field = fits.replace('x', "f");
+    let remote = format!(
+        "  W | Found if {of_field} | x := f, {action} | I
+  W | Found | | I\n"
+    );
+    let home = format!(
+        "  H | Try if {fits} | {action}, send Found (f = x, y = y) | D
+  H | Try | send Found (f = x, y = y) | D\n"
+    );
+    text(tried, &format!("; z: {}", tried.words), &remote, &home)
+}
+
+/// What does not always fit: in a variable of the home or of a remote, or in a field.
+pub fn too_much(tried: &Tried, operator: &str, short: bool) -> [String; 3] {
+    let action = change("x", operator, "y", short);
+    let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
+    let at_remote = "  H | Try | send Found (f = x, y = y) | D\n";
+    let taken = format!("  W | Found | x := f, {action} | I\n");
+    let in_field = format!("  H | Try | send Found (f = x {operator} y, y = y) | D\n");
+    let ignored = "  W | Found | | I\n";
+    [
+        text(tried, "", ignored, &at_home),
+        text(tried, "", &taken, at_remote),
+        text(tried, "", ignored, &in_field),
+    ]
+}
+
+/// The frame: remotes that ask the home to go on to the next value of `x` or `y`, or to do what is tried.
+fn text(tried: &Tried, variables: &str, remote: &str, home: &str) -> String {
+    let ty = tried.words;
+    let mut rows = String::new();
+    for variable in ["x", "y"] {
+        for (guard, value) in tried.next {
+            // `x` stands for nothing else in these.
+            let [guard, value] = [guard, value].map(|words| words.replace('x', variable));
+            let guard = match guard.as_str() {
+                "" => String::new(),
+                guard => format!("if {guard}"),
+            };
+            writeln!(
+                rows,
+                "  H | Next_{variable} {guard} | {variable} := {value}, send Ok | stay"
+            )
+            .expect("text grows");
+        }
+    }
+    format!(
+        "protocol operators
+line 64 bytes
+channels {{ request remote -> home; grant home -> remote }}
+messages {{ request: Next_x, Next_y, Try; grant: Ok, Found (f: {ty}, y: {ty}) }}
+remote cache {{
+  states {{ I; W waits Ok Found }}
+  variables {{ x: {ty}{variables} }}
+  I | evict  | send Next_x | W
+  I | demote | send Next_y | W
+  I | clean  | send Try    | W
+  W | Ok     |             | I
+{remote}}}
+home directory {{
+  states {{ H; D }}
+  variables {{ x: {ty}; y: {ty}{variables} }}
+{rows}{home}  D | Next_x Next_y Try | send Ok | stay
+}}
+system all {{ remotes {}; lines 1 }}
+",
+        tried.remotes
+    )
+}
