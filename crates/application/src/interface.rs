@@ -507,6 +507,12 @@ pub trait Scenario {
     /// Whether it ends by itself.
     fn ends(&self) -> bool;
 
+    /// The local operations that its application asks for, and whether with lock, so that a home that lacks one is told
+    /// before anything runs. Of one that is not named here it is told when the application asks for it.
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        Vec::new()
+    }
+
     /// The application at the start.
     fn application(&self) -> Self::Application;
 

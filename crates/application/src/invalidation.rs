@@ -120,6 +120,10 @@ impl Scenario for Invalidation {
         true
     }
 
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        vec![(Operation::CleanInvalidate, false)]
+    }
+
     fn application(&self) -> Engine {
         Engine {
             lines: self.lines,

@@ -400,6 +400,12 @@ impl Scenario for LockTable {
         self.transactions.is_some()
     }
 
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        // What threads ask for by messages, the device does in memory.
+        let asks = !self.messages && self.device > 0;
+        Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
+    }
+
     fn application(&self) -> Locker {
         let client = Client {
             record: 0,

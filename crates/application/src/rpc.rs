@@ -246,6 +246,10 @@ impl Scenario for Calls {
         self.calls.is_some()
     }
 
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        vec![(Operation::CleanInvalidate, false)]
+    }
+
     fn application(&self) -> Echo {
         let context = Context {
             cpu: 0,

@@ -176,6 +176,11 @@ impl Scenario for SharedTable {
         self.thread.is_some() && (self.device.is_some() || self.contended == 0)
     }
 
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        let asks = self.share(self.rows) > 0 && self.device != Some(0);
+        Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
+    }
+
     fn application(&self) -> Device {
         let engine = |row| Engine {
             row,

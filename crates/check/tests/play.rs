@@ -2,6 +2,8 @@
 
 #[path = "../../../tests/mutations/kept_without_right.rs"]
 mod kept_without_right;
+#[path = "../../../tests/mutations/tried_again.rs"]
+mod tried_again;
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
@@ -20,6 +22,7 @@ use cohkit_protocol::text::{parse, Span};
 use kept_without_right::{kept_without_right, mixed_up};
 use std::fmt::Debug;
 use std::hash::Hash;
+use tried_again::tried_again;
 
 fn play<S: Scenario>(scenario: &S, remotes: u8, lines: Line, units: u32, waiting: usize) -> Ending
 where
@@ -613,6 +616,17 @@ fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
     expect_test::expect!["DataOnce carries an old copy, which is used without being kept"]
         .assert_eq(&what);
     holds(&played(&kept_without_right(&eci())));
+}
+
+/// A store gives a right back first and is tried again, whatever comes in between: it is performed once.
+#[test]
+fn accesses_that_are_to_be_tried_again_are_performed_once() {
+    let again = tried_again(&eci());
+    let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
+    let protocol = parse(&again).expect("it is right");
+    let bounds = Bounds::default();
+    holds(&play_under(&protocol, &bounds, &threads, 2, ONE_LINE));
+    holds(&play_under(&protocol, &bounds, &table(1), 1, ONE_LINE));
 }
 
 /// Hints once began what they liked. Here the text lets no ReadShared go, so that nothing happens.

@@ -1,6 +1,8 @@
 //! An application behind the home, and threads on the cores, in a simulation.
 
-use cohkit_application::interface::{Application, Contents, Scenario, Step, Table, Thread};
+use cohkit_application::interface::{
+    Application, Contents, Operation, Scenario, Step, Table, Thread,
+};
 use cohkit_protocol::construct::rights::KnownRights;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +50,12 @@ pub trait Playable: Send + Sync {
     /// Whether it ends by itself.
     fn has_end(&self) -> bool;
 
+    /// The local operations, with lock or without, that its application is known to ask for. A home that lacks one
+    /// is told before anything runs.
+    fn asked_for(&self) -> Vec<(Operation, bool)> {
+        Vec::new()
+    }
+
     /// Its application and threads at the start.
     fn begin(&self) -> Box<dyn Played>;
 }
@@ -84,6 +92,10 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
 
     fn has_end(&self) -> bool {
         self.ends()
+    }
+
+    fn asked_for(&self) -> Vec<(Operation, bool)> {
+        self.asks()
     }
 
     fn begin(&self) -> Box<dyn Played> {

@@ -8,7 +8,7 @@
 mod device;
 mod orders;
 
-use crate::interface::{Contents, Line, Scenario, Step, Table, Thread};
+use crate::interface::{Contents, Line, Operation, Scenario, Step, Table, Thread};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -213,6 +213,17 @@ impl Scenario for View {
 
     fn ends(&self) -> bool {
         true
+    }
+
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        // The rows that were appended are taken, and the view is kept under lock while it is read.
+        match self.updates == 0 || self.transactions == 0 {
+            true => Vec::new(),
+            false => vec![
+                (Operation::CleanInvalidate, false),
+                (Operation::CleanInvalidate, true),
+            ],
+        }
     }
 
     fn application(&self) -> Maintainer {

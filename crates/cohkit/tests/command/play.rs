@@ -3,6 +3,10 @@
 use crate::{check, cohkit, text, tiny, without_run};
 use expect_test::expect;
 
+#[path = "../../../../tests/mutations/tried_again.rs"]
+mod tried_again;
+use tried_again::tried_again;
+
 #[test]
 fn same_seed_same_bytes() {
     let json = || {
@@ -34,6 +38,29 @@ fn numbers_are_listed() {
             calls           0  calls of each thread; 0: without end
         "#]],
     );
+}
+
+/// Every store is tried twice there: it takes longer, and all of them are performed, once.
+#[test]
+fn a_protocol_whose_accesses_are_tried_again_is_played() {
+    let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let again = folder.path().join("again.coh");
+    let text_of_eci = std::fs::read_to_string(eci).expect("it is there");
+    std::fs::write(&again, tried_again(&text_of_eci)).expect("written");
+    let played = |file: &std::path::Path| {
+        let numbers = ["rows=64", "device=200", "threads=2", "thread=200"];
+        let mut command = cohkit(["play", "enzian-dc-ddr", "shared-table", "--json"]);
+        command.args(numbers.iter().flat_map(|number| ["--with", number]));
+        let output = command.arg("--protocol").arg(file).output();
+        let output = output.expect("starts");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        without_run(&output)
+    };
+    let (plain, again) = (played(eci.as_ref()), played(&again));
+    assert_eq!(again["counts"]["increments"], plain["counts"]["increments"]);
+    let time = |played: &serde_json::Value| played["statistics"]["time_ns"].as_f64();
+    assert!(time(&again) > time(&plain));
 }
 
 /// What the device keeps is what the rows sum up to, by our own account of the same table.
@@ -290,18 +317,44 @@ fn a_home_with_a_fault_is_not_played() {
 /// Neither is wrong by itself, and nothing was found out about either: it is the command line that is.
 #[test]
 fn an_application_that_needs_what_the_protocol_does_not_have_is_bad_input() {
-    for protocol in ["msi-policy", "back-invalidate"] {
-        let file = format!("../../protocols/{protocol}.coh");
-        let mut command = cohkit(["play", "enzian-dc-bram", "shared-table", "--protocol"]);
-        command
-            .arg(&file)
-            .args(["--with", "rows=100", "--time", "20us"]);
-        let output = command.output().expect("starts");
-        assert_eq!(output.status.code(), Some(2), "{protocol}");
-        let said = text(&output.stdout);
-        let what = "asks for a clean-invalidate with lock, which the protocol's home does not have";
-        assert!(said.contains(what), "{said}");
+    let applications = ["shared-table", "locks", "view", "invalidation", "rpc"];
+    for (protocol, lacks) in [
+        ("msi-policy", &applications[..]),
+        ("back-invalidate", &applications[..3]),
+    ] {
+        for application in applications {
+            let file = format!("../../protocols/{protocol}.coh");
+            let mut command = cohkit(["play", "enzian-dc-bram", application, "--protocol"]);
+            command.arg(&file).args(match application {
+                "invalidation" => ["--with", "lines=50"],
+                // Lines of these protocols have no more.
+                "view" => ["--with", "words=8"],
+                _ => ["--time", "2us"],
+            });
+            let output = command.output();
+            let output = output.expect("starts");
+            let said = text(&output.stderr);
+            if !lacks.contains(&application) {
+                assert_eq!(output.status.code(), Some(0), "{application}: {said}");
+                continue;
+            }
+            // Nothing has run, so there is no report.
+            assert_eq!(output.status.code(), Some(2), "{application}: {said}");
+            assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+            let begins = "error: this cannot be played: ";
+            let ends = ", which the protocol's home does not have\n";
+            assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
+            assert!(said.contains(" asks for a clean-invalidate"), "{said}");
+        }
     }
+    // What would only ask for it with other numbers fits.
+    let mut command = cohkit(["play", "enzian-dc-bram", "shared-table", "--protocol"]);
+    let output = command
+        .args(["../../protocols/msi-policy.coh", "--time", "20us"])
+        .args(["--with", "contended=0"])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
 /// What has no end here says which of its numbers would give it one, and only those that are not given.

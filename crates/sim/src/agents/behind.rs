@@ -111,6 +111,12 @@ impl Ports {
     }
 }
 
+/// That an application and the protocol do not fit.
+fn lacking(name: &str, operation: Operation, lock: bool) -> String {
+    let (operation, lock) = (operation.name(), if lock { " with lock" } else { "" });
+    format!("{name} asks for a {operation}{lock}, which the protocol's home does not have")
+}
+
 /// Most lines that one burst may have.
 const MOST_LINES: Line = 1 << 16;
 
@@ -162,6 +168,10 @@ impl Behind {
             let found = locals.position(|l| l.ensures == operation.leaves() && l.locks == lock);
             found.map(|found| found as u8)
         };
+        let lacks = |&(operation, lock): &(_, _)| number(operation, lock).is_none();
+        if let Some((operation, lock)) = play.scenario.asked_for().into_iter().find(lacks) {
+            return Err(lacking(&name, operation, lock));
+        }
         let both = |operation| [number(operation, false), number(operation, true)];
         let running = Running {
             step: Step::Stop,
@@ -468,12 +478,7 @@ impl Simulation {
             } => {
                 let row = behind.operations[usize::from(operation == Operation::CleanInvalidate)];
                 let Some(number) = row[usize::from(lock)] else {
-                    let text = format!(
-                        "{} asks for a {}{}, which the protocol's home does not have",
-                        behind.name,
-                        operation.name(),
-                        if lock { " with lock" } else { "" }
-                    );
+                    let text = lacking(&behind.name, operation, lock);
                     return self.fail(FailureKind::Incompatible, line, text);
                 };
                 if line >= self.platform.lines {
