@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cohkit._cohkit import RefusedError
+from cohkit.results import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwa
         return function(*args, **kwargs)
     except RefusedError as refused:
         kind, details = refused.args
-        reason = json.loads(details)
+        reason = answer(details)
     match kind:
         case "text":
             raise TextError(file, reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 from cohkit import _cohkit
 from cohkit.errors import call
 from cohkit.looking import looking, whole_numbers
+from cohkit.results import answer
 
 if TYPE_CHECKING:
     from cohkit import types
@@ -52,4 +52,4 @@ def check_model(
         name,
         lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=chosen),
     )
-    return cast("types.ModelVerdict", whole_numbers(json.loads(verdict)))
+    return cast("types.ModelVerdict", whole_numbers(answer(verdict)))

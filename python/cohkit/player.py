@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
@@ -10,6 +9,7 @@ from cohkit import _cohkit
 from cohkit.errors import InputError, call
 from cohkit.own import Scenario, begin, uses
 from cohkit.protocols import given
+from cohkit.results import answer
 from cohkit.simulator import eci, machine
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def play_many(
         raise InputError(f"`threads` is a positive number, not {threads}")
     ready = [_ready(request) for request in plays]
     done = call("", _cohkit.play, ready, threads=threads, progress=progress)
-    return cast("list[types.Play]", json.loads(done))
+    return cast("list[types.Play]", answer(done))
 
 
 def _ready(request: Request) -> _cohkit.Play:

@@ -10,6 +10,7 @@ from cohkit import _cohkit
 from cohkit._cohkit import Protocol
 from cohkit.errors import InputError, TextError, call
 from cohkit.looking import looking, whole_numbers
+from cohkit.results import Answer, answer
 
 if TYPE_CHECKING:
     import os
@@ -122,7 +123,10 @@ def systems(protocol: Protocol) -> list[types.System]:
     {'name': 'three_caches', 'remotes': 3, 'lines': 1}
 
     """
-    return [{"name": name, "remotes": remotes, "lines": lines} for name, remotes, lines in protocol.systems]
+    return [
+        cast("types.System", Answer(name=name, remotes=remotes, lines=lines))
+        for name, remotes, lines in protocol.systems
+    ]
 
 
 def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
@@ -189,7 +193,7 @@ def check(
         size = (remotes, lines)
     if capacity is not None and not 1 <= capacity <= _MOST_CAPACITY:
         raise InputError(f"`capacity` is 1 to {_MOST_CAPACITY}, not {capacity}")
-    verdicts = json.loads(
+    verdicts = answer(
         call(
             protocol.file,
             _cohkit.check,
@@ -222,13 +226,14 @@ def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merg
     if agent not in ("home", "remote"):
         raise InputError(f"`agent` is 'home' or 'remote', not {agent!r}")
     result = call(protocol.file, _cohkit.table, protocol, home=agent == "home", merged=merged)
-    return cast("types.Table", _ordered(json.loads(result)))
+    return cast("types.Table", _ordered(answer(result)))
 
 
 def _ordered(table: dict[str, object]) -> dict[str, object]:
     """Put the cells of each row into the order in which people read them."""
     rows = cast("list[dict[str, object]]", table["rows"])
-    return table | {"rows": [{key: row[key] for key in ("state", "event", "guard", "actions", "next")} for row in rows]}
+    cells = ("state", "event", "guard", "actions", "next")
+    return Answer(table | {"rows": [Answer({key: row[key] for key in cells}) for row in rows]})
 
 
 def construct(protocol: Protocol) -> types.Construction:
@@ -247,7 +252,7 @@ def construct(protocol: Protocol) -> types.Construction:
     result = call(protocol.file, _cohkit.construct, protocol)
     if result is None:
         raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")
-    return cast("types.Construction", json.loads(result))
+    return cast("types.Construction", answer(result))
 
 
 def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only: bool = False) -> str:

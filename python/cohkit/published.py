@@ -9,10 +9,11 @@ import math
 import tomllib
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from cohkit.errors import InputError
 from cohkit.protocols import shipped_file
+from cohkit.results import Answer
 from cohkit.units import quantity
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
                 "steady": one.steady,
             }
         )
-    return rows
+    return [cast("Result", Answer(row)) for row in rows]
 
 
 # Rounded so that the last bits of a division do not show.

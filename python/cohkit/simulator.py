@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
 from cohkit.protocols import given, not_text, shipped
+from cohkit.results import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -74,7 +74,7 @@ def platform(name: str | os.PathLike[str]) -> types.Platform:
     [(90000, 'ps', 60000, 140000, 'fitted')]
 
     """
-    return cast("types.Platform", json.loads(machine(name).json()))
+    return cast("types.Platform", answer(machine(name).json()))
 
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
@@ -171,7 +171,7 @@ def simulate_many(
         raise InputError(f"`threads` is a positive number, not {threads}")
     ready = [_ready(request) for request in simulations]
     done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
-    return cast("list[types.Simulation]", json.loads(done))
+    return cast("list[types.Simulation]", answer(done))
 
 
 def machine(name: str | os.PathLike[str]) -> _cohkit.Machine:

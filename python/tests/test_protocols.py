@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import cohkit
 from cohkit import types
+from cohkit.published import Ours, Published, compare
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -42,6 +43,20 @@ def test_all_errors_of_a_text_are_listed_with_their_places() -> None:
     for diagnostic in error.diagnostics:
         assert set(diagnostic) == set(get_type_hints(types.Diagnostic))
         assert (diagnostic["line"], diagnostic["column"]) <= (diagnostic["end_line"], diagnostic["end_column"])
+
+
+# 3,500 of them overflowed the stack and killed the interpreter; the command stood 20,000 no better.
+@pytest.mark.parametrize("count", [1000, 3500, 20_000])
+def test_too_many_rows_for_one_state_and_event_are_an_error_at_the_first_too_many(count: int) -> None:
+    msi = cohkit.shipped("msi").text
+    row = "  IM_AD SM_AD    | InvAck  "
+    before, _ = msi.split(row)
+    guarded = "  IM_AD SM_AD | InvAck if early > 200 | early += 1 | stay\n"
+    with pytest.raises(cohkit.TextError) as caught:
+        cohkit.check(cohkit.parse(msi.replace(row, guarded * count + row), file="rows.coh"), remotes=2, lines=1)
+    error = caught.value
+    assert error.diagnostics[0]["message"] == "more than 1000 rows for one state and event"
+    assert (error.file, error.line, error.column) == ("rows.coh", before.count("\n") + 1001, 3)
 
 
 @settings(deadline=None, max_examples=200)
@@ -228,3 +243,36 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
     assert cohkit.read(file) != msi, "it came from elsewhere, which messages say"
     [verdict] = cohkit.check("msi", systems="three_caches")
     assert pickle.loads(pickle.dumps(verdict)) == verdict  # noqa: S301 -- what was dumped here
+
+
+def test_every_result_is_compared_pickled_and_hashed() -> None:
+    """Dictionaries could not be put into a set, nor remembered by a cache."""
+    threads = {"threads": 2, "device": 5, "thread": 5, "rows": 8, "contended": 1000}
+
+    def results() -> dict[str, Any]:
+        msi = cohkit.shipped("msi")
+        published = Published('[a]\nlatency = "200ns"', file="a.toml")
+        return {
+            "Verdict": cohkit.check(msi, remotes=2)[0],
+            "ModelVerdict": cohkit.check_model("models/german.m"),
+            "Table": cohkit.table(msi),
+            "Construction": cohkit.construct(cohkit.shipped("eci")),
+            "System": cohkit.systems(msi)[0],
+            "Platform": cohkit.platform("enzian-dc-ddr"),
+            "Simulation": cohkit.simulate("enzian-dc-ddr", "random-read", region="1MiB", accesses=100),
+            "Play": cohkit.play("enzian-dc-ddr", "shared-table", numbers=threads),
+            "Result": compare("mine", [Ours("latency", 0.21, "us", "a.latency")], published)[0],
+        }
+
+    first, again = results(), results()
+    for name, result in first.items():
+        assert isinstance(result, dict)
+        other = again[name]
+        # What depends on the machine is another at each run.
+        assert without_run(result) == without_run(other), name
+        for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- what was dumped here
+            assert same == result, name
+            assert hash(same) == hash(result), name
+            assert len({same, result}) == 1, name
+    assert hash(first["Table"]) == hash(again["Table"])
+    assert len(set(first.values())) == len(first)

@@ -181,6 +181,8 @@ impl<'a> Resolver<'a, '_> {
             reading.controller.locals = reading.locals.iter().map(local).collect();
         }
         let mut rules = 0;
+        // What follows from all rows together is asked where all have been read.
+        let mut broken = agent.body.broken;
         let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
         'items: for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
@@ -188,6 +190,7 @@ impl<'a> Resolver<'a, '_> {
             rules += row.states.len() * row.events.len();
             if rules > usize::from(u16::MAX) {
                 too_many("rule", row.span, usize::from(u16::MAX), self.sink);
+                broken = true;
                 break;
             }
             let before = reading.controller.rules.len();
@@ -201,11 +204,12 @@ impl<'a> Resolver<'a, '_> {
                         Diagnostic::new(Code::TooMany, row.span, message)
                             .label("this one is too many"),
                     );
+                    broken = true;
                     break 'items;
                 }
             }
         }
-        if !agent.body.broken {
+        if !broken {
             self.never_set_aside(&reading.controller);
             self.waits_in_vain(&reading.controller);
             if side == Side::Remote {
