@@ -4,11 +4,11 @@
 //! nothing is searched.
 
 use crate::search::Options;
-use crate::system::progress::{beginning, begun_later, doubtful, watching, Kind};
+use crate::system::progress::{absent, beginning, begun_later, doubtful, watching, Kind};
 use crate::system::{self, Modelled, SystemError};
 use crate::trace::Trace;
 use crate::{check, CheckError, Outcome, Property, Report};
-use cohkit_protocol::controller::Controller;
+use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use std::fmt;
 
@@ -21,6 +21,8 @@ pub struct Progress {
     pub modelled: Option<Modelled>,
     /// The accesses that the text describes and that begin in no state; empty unless verified.
     pub never: Vec<&'static str>,
+    /// The accesses that every cache does and that the text has neither row nor right for; empty unless verified.
+    pub absent: Vec<&'static str>,
 }
 
 /// Why progress cannot be judged.
@@ -59,6 +61,7 @@ pub fn progress(
         outcome,
         modelled: None,
         never: Vec::new(),
+        absent: Vec::new(),
     };
     for kind in doubtful(protocol, home) {
         let model = |room: &_| watching(protocol, home, remotes, kind, room);
@@ -85,6 +88,7 @@ pub fn progress(
                     },
                     modelled: Some(modelled),
                     never: Vec::new(),
+                    absent: Vec::new(),
                 });
             }
             outcome @ Outcome::Exceeded { .. } => {
@@ -105,8 +109,10 @@ pub fn progress(
             outcome => return Ok(none(outcome)),
         }
     }
+    let absent = absent(protocol);
     Ok(Progress {
         never,
+        absent: absent.into_iter().map(Access::name).collect(),
         ..none(Outcome::Verified)
     })
 }

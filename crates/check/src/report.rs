@@ -113,7 +113,7 @@ impl fmt::Display for Property {
             | Property::Liveness(name) => f.write_str(name),
             Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
             Property::NoDeadlock => f.write_str("no deadlock"),
-            Property::Drain => f.write_str("drain"),
+            Property::Drain => f.write_str("every request can still complete"),
             Property::Progress => f.write_str(crate::system::progress::PROGRESS),
         }
     }

@@ -216,6 +216,7 @@ pub fn judge(
             coverage,
             watched,
             never,
+            absent,
         } = decide(source, system, &home, request, listener)?;
         let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &home));
         let modelled = watched.unwrap_or(modelled);
@@ -224,6 +225,12 @@ pub fn judge(
             let (agent, never) = (&protocol.remote.name, never.join(", "));
             notes.push(format!(
                 "never performed, as no {agent} ever begins it: {never}"
+            ));
+        }
+        if !absent.is_empty() {
+            let absent = absent.join(", ");
+            notes.push(format!(
+                "never performed, as the text has no row for it: {absent}"
             ));
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -409,6 +416,8 @@ struct Decided {
     watched: Option<Modelled>,
     /// Accesses that never begin.
     never: Vec<&'static str>,
+    /// Accesses that the text says nothing of.
+    absent: Vec<&'static str>,
 }
 
 impl Decided {
@@ -419,6 +428,7 @@ impl Decided {
             coverage,
             watched: None,
             never: Vec::new(),
+            absent: Vec::new(),
         }
     }
 }
@@ -451,6 +461,7 @@ fn go_on(
         decided.report.outcome = found.outcome;
         decided.watched = found.modelled;
         decided.never = found.never;
+        decided.absent = found.absent;
     }
     decided.report.properties.push(PropertyResult {
         property: Property::Progress,

@@ -8,7 +8,7 @@ use crate::judge::Request;
 use crate::options::{Check, DeadlockOption, DialectOption};
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
-use crate::verdict::{add, counterexample, effort, kind, name, number, omission, property, words};
+use crate::verdict::{add, counterexample, effort, kind, number, omission, property, words};
 use crate::{explanation, files, graph, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_check::coverage::coverage;
@@ -280,7 +280,7 @@ fn text(model: &Model, report: &Report, charts: &Text) -> String {
             property,
             message,
             trace,
-        } => (format!("violated: {}: {message}", name(property)), trace),
+        } => (format!("violated: {property}: {message}"), trace),
     };
     let _ = write!(text, "{verdict}\n  after {counts}\n");
     if let cohkit_check::Outcome::Violated {
@@ -327,7 +327,7 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
             Value::Null,
             counterexample(
                 kind(property),
-                &name(property),
+                &property.to_string(),
                 message,
                 charts(trace).iter().collect(),
                 Some(trace),

@@ -6,7 +6,7 @@ use crate::judge::{self, NoModel, Systems};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::{Source, Wrong};
-use crate::verdict::{counterexample, kind, name, OUR_LIMIT};
+use crate::verdict::{counterexample, kind, OUR_LIMIT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
 use cohkit_check::explain::{explain, Remark};
@@ -236,7 +236,7 @@ impl Replayed<'_> {
             Ending::Violated { property, message } => (
                 Outcome::No,
                 "violated",
-                Some((kind(property), name(property), message.clone())),
+                Some((kind(property), property.to_string(), message.clone())),
             ),
             Ending::Exceeded(limit) if is_chart => (
                 Outcome::Undecided,

@@ -116,7 +116,7 @@ impl Verdict<'_> {
                         message,
                         trace,
                     } => {
-                        let name = name(property);
+                        let name = property.to_string();
                         // Of an invariant of the text there is no more to say than that it does not hold.
                         let _ = match *message == format!("`{name}` does not hold") {
                             true => writeln!(text, "violated: {name}"),
@@ -196,7 +196,7 @@ impl Verdict<'_> {
                         trace,
                     } => counterexample(
                         kind(property),
-                        &name(property),
+                        &property.to_string(),
                         message,
                         self.sequences(),
                         Some(trace),
@@ -340,19 +340,8 @@ pub(crate) fn kind(property: &Property) -> &'static str {
     }
 }
 
-pub(crate) fn name(property: &Property) -> String {
-    match property {
-        Property::Invariant(name)
-        | Property::Assertion(name)
-        | Property::Cover(name)
-        | Property::Liveness(name) => name.clone(),
-        Property::Drain => "every request can still complete".into(),
-        Property::WellDefined | Property::NoDeadlock | Property::Progress => property.to_string(),
-    }
-}
-
 pub(crate) fn property(property: &Property, status: &Status) -> Value {
-    json!({ "kind": kind(property), "name": name(property), "status": status })
+    json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }
 
 pub(crate) fn counterexample(

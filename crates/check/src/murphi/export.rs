@@ -219,6 +219,13 @@ impl Printer<'_> {
             "-- Check with: rumur {}",
             rumur_options(model, style).join(" ")
         ));
+        // Only protocol systems come to rest, and have accesses that make progress.
+        if model.quiescent.is_some() {
+            self.line("-- Not in this text: progress (every access that begins can be performed), which is asked of other models.");
+            if style == Style::Plain {
+                self.line("-- `liveness` below may use all rules; that requests complete, Cohkit asks without the spontaneous ones.");
+            }
+        }
         self.line("");
         self.declarations(style);
         for (t, table) in model.tables.iter().enumerate() {

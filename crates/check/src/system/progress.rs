@@ -87,6 +87,14 @@ pub fn begun_later(protocol: &Protocol) -> Vec<Access> {
     accesses(remote).filter(|&access| !first(access)).collect()
 }
 
+/// What every cache does, and no row or right of this one's begins.
+/// The others are a protocol's to offer or not: writing back what is kept, and what goes past the caches.
+pub fn absent(protocol: &Protocol) -> Vec<Access> {
+    let mut all = vec![Access::Load, Access::Store, Access::Evict];
+    all.retain(|&access| accesses(&protocol.remote).all(|begun| begun != access));
+    all
+}
+
 /// The accesses that some row or right begins.
 fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     let all = Access::ALL.into_iter().map(|(access, _)| access);

@@ -70,6 +70,7 @@ fn coverage_adds_up_and_does_not_depend_on_threads() {
             exit code 0
             tiny alone: verified: 48 states, 108 transitions, depth 12
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: never performed, as the text has no row for it: store
               rule                              instances  fired  to new states
               memory is written                         1  never              0
               memory takes the store                    1  never              0
@@ -295,6 +296,28 @@ fn an_access_that_never_begins_is_named_in_the_verdict() {
         found.ends_with("  note: never performed, as no cache ever begins it: read_once\n"),
         "{found}"
     );
+}
+
+/// A protocol whose evictions were forgotten verified, and nothing was said.
+#[test]
+fn what_every_cache_does_and_the_text_has_no_row_for_is_named_in_the_verdict() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = changed(folder.path(), "write-through", |text| {
+        let row = |line: &&str| line.split('|').nth(1).map(str::trim) != Some("evict");
+        let lines: Vec<&str> = text.lines().filter(row).collect();
+        lines.join("\n") + "\n"
+    });
+    let file = file.to_str().expect("a UTF-8 path");
+    let (code, found, err) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let note = "  note: never performed, as the text has no row for it: evict\n";
+    assert!(found.ends_with(note), "{found}");
+    // What goes past the caches is a protocol's to offer.
+    let file = changed(folder.path(), "msi", |text| text);
+    let file = file.to_str().expect("a UTF-8 path");
+    let (code, found, _) = said(folder.path(), &["check", file, "--remotes", "2"]);
+    assert_eq!(code, 0);
+    assert!(!found.contains("never performed"), "{found}");
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn a_correct_protocol_is_verified() {
             exit code 0
             tiny alone: verified: 48 states, 108 transitions, depth 12
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: never performed, as the text has no row for it: store
         "#]],
     );
     check(
@@ -49,6 +50,7 @@ fn a_correct_protocol_is_verified() {
             exit code 0
             tiny remotes_2_lines_1: verified: 356 states up to symmetry, 1351 transitions, depth 21
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: never performed, as the text has no row for it: store
         "#]],
     );
 }
@@ -223,6 +225,7 @@ fn lines_that_share_nothing_are_said_to_be_independent() {
             exit code 0
             tiny remotes_1_lines_2: verified: 2304 states (48 x 48, lines independent), 10368 transitions, depth 24
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+              note: never performed, as the text has no row for it: store
         "#]],
     );
     let output = cohkit(["check", "tests/command/tiny.coh", "--lines", "2", "--json"])
@@ -413,6 +416,11 @@ fn charts_and_models_are_written_into_folders() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     let murphi = fs::read_to_string(models.join("msi-three_caches.m")).expect("a model");
     assert!(murphi.contains("startstate") && murphi.contains("invariant"));
+    // Whoever checks that text learns less, and it says so itself.
+    let header: Vec<&str> = murphi.lines().take_while(|l| l.starts_with("--")).collect();
+    let header = header.join("\n");
+    assert!(header.contains("Not in this text: progress"), "{header}");
+    assert!(header.contains("without the spontaneous ones"), "{header}");
     // A file where a folder is needed.
     let output = cohkit(["check", "--chart-svg"])
         .args([&file, &file])
