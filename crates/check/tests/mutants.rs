@@ -10,6 +10,14 @@ mod known;
 #[path = "../examples/mutants/slice.rs"]
 mod slice;
 
+use cohkit_check::coverage::coverage;
+use cohkit_check::search::Options;
+use cohkit_check::{check, system, Outcome};
+use cohkit_protocol::construct::{construct, Construction};
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Every so many mutants of a text are taken: about a hundred and fifty of all texts.
@@ -29,4 +37,84 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
         wrong.extend(judged.wrong);
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Which takes four caches: a writer, and three readers that are told to drop their copies.
+/// With three caches it survived for as long as three were the most.
+#[test]
+fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in ["write-through", "write-through-two-step"] {
+        let texts = slice::shipped(&root);
+        let (_, text) = texts.iter().find(|(text, _)| text == name).unwrap();
+        let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
+        let mutants = generate::mutants(text);
+        let mutant = mutants.iter().find(|mutant| mutant.what == twice).unwrap();
+        let fate = judge::Judge::new(text).unwrap().fate(mutant);
+        assert_eq!(fate, judge::Fate::Refuted, "{name}");
+    }
+}
+
+/// A row of the list: its state, its event, and whether it has a guard.
+type Row<'a> = (&'a str, &'a str, bool);
+
+/// What the list says of rows, a walk over all states says too, of as many remotes as the text's own systems have.
+#[test]
+fn rows_that_are_listed_as_never_taken_are_never_taken() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let known = slice::known(&root);
+    let mut rows: BTreeMap<&str, BTreeSet<Row>> = BTreeMap::new();
+    for entry in known.because("The row is never taken") {
+        let (text, row) = entry.split_once(": ").expect(entry);
+        let mut cells = row.split(" | ");
+        let (state, event) = (cells.next().expect(entry), cells.next().expect(entry));
+        let guarded = event.split_once(" if ");
+        let event = guarded.map_or(event, |(event, _)| event);
+        let listed = rows.entry(text).or_default();
+        listed.insert((state, event, guarded.is_some()));
+    }
+    assert!(rows.len() > 2, "{rows:?}");
+    for (name, text) in slice::shipped(&root) {
+        let Some(rows) = rows.get(name.as_str()) else {
+            continue;
+        };
+        for (row, taken) in rows.iter().zip(taken(&parse(&text).unwrap(), rows)) {
+            assert_eq!(taken, [Some(0)], "{name}: {row:?}");
+        }
+    }
+}
+
+/// How often each of some rows was taken.
+fn taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
+    let sizes = protocol.systems.iter().filter(|system| system.lines == 1);
+    let remotes = sizes.map(|system| system.remotes).max().unwrap();
+    let home = match &protocol.home {
+        Home::Controller(home) => home.clone(),
+        Home::Policy(_) => {
+            let construction = construct(protocol).and_then(Construction::sound).unwrap();
+            construction.controller(remotes)
+        }
+    };
+    let room = system::Options::default();
+    let modelled = system::modelled(protocol, &home, remotes, 1, &room).unwrap();
+    let options = Options::default();
+    let report = check(&modelled.model, &options).unwrap();
+    assert_eq!(report.outcome, Outcome::Verified);
+    let coverage = coverage(&modelled.model, &report, &options).unwrap();
+    let mut found = vec![Vec::new(); rows.len()];
+    for (of_home, controller) in [(false, &protocol.remote), (true, &home)] {
+        let taken = modelled.taken(of_home, controller, &coverage);
+        for (rule, taken) in controller.rules.iter().zip(taken) {
+            let state = &controller.states[rule.state.index()].name;
+            let Event::Message(message) = rule.event else {
+                continue;
+            };
+            let event = &protocol.message(message).name;
+            let row = (state.as_str(), event.as_str(), rule.guard.is_some());
+            if let Some(place) = rows.iter().position(|listed| *listed == row) {
+                found[place].push(taken);
+            }
+        }
+    }
+    found
 }

@@ -42,6 +42,15 @@ impl Known {
         entries.next().map(|(entry, _)| entry.as_str())
     }
 
+    /// The entries whose reason begins so.
+    // The test asks it: some reasons can be tried.
+    #[allow(dead_code)]
+    pub fn because<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = &'a str> {
+        let entries = self.0.iter();
+        let so = entries.filter(move |(_, why)| why.starts_with(reason));
+        so.map(|(entry, _)| entry.as_str())
+    }
+
     /// The entries of a text.
     pub fn of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         let of = move |mutant: &&String| mutant.split(": ").next() == Some(text);

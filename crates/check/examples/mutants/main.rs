@@ -1,11 +1,12 @@
 //! Every mutant of shipped texts: rejected, refuted, or listed as equivalent with the reason.
 //!
 //! ```text
-//! cargo run -p cohkit-check --example mutants -- [--text NAME] [--from N] [--every K] [--print N]
+//! cargo run -p cohkit-check --example mutants -- [--text NAME] [--from N] [--every K] [--threads T] [--print N]
 //! ```
 //!
 //! Judges every K-th mutant of each text (all, if not said) from the N-th on, on all cores, and prints those that
 //! survive and are not in `tests/mutations/equivalent.txt`, with the number that `--print` shows the text of.
+//! Those that the searches end without an answer for, for want of states or of room for messages, are counted apart.
 //! Ends with one line of JSON; exit code 1 if one survives, or if the list names what is refuted or does not exist.
 
 mod generate;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         number("--every").transpose().map(|n| n.unwrap_or(1)),
         number("--print").transpose(),
     ) else {
-        eprintln!("usage: mutants [--text NAME] [--from N] [--every K] [--print N]");
+        eprintln!("usage: mutants [--text NAME] [--from N] [--every K] [--threads T] [--print N]");
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
