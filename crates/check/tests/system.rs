@@ -284,8 +284,8 @@ messages {
 remote cpu {
   states { I; R waits Bytes; W waits Written Again; P waits Written Again }
   I   | load read_once     | send Read      | R
-  I   | store write_line   | send WriteLine | W
-  I   | write_partial      | send WritePart | P
+  I   | write_line         | send WriteLine | W
+  I   | store write_partial | send WritePart | P
   R   | Bytes              | done           | I
   W P | Written            | done           | I
   W   | Again              | send WriteLine | stay
