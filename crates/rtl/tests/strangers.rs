@@ -428,8 +428,11 @@ macro_rules! once {
     };
 }
 
+/// A test of a home, which panics if it does not hold.
+type Check = fn(&Built);
+
 /// What the RTL was before it had these checks, and the check that is about it.
-const ONCE: &[(fn(&Built), Fault)] = once! {
+const ONCE: &[(Check, Fault)] = once! {
     numbers_that_are_no_messages of "dcs_ingress.sv":
         "why = WrongNumber;"
         becomes "why = @ ? why : WrongNumber;";
