@@ -6,6 +6,7 @@ use cohkit_check::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text::parse;
 
 fn shipped(name: &str) -> String {
@@ -248,4 +249,75 @@ fn an_answer_that_is_older_than_its_read_is_found() {
     );
     assert_ne!(ordered, text);
     assert_eq!(search(&ordered, 2, 1), Err("data value".into()));
+}
+
+/// Who does what when in the shortest way to something, by the marks of its chart.
+fn marks(text: &str, remotes: u8, never: &str) -> Vec<String> {
+    let text = format!("{text}\ninvariant never_here: {never}\n");
+    let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let home = home(&protocol, remotes);
+    let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
+    let search = Search {
+        threads: 1,
+        ..Search::default()
+    };
+    let Outcome::Violated { trace, .. } = check(&model, &search).unwrap().outcome else {
+        panic!("it never happens");
+    };
+    let sequence = &trace.sequence;
+    let marks = sequence.steps.iter().filter_map(|step| {
+        let agent = &sequence.agents[step.agent];
+        match &step.action {
+            Action::Does { what } => Some(format!("{agent}: {what}")),
+            Action::Becomes { state } => Some(format!("{agent} is {state}")),
+            _ => None,
+        }
+    });
+    marks.collect()
+}
+
+/// A chart showed where a store began, and nobody could see where it had its effect.
+#[test]
+fn charts_mark_the_moment_at_which_a_write_is_performed() {
+    // In place.
+    let eci = marks(&shipped("eci"), 1, "count(M) == 0");
+    let [.., performed, after] = &eci[..] else {
+        panic!("{eci:?}")
+    };
+    assert_eq!(performed, "cpu: performs a store", "{eci:?}");
+    assert_eq!(after, "cpu is M");
+    let marked = |marks: &[String], mark: &str| marks.iter().any(|m| m == mark);
+    // By the home: at once, or when it writes what it had set aside.
+    let text = shipped("write-through");
+    let at_once = marks(&text, 2, "in_flight(Ack) == 0");
+    let home_performs = "directory: performs the write";
+    assert!(marked(&at_once, home_performs), "{at_once:?}");
+    let late = text
+        .replace(
+            "write aside, send Ack to writer",
+            "write aside, send Late to writer",
+        )
+        .replace("IW          | Ack  ", "IW          | Ack Late ")
+        .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
+    let late = marks(&late, 2, "in_flight(Late) == 0");
+    let at = late.iter().position(|m| m == home_performs);
+    let waits = late.iter().position(|m| m.starts_with("directory is W"));
+    assert!(waits.is_some() && waits < at, "{late:?}");
+    // Where `done` ends a write, in the copy.
+    let own = text
+        .replace(
+            "I V         | store write_partial | send Write     | IW",
+            "I V | store | send Read | IX\n  I V | write_partial | send Write | IW",
+        )
+        .replace("    IV  waits Data", "    X   reads\n    IX  waits Data\n    IV  waits Data")
+        .replace(
+            "  IR          | DataOnce",
+            "  IX | Data | done | X\n  IX | Inv | send InvAck | stay\n  X | Inv | send InvAck | I\n  IR          | DataOnce",
+        );
+    let own = marks(&own, 1, "count(X) == 0");
+    let [.., performed, after] = &own[..] else {
+        panic!("{own:?}")
+    };
+    assert_eq!(performed, "cache: performs the write", "{own:?}");
+    assert_eq!(after, "cache is X");
 }

@@ -13,6 +13,9 @@ use super::SystemError;
 use crate::build::{assert, choose, when};
 use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
+/// How charts mark that a write that was under way has its effect.
+const PERFORMS: &str = "performs the write";
+
 /// A row being carried out.
 pub(super) struct Moment<'c> {
     pub context: &'c Context,
@@ -116,6 +119,7 @@ impl<'p> System<'p> {
                     (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
                         let whole = kind == Carries::Store;
                         out.extend(self.store_is_performed(&line, &context.sender));
+                        out.push(self.does(self.home_agent, &line, PERFORMS, true));
                         out.extend(self.store_to_memory(&line, whole));
                     }
                     (_, Some(bit)) => out.push(self.memory.at(line).set(bit)),
@@ -129,6 +133,9 @@ impl<'p> System<'p> {
                     if moment.keeps_a_part {
                         let old = Violation::new("data value", WRITTEN_WHILE_OLD);
                         out.push(assert(old, moment.copy.clone()));
+                    }
+                    if let Some(own) = &context.own {
+                        out.push(self.does(own.clone(), &line, PERFORMS, false));
                     }
                     out.extend(self.make_all_old(&line, true));
                     moment.copy = Expr::Bool(true);
@@ -223,6 +230,7 @@ impl<'p> System<'p> {
             from.clone().gt(0),
         )];
         out.extend(self.store_is_performed(line, &Some(from.clone() - 1)));
+        out.push(self.does(self.home_agent, line, PERFORMS, true));
         let all = self.store_to_memory(line, true);
         let part = self.store_to_memory(line, false);
         out.push(choose(whole.clone(), all, part));

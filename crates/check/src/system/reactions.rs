@@ -388,6 +388,7 @@ impl<'p> System<'p> {
             keeps_a_part: case.keeps_a_part,
         };
         let mut out = trigger.taking.clone();
+        out.extend(self.told(event, case.stores, body, context));
         if let Some(read) = case.begins {
             out.extend(self.answered_before(context, read));
         }
@@ -399,6 +400,7 @@ impl<'p> System<'p> {
                     out.push(own.set(false));
                 }
             } else if case.stores {
+                out.extend(self.performed_after(event, body, context));
                 out.extend(self.make_all_old(&context.line, true));
                 out.push(own.set(true));
             } else if trigger.brought.is_some() || case.done == Done::Ends(Ending::Write) {
@@ -422,6 +424,32 @@ impl<'p> System<'p> {
             }));
         }
         Ok(Some(Answer { only_if, body: out }))
+    }
+
+    /// An access, as charts tell it: that it begins, or that it is performed at once.
+    fn told(
+        &self,
+        event: Event,
+        stores: bool,
+        body: &[Statement],
+        context: &Context,
+    ) -> Option<Stmt> {
+        let (Event::Access(access), Some(own)) = (event, &context.own) else {
+            return None;
+        };
+        let what = match stores && !sends(body) {
+            true => performs(access),
+            false => access.name().into(),
+        };
+        Some(self.does(own.clone(), &context.line, &what, false))
+    }
+
+    /// A store that is performed when its row has sent what it sends.
+    fn performed_after(&self, event: Event, body: &[Statement], context: &Context) -> Option<Stmt> {
+        let (Event::Access(access), Some(own), true) = (event, &context.own, sends(body)) else {
+            return None;
+        };
+        Some(self.does(own.clone(), &context.line, &performs(access), false))
     }
 
     /// What happens where the agent has no answer.
@@ -567,6 +595,18 @@ fn label_words(labels: &[String], value: &Expr) -> Phrase {
         };
     }
     words
+}
+
+/// An access that is performed, as charts mark it.
+pub(super) fn performs(access: Access) -> String {
+    format!("performs a {}", access.name())
+}
+
+/// Whether statements send anything.
+fn sends(body: &[Statement]) -> bool {
+    let mut found = false;
+    Statement::visit(body, &mut |s| found |= matches!(s, Statement::Send { .. }));
+    found
 }
 
 /// Whether statements change a variable.

@@ -5,7 +5,7 @@ use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, slot, Storage, System};
-use super::reactions::Trigger;
+use super::reactions::{performs, Trigger};
 use super::SystemError;
 use crate::build::{assert, error, when};
 use crate::model::{Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId, Violation};
@@ -55,7 +55,6 @@ impl<'p> System<'p> {
         let (l, line) = self.line_index();
         let r = self.parameter("r", self.remote_type);
         let context = Self::context(false, &line, Some(r.into()));
-        let note = self.does(r, &line, name, false);
         self.react(
             event,
             Trigger {
@@ -64,7 +63,7 @@ impl<'p> System<'p> {
                 present: Expr::Bool(true),
                 before: context.clone(),
                 after: context,
-                consume: vec![note],
+                consume: Vec::new(),
                 taking: Vec::new(),
                 refusing: None,
                 taken: None,
@@ -101,7 +100,7 @@ impl<'p> System<'p> {
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
         );
         let changes = self.another_is_current(&line, Some(&r.into()));
-        let mut body = vec![self.does(r, &line, "store", false)];
+        let mut body = vec![self.does(r, &line, &performs(Access::Store), false)];
         body.extend(self.make_all_old(&line, true));
         body.push(self.current.at(l).at(r).set(true));
         self.build.rule(Rule {
