@@ -176,7 +176,7 @@ proptest! {
         let drain = matches!(whole.outcome, Outcome::Violated { property: Property::Drain, .. });
         // Of two violations equally near, each way may report its own.
         prop_assert_eq!(kind == "verified", apart_kind == "verified");
-        prop_assert_eq!(drain, apart_kind == "drain");
+        prop_assert_eq!(drain, apart_kind == Property::Drain.to_string());
         if let Outcome::Violated { trace, .. } = &apart.outcome {
             let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
             prop_assert_eq!(replay(&model, trace.start_index, &rules), Ok((**trace).clone()));
@@ -302,7 +302,7 @@ fn random_models_are_worth_checking() {
     for kind in [
         "verified parts large",
         "verified whole large",
-        "drain parts large",
+        "every request can still complete parts large",
         "no deadlock",
         "values in range",
         "claim",

@@ -504,7 +504,7 @@ fn all_covers_that_are_met_nowhere_are_named() {
 #[test]
 fn what_is_out_of_reach_says_what_can_still_be_done() {
     expect![[r#"
-        drain: {
+        every request can still complete: {
           "waits": [],
           "blocked": [],
           "still": {
@@ -516,7 +516,7 @@ fn what_is_out_of_reach_says_what_can_still_be_done() {
     "#]]
     .assert_eq(&explained(&models::drain(models::Ending::Stuck), &[]));
     expect![[r#"
-        drain: {
+        every request can still complete: {
           "waits": [],
           "blocked": [],
           "still": {
@@ -555,7 +555,7 @@ fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
     let size = Sized::default();
     let system = modelled(&protocol, &forgetful, 2, 2, &size).unwrap();
     expect![[r#"
-        drain: {
+        every request can still complete: {
           "waits": [
             "cache 0 in IS_D waits for Data from the directory or another cache on channel response, line 0",
             "GetS from cache 0 waits in channel request for directory, which is in M owner=cache 1, line 0"

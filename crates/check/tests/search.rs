@@ -73,8 +73,14 @@ fn known_models_have_their_verdicts_and_counts() {
         (models::dining(3), "no deadlock after 3; 14 24 3"),
         (models::overflow(), "values in range after 3; 4 5 2"),
         (models::drain(Ending::Answered), "verified; 8 16 4"),
-        (models::drain(Ending::Stuck), "drain after 2; 12 24 5"),
-        (models::drain(Ending::Retried), "drain after 2; 16 36 6"),
+        (
+            models::drain(Ending::Stuck),
+            "every request can still complete after 2; 12 24 5",
+        ),
+        (
+            models::drain(Ending::Retried),
+            "every request can still complete after 2; 16 36 6",
+        ),
         (models::every_construct(), "verified; 65705 455395 20"),
         (models::copies(1, false), "verified; 20 30 9"),
     ];
