@@ -24,9 +24,10 @@ const LARGEST: u64 = 1 << 28;
 /// The text of an input file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let ending = match path.extension().is_some_and(|extension| extension == "m") {
-        true => "Murphi models end in `.m`",
-        false => "protocol texts end in `.coh`",
+    let ending = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("m") => "Murphi models end in `.m`",
+        Some("litmus") => "litmus tests end in `.litmus`",
+        _ => "protocol texts end in `.coh`",
     };
     // What has no ending is meant as a name.
     let ending = match path.extension() {

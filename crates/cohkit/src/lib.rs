@@ -23,6 +23,7 @@ mod graph;
 pub mod interrupt;
 pub mod judge;
 mod list;
+mod litmus;
 mod lock;
 pub mod models;
 mod options;
@@ -62,6 +63,7 @@ where
         Ok(Options { command }) => match command {
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
+            Command::Litmus(options) => litmus::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),

@@ -30,6 +30,7 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     Check(Check),
     Table(Table),
+    Litmus(Litmus),
     Sim(Sim),
     Play(Play),
     Rtl(Rtl),
@@ -84,6 +85,48 @@ pub(crate) struct Table {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Runs litmus tests: what a few threads may show, on memory that acts at once or on the caches of a protocol.
+///
+/// Tests are in the format of the herd tools, in AArch64 assembly. Every order is tried in which threads go on, messages
+/// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
+/// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
+/// of total store order where cores buffer stores.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Litmus {
+    /// The tests.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// The protocol text whose caches the threads run on; memory that acts at once, if not given.
+    #[arg(long, value_name = "FILE")]
+    pub protocol: Option<PathBuf>,
+
+    /// What stands between threads and caches.
+    #[arg(long, value_enum, default_value_t = Cores::InOrder)]
+    pub cores: Cores,
+
+    /// How often, in all, caches give up lines or rights that they were not asked for.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub gives_up: u8,
+
+    /// States to visit for one test, at most.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub max_states: usize,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What stands between threads and caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Cores {
+    /// Nothing: an access begins when the one before it has ended.
+    InOrder,
+    /// A buffer of stores, first in and first out, out of which its own thread reads.
+    StoreBuffer,
 }
 
 /// Options of every subcommand that prints a result.

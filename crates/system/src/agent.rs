@@ -11,7 +11,7 @@ use crate::plan::{Done, Facts, Plan};
 use std::borrow::Cow;
 
 /// What a message takes along.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bytes<Copy> {
     /// Nothing.
     None,

@@ -13,9 +13,15 @@ pub enum Extent {
 }
 
 /// What a system's agents copy, send and write in place of bytes.
-pub trait Data: Clone + Eq + Hash + Debug {
+pub trait Data: Clone + Ord + Hash + Debug {
     /// A copy of a line. The default stands where there are no bytes, and is never current.
     type Copy: Clone + Eq + Ord + Hash + Debug + Default;
+
+    /// What a write writes. The default is that of writes which nobody has said more of.
+    type Write: Clone + Ord + Hash + Debug + Default;
+
+    /// Whether what writes write makes a difference, so that homes have to keep it.
+    const KEEPS: bool;
 
     /// Whether a write changes what other copies are, so that [`Data::aged`] has to be asked for each of them.
     const AGES: bool;
@@ -30,7 +36,13 @@ pub trait Data: Clone + Eq + Hash + Debug {
     fn current(&self, line: u8, copy: &Self::Copy) -> bool;
 
     /// Performs the next write of a line in a copy of it, and gives what the copy is then.
-    fn write(&mut self, line: u8, on: &Self::Copy, extent: Extent) -> Self::Copy;
+    fn write(
+        &mut self,
+        line: u8,
+        on: &Self::Copy,
+        extent: Extent,
+        what: &Self::Write,
+    ) -> Self::Copy;
 
     /// What a copy is after a write in another one.
     fn aged(copy: &Self::Copy) -> Self::Copy;
@@ -38,11 +50,13 @@ pub trait Data: Clone + Eq + Hash + Debug {
 
 /// One bit for each copy: whether it is current. For the data value property this is as exact as numbers of writes, and it
 /// is finite.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Current;
 
 impl Data for Current {
     type Copy = bool;
+    type Write = ();
+    const KEEPS: bool = false;
     const AGES: bool = true;
 
     fn new(_lines: u8) -> Current {
@@ -57,7 +71,7 @@ impl Data for Current {
         *copy
     }
 
-    fn write(&mut self, _line: u8, on: &bool, extent: Extent) -> bool {
+    fn write(&mut self, _line: u8, on: &bool, extent: Extent, _what: &()) -> bool {
         *on || extent == Extent::Whole
     }
 
@@ -68,7 +82,7 @@ impl Data for Current {
 
 /// A line of two words, each with the number of the write that was the last to write it. Writes of a part of the line
 /// write one word and the other in turn.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Words {
     /// Of each line, how many writes there were, and what they have left.
     lines: Vec<(u32, [u32; 2])>,
@@ -77,6 +91,8 @@ pub struct Words {
 impl Data for Words {
     /// Numbers of writes, counted from 1; memory holds 1 at first.
     type Copy = [u32; 2];
+    type Write = ();
+    const KEEPS: bool = false;
     const AGES: bool = false;
 
     fn new(lines: u8) -> Words {
@@ -93,7 +109,7 @@ impl Data for Words {
         self.lines[usize::from(line)].1 == *copy
     }
 
-    fn write(&mut self, line: u8, on: &[u32; 2], extent: Extent) -> [u32; 2] {
+    fn write(&mut self, line: u8, on: &[u32; 2], extent: Extent, _what: &()) -> [u32; 2] {
         let (writes, last) = &mut self.lines[usize::from(line)];
         *writes += 1;
         let mut after = *on;

@@ -6,9 +6,8 @@
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
-use cohkit_system::agent::Bytes;
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{Operation, Step, System, World};
+use cohkit_system::world::{Carried, Operation, Step, System, World};
 use std::path::Path;
 
 /// Numbers that look random, by splitmix64.
@@ -49,8 +48,8 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
         .collect();
     // In which order equal messages with different copies lie is of no interest.
     let mut flights: Vec<bool> = (world.network.flights())
-        .filter_map(|flight| match &flight.bytes {
-            Bytes::Line(copy) => Some(world.data.current(flight.line, copy)),
+        .filter_map(|flight| match &flight.carried {
+            Carried::Line(copy) => Some(world.data.current(flight.line, copy)),
             _ => None,
         })
         .collect();
@@ -74,16 +73,16 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
             Step::Arrives(arrival) => {
                 let flight = words.network.at(arrival).expect("it may arrive");
                 let current = |copy| words.data.current(flight.line, copy);
-                let carries = match &flight.bytes {
-                    Bytes::Line(copy) => Bytes::Line(current(copy)),
-                    Bytes::Write => Bytes::Write,
-                    Bytes::None => Bytes::None,
+                let carries = match &flight.carried {
+                    Carried::Line(copy) => Carried::Line(current(copy)),
+                    Carried::Write(()) => Carried::Write(()),
+                    Carried::Nothing => Carried::Nothing,
                 };
                 let its = |arrival| {
                     let other = bits.network.at(arrival).expect("it may arrive");
                     (other.line, other.message, other.from, other.to)
                         == (flight.line, flight.message, flight.from, flight.to)
-                        && (&other.fields, &other.bytes) == (&flight.fields, &carries)
+                        && (&other.fields, &other.carried) == (&flight.fields, &carries)
                 };
                 let place = bits.network.arrivals().find(|&arrival| its(arrival));
                 Step::Arrives(place.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))

@@ -4,6 +4,7 @@ mod checkpoints;
 mod files;
 mod limits;
 mod list;
+mod litmus;
 mod models;
 mod play;
 mod reports;

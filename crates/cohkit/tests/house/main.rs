@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-system", 1),
     ("cohkit-application", 1),
     ("cohkit-chart", 1),
+    ("cohkit-litmus", 2),
     ("cohkit-check", 2),
     ("cohkit-sim", 2),
     ("cohkit-rtl", 3),

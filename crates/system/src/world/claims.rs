@@ -18,7 +18,7 @@ impl<D: Data> World<D> {
         Ok(())
     }
 
-    fn of_line(&self, system: &System, number: u8, line: &Line<D::Copy>) -> Result<(), Violation> {
+    fn of_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
         let holders = rights().filter(|&right| right > Right::None).count();
         let most = rights().max().unwrap_or(Right::None);
@@ -51,7 +51,7 @@ impl<D: Data> World<D> {
             }
         }
         for remote in 0..system.remotes {
-            let its = |flight: &&super::Flight<D::Copy>| {
+            let its = |flight: &&super::Flight<D>| {
                 flight.line == number && [flight.from, flight.to].contains(&Some(remote))
             };
             let in_flight = self.network.flights().filter(its).count();

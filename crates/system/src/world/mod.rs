@@ -21,8 +21,8 @@ use crate::data::Data;
 use crate::plan::{Facts, Plan};
 
 pub use explore::{explore, Found};
-pub use network::{Arrival, End, Flight, Network, Order};
-pub use steps::Step;
+pub use network::{Arrival, Carried, End, Flight, Network, Order};
+pub use steps::{Ended, Step};
 
 /// What does not change in a system.
 pub struct System<'p> {
@@ -88,33 +88,48 @@ impl<'p> System<'p> {
 
 /// A caching agent, for one line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Remote<Copy> {
+pub struct Remote<D: Data> {
     /// Its state and variables.
     pub configuration: Configuration,
     /// Its copy of the line; the default where it has none.
-    pub copy: Copy,
+    pub copy: D::Copy,
+    /// What the write under way writes, where somebody has begun it and what it writes makes a difference.
+    pub writes: Option<D::Write>,
     /// Whether it has sent a write that the home has not performed, if that has to be remembered.
     pub pending: bool,
 }
 
 /// How far a memory operation is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Operation<Copy> {
+pub enum Operation<D: Data> {
     /// There is none.
     Idle,
     /// The line is to be read.
     Read,
     /// It has been read.
-    Sampled(Copy),
+    Sampled(D::Copy),
     /// This copy is to be written.
-    Write(Copy),
+    Write(D::Copy),
     /// The bytes of a write are to be written.
     Store {
         /// Whether they are those of the whole line.
         whole: bool,
+        /// What it writes.
+        what: D::Write,
     },
     /// It has been written.
     Done,
+}
+
+/// A write whose bytes a home has set aside.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SetAside<D: Data> {
+    /// Who sent it.
+    pub from: u8,
+    /// Whether its bytes are those of the whole line.
+    pub whole: bool,
+    /// What it writes.
+    pub what: D::Write,
 }
 
 /// The device's lock on a line.
@@ -130,17 +145,19 @@ pub enum Lock {
 
 /// Everything about one line, messages apart.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Line<Copy> {
+pub struct Line<D: Data> {
     /// The home's state and variables.
     pub home: Configuration,
     /// What memory holds.
-    pub memory: Copy,
+    pub memory: D::Copy,
     /// The caching agents.
-    pub remotes: Vec<Remote<Copy>>,
+    pub remotes: Vec<Remote<D>>,
     /// The memory operation under way.
-    pub operation: Operation<Copy>,
-    /// The write whose bytes the home keeps: who sent it, and whether they are those of the whole line.
-    pub aside: Option<(u8, bool)>,
+    pub operation: Operation<D>,
+    /// The write whose bytes the home has set aside.
+    pub aside: Option<SetAside<D>>,
+    /// What the write writes that the home has taken and not given to memory, where that makes a difference.
+    pub kept: Option<D::Write>,
     /// The local operation that the device asks for.
     pub asked: Option<u8>,
     /// The one that the home has accepted and not yet acknowledged.
@@ -155,9 +172,9 @@ pub struct World<D: Data> {
     /// What is known of the bytes of all copies together.
     pub data: D,
     /// The lines.
-    pub lines: Vec<Line<D::Copy>>,
+    pub lines: Vec<Line<D>>,
     /// The messages under way.
-    pub network: Network<D::Copy>,
+    pub network: Network<D>,
 }
 
 /// Why a step cannot be taken to its end.
@@ -182,6 +199,7 @@ impl<D: Data> World<D> {
         let remote = Remote {
             configuration: system.remote_machine().initial(),
             copy: D::Copy::default(),
+            writes: None,
             pending: false,
         };
         let line = |line| Line {
@@ -190,6 +208,7 @@ impl<D: Data> World<D> {
             remotes: vec![remote.clone(); usize::from(system.remotes)],
             operation: Operation::Idle,
             aside: None,
+            kept: None,
             asked: None,
             accepted: None,
             lock: Lock::Open,
@@ -222,7 +241,6 @@ impl<D: Data> World<D> {
     /// Whether a copy of a line other than that of one agent (memory, if it is none) is current. Only then a write there
     /// changes something.
     fn another_is_current(&self, line: u8, own: Option<u8>) -> bool {
-        use crate::agent::Bytes;
         let place = &self.lines[usize::from(line)];
         let current = |copy: &D::Copy| self.data.current(line, copy);
         let mut remotes = (0..).zip(&place.remotes);
@@ -234,7 +252,7 @@ impl<D: Data> World<D> {
         remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
             || own.is_some() && current(&place.memory)
             || slot
-            || flights.any(|flight| matches!(&flight.bytes, Bytes::Line(copy) if current(copy)))
+            || flights.any(|flight| matches!(&flight.carried, Carried::Line(copy) if current(copy)))
     }
 
     /// A write makes all copies of a line old, and memory too unless it is in memory that a part of it is written.

@@ -3,14 +3,25 @@
 use cohkit_protocol::protocol::{MessageId, Protocol};
 use std::collections::BTreeMap;
 
-use crate::agent::Bytes;
+use crate::data::Data;
 
 /// An agent at an end of a message: a remote by its number, or the home.
 pub type End = Option<u8>;
 
+/// What a message takes along.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Carried<D: Data> {
+    /// Nothing.
+    Nothing,
+    /// A copy of the line.
+    Line(D::Copy),
+    /// The bytes of a write.
+    Write(D::Write),
+}
+
 /// A message under way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Flight<Copy> {
+pub struct Flight<D: Data> {
     /// Which line it is about.
     pub line: u8,
     /// Which message it is.
@@ -22,7 +33,7 @@ pub struct Flight<Copy> {
     /// The values of its fields.
     pub fields: Vec<u16>,
     /// What it takes along.
-    pub bytes: Bytes<Copy>,
+    pub carried: Carried<D>,
 }
 
 /// An order of channels from one agent to another, about all lines.
@@ -39,14 +50,14 @@ pub enum Arrival {
 
 /// All messages under way.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Network<Copy> {
+pub struct Network<D: Data> {
     /// Those of channels without an order, sorted: which of two equal ones arrives is the same.
-    unordered: Vec<Flight<Copy>>,
+    unordered: Vec<Flight<D>>,
     /// Those of each order, from the first to the last; no order without messages is kept.
-    ordered: BTreeMap<Order, Vec<Flight<Copy>>>,
+    ordered: BTreeMap<Order, Vec<Flight<D>>>,
 }
 
-impl<Copy: Clone + Ord> Network<Copy> {
+impl<D: Data> Network<D> {
     /// Without messages.
     pub fn new() -> Self {
         Network {
@@ -56,7 +67,7 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 
     /// All messages.
-    pub fn flights(&self) -> impl Iterator<Item = &Flight<Copy>> {
+    pub fn flights(&self) -> impl Iterator<Item = &Flight<D>> {
         self.unordered.iter().chain(self.ordered.values().flatten())
     }
 
@@ -68,7 +79,7 @@ impl<Copy: Clone + Ord> Network<Copy> {
     /// What may arrive next. Of equal messages one is named.
     pub fn arrivals(&self) -> impl Iterator<Item = Arrival> + '_ {
         let flights = self.unordered.iter().enumerate();
-        let first = |&(place, flight): &(usize, &Flight<Copy>)| {
+        let first = |&(place, flight): &(usize, &Flight<D>)| {
             place == 0 || self.unordered[place - 1] != *flight
         };
         let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
@@ -76,7 +87,7 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 
     /// The message that arrives.
-    pub fn at(&self, arrival: Arrival) -> Option<&Flight<Copy>> {
+    pub fn at(&self, arrival: Arrival) -> Option<&Flight<D>> {
         match arrival {
             Arrival::Unordered(place) => self.unordered.get(place),
             Arrival::Ordered(order) => self.ordered.get(&order)?.first(),
@@ -101,7 +112,7 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 
     /// Puts a message in, behind those of its order.
-    pub fn put(&mut self, protocol: &Protocol, flight: Flight<Copy>) {
+    pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
         match protocol.order_of(protocol.message(flight.message).channel) {
             Some(order) => {
                 let order = (order, flight.from, flight.to);
@@ -120,8 +131,8 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 
     /// How many messages of no order say the same as this one, whatever copy of the line they carry.
-    pub fn alike(&self, flight: &Flight<Copy>) -> usize {
-        let same = |other: &&Flight<Copy>| {
+    pub fn alike(&self, flight: &Flight<D>) -> usize {
+        let same = |other: &&Flight<D>| {
             (other.line, other.message, other.from, other.to)
                 == (flight.line, flight.message, flight.from, flight.to)
                 && other.fields == flight.fields
@@ -130,13 +141,13 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 
     /// Changes every copy of a line that is under way.
-    pub fn change(&mut self, line: u8, change: impl Fn(&Copy) -> Copy) {
+    pub fn change(&mut self, line: u8, change: impl Fn(&D::Copy) -> D::Copy) {
         let all = self
             .unordered
             .iter_mut()
             .chain(self.ordered.values_mut().flatten());
         for flight in all.filter(|flight| flight.line == line) {
-            if let Bytes::Line(copy) = &mut flight.bytes {
+            if let Carried::Line(copy) = &mut flight.carried {
                 *copy = change(copy);
             }
         }
@@ -144,7 +155,7 @@ impl<Copy: Clone + Ord> Network<Copy> {
     }
 }
 
-impl<Copy: Clone + Ord> Default for Network<Copy> {
+impl<D: Data> Default for Network<D> {
     fn default() -> Self {
         Network::new()
     }

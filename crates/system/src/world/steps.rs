@@ -4,8 +4,8 @@ use cohkit_protocol::controller::{Access, Effect, Event};
 use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{MessageId, Right};
 
-use super::network::{Arrival, Flight};
-use super::{Line, Lock, Operation, System, World, Wrong};
+use super::network::{Arrival, Carried, Flight};
+use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
     Wish,
@@ -45,6 +45,17 @@ impl Step {
             Step::Access(..) | Step::Hit(..) | Step::Asks(..) | Step::Writes(_)
         )
     }
+}
+
+/// An access of a remote that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended<D: Data> {
+    /// The line.
+    pub line: u8,
+    /// The remote.
+    pub remote: u8,
+    /// The copy that it found: what a read reads, and what was there before a write. `None` if the home has performed it.
+    pub found: Option<D::Copy>,
 }
 
 /// Something happens to an agent.
@@ -109,10 +120,26 @@ impl<D: Data> World<D> {
     /// # Errors
     /// What is wrong with it.
     pub fn take(&mut self, system: &System, step: Step) -> Result<bool, Wrong> {
+        self.take_and_tell(system, step, &mut Vec::new())
+    }
+
+    /// The same, telling which accesses have ended.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn take_and_tell(
+        &mut self,
+        system: &System,
+        step: Step,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
         match step {
-            Step::Access(line, remote, access) => self.access(system, line, remote, access),
+            Step::Access(line, remote, access) => {
+                let what = D::Write::default();
+                self.access(system, line, remote, access, what, ended)
+            }
             Step::Hit(line, remote) => Ok(self.hit(system, line, remote)),
-            Step::Arrives(arrival) => self.arrives(system, arrival),
+            Step::Arrives(arrival) => self.arrives(system, arrival, ended),
             Step::Memory(line) => self.memory(line),
             Step::Read(line, choice) => self.read(system, line, choice),
             Step::Written(line) => {
@@ -129,13 +156,53 @@ impl<D: Data> World<D> {
         }
     }
 
-    fn line(&mut self, line: u8) -> &mut Line<D::Copy> {
+    fn line(&mut self, line: u8) -> &mut Line<D> {
         &mut self.lines[usize::from(line)]
     }
 
+    /// A remote begins an access that somebody wants, or performs it at once. False, with the world as it was or spoilt,
+    /// if it has to be tried again. Who wants an access begins no other of the remote and line before that has ended.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn begin(
+        &mut self,
+        system: &System,
+        (line, remote): (u8, u8),
+        access: Access,
+        what: D::Write,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        let right = system.right(&place.configuration);
+        let state = place.configuration.state;
+        let row = system.protocol.remote.rules.iter().any(|rule| {
+            rule.event == Event::Access(access)
+                && matches!(rule.effect, Effect::Take { .. })
+                && rule.state.0 == state
+        });
+        let caches = matches!(access, Access::Load | Access::Store);
+        if row || !caches || right < access.needs() {
+            return self.access(system, line, remote, access, what, ended);
+        }
+        let found = place.copy.clone();
+        if access.writes() {
+            let copy = self.write(line, &found, Extent::Part, &what);
+            let place = &mut self.line(line).remotes[usize::from(remote)];
+            (place.copy, place.writes) = (copy, None);
+        }
+        let found = Some(found);
+        ended.push(Ended {
+            line,
+            remote,
+            found,
+        });
+        Ok(true)
+    }
+
     /// Performs a write in a copy; all others are old.
-    fn write(&mut self, line: u8, on: &D::Copy, extent: Extent) -> D::Copy {
-        let after = self.data.write(line, on, extent);
+    fn write(&mut self, line: u8, on: &D::Copy, extent: Extent, what: &D::Write) -> D::Copy {
+        let after = self.data.write(line, on, extent, what);
         self.age(line, true);
         after
     }
@@ -146,6 +213,8 @@ impl<D: Data> World<D> {
         line: u8,
         remote: u8,
         access: Access,
+        what: D::Write,
+        ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
@@ -163,7 +232,7 @@ impl<D: Data> World<D> {
             acts.iter().any(its)
         };
         let in_flight = |message| {
-            let its = |flight: &&Flight<D::Copy>| {
+            let its = |flight: &&Flight<D>| {
                 (flight.line, flight.message) == (line, message)
                     && (flight.from, flight.to) == (Some(remote), None)
             };
@@ -173,7 +242,8 @@ impl<D: Data> World<D> {
             return Ok(false);
         }
         // What hits changes something only if it makes another copy old.
-        if plan.idle && !plan.moves {
+        let wanted = D::KEEPS;
+        if plan.idle && !plan.moves && !wanted {
             let changes = plan.performs && self.another_is_current(line, Some(remote));
             if !changes {
                 return Ok(false);
@@ -181,8 +251,8 @@ impl<D: Data> World<D> {
         }
         if let Some(read) = plan.begins {
             let answers = system.facts.answers(read);
-            let old = |flight: &Flight<D::Copy>| match &flight.bytes {
-                Bytes::Line(copy) => {
+            let old = |flight: &Flight<D>| match &flight.carried {
+                Carried::Line(copy) => {
                     (flight.line, flight.to) == (line, Some(remote))
                         && answers.contains(&flight.message)
                         && !self.data.current(line, copy)
@@ -197,8 +267,46 @@ impl<D: Data> World<D> {
             Access::WriteLine => Extent::Whole,
             _ => Extent::Part,
         };
-        self.carried_out(system, line, remote, (rule, acts, next), None, extent)?;
-        Ok(true)
+        let (before, after) = (plan.before.right, plan.after.right);
+        let found = place.copy.clone();
+        let changed = place.configuration != next || !acts.is_empty();
+        // Nothing comes back that would end it.
+        let posts = system.protocol.remote.states[usize::from(next.state)].stable()
+            && acts.iter().any(|act| {
+                matches!(act, Act::Send { message, .. } if system.protocol.message(*message).carries.store())
+            });
+        if D::KEEPS && access.writes() {
+            self.line(line).remotes[usize::from(remote)].writes = Some(what);
+        }
+        self.carried_out(
+            system,
+            line,
+            remote,
+            (rule, acts, next),
+            None,
+            extent,
+            ended,
+        )?;
+        let reads = !access.writes() && access.needs() == Right::Read;
+        if reads && before.min(after) >= Right::Read {
+            let found = Some(found);
+            ended.push(Ended {
+                line,
+                remote,
+                found,
+            });
+        }
+        if posts && ended.is_empty() {
+            self.line(line).remotes[usize::from(remote)].writes = None;
+            let found = None;
+            ended.push(Ended {
+                line,
+                remote,
+                found,
+            });
+        }
+        // A row that only says to try again changes nothing.
+        Ok(changed || !ended.is_empty() || !wanted)
     }
 
     /// A store without a row, where it makes another copy old.
@@ -214,12 +322,17 @@ impl<D: Data> World<D> {
             return false;
         }
         let copy = place.copy.clone();
-        let copy = self.write(line, &copy, Extent::Part);
+        let copy = self.write(line, &copy, Extent::Part, &D::Write::default());
         self.line(line).remotes[usize::from(remote)].copy = copy;
         true
     }
 
-    fn arrives(&mut self, system: &System, arrival: Arrival) -> Result<bool, Wrong> {
+    fn arrives(
+        &mut self,
+        system: &System,
+        arrival: Arrival,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
         let Some(flight) = self.network.at(arrival).cloned() else {
             return Ok(false);
         };
@@ -231,11 +344,14 @@ impl<D: Data> World<D> {
             own: flight.to,
             fields: &flight.fields,
         };
-        let brought = match &flight.bytes {
-            Bytes::Line(copy) => Some(copy),
+        let brought = match &flight.carried {
+            Carried::Line(copy) => Some(copy),
             _ => None,
         };
         let Some(remote) = flight.to else {
+            if let (true, Carried::Write(what)) = (D::KEEPS, &flight.carried) {
+                self.line(flight.line).kept = Some(what.clone());
+            }
             let taken = Taken {
                 message: Some(flight.message),
                 sender: flight.from,
@@ -257,7 +373,8 @@ impl<D: Data> World<D> {
             Outcome::Taken { rule, acts } => {
                 let row = (rule, acts, next);
                 // Which part of a line a store writes is known when it begins; here one stands for all.
-                self.carried_out(system, flight.line, remote, row, brought, Extent::Part)?;
+                let (line, part) = (flight.line, Extent::Part);
+                self.carried_out(system, line, remote, row, brought, part, ended)?;
                 Ok(true)
             }
             Outcome::Leave => Ok(false),
@@ -266,6 +383,7 @@ impl<D: Data> World<D> {
     }
 
     /// A row of a remote is carried out.
+    #[allow(clippy::too_many_arguments)]
     fn carried_out(
         &mut self,
         system: &System,
@@ -274,6 +392,7 @@ impl<D: Data> World<D> {
         (rule, acts, next): (usize, Vec<Act>, Configuration),
         brought: Option<&D::Copy>,
         extent: Extent,
+        ended: &mut Vec<Ended<D>>,
     ) -> Result<(), Wrong> {
         let plan = &system.plans[0][rule];
         let held = self.lines[usize::from(line)].remotes[usize::from(remote)]
@@ -285,6 +404,7 @@ impl<D: Data> World<D> {
             line,
             remote,
             extent,
+            ended,
         };
         let (protocol, facts) = (system.protocol, &system.facts);
         let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
@@ -299,6 +419,7 @@ impl<D: Data> World<D> {
         system: &System,
         line: u8,
         from: Option<u8>,
+        what: D::Write,
         sending: Sending<D::Copy>,
     ) -> Result<(), Wrong> {
         let Sending {
@@ -318,7 +439,11 @@ impl<D: Data> World<D> {
             from,
             to,
             fields,
-            bytes,
+            carried: match bytes {
+                Bytes::None => Carried::Nothing,
+                Bytes::Line(copy) => Carried::Line(copy),
+                Bytes::Write => Carried::Write(what),
+            },
         };
         match protocol.order_of(protocol.message(message).channel) {
             Some(order) => {
@@ -362,8 +487,8 @@ impl<D: Data> World<D> {
                 place.memory = copy;
                 place.operation = Operation::Done;
             }
-            Operation::Store { whole } => {
-                self.store_to_memory(line, whole)?;
+            Operation::Store { whole, what } => {
+                self.store_to_memory(line, whole, &what)?;
                 self.line(line).operation = Operation::Done;
             }
             Operation::Idle | Operation::Sampled(_) | Operation::Done => return Ok(false),
@@ -372,7 +497,7 @@ impl<D: Data> World<D> {
     }
 
     /// A remote's write reaches memory.
-    fn store_to_memory(&mut self, line: u8, whole: bool) -> Result<(), Wrong> {
+    fn store_to_memory(&mut self, line: u8, whole: bool, what: &D::Write) -> Result<(), Wrong> {
         let place = self.line(line);
         if matches!(place.lock, Lock::Held(_)) {
             return Err(store_under_lock().into());
@@ -382,7 +507,7 @@ impl<D: Data> World<D> {
             true => Extent::Whole,
             false => Extent::Part,
         };
-        let after = self.data.write(line, &memory, extent);
+        let after = self.data.write(line, &memory, extent, what);
         self.age(line, whole);
         self.line(line).memory = after;
         Ok(())
@@ -473,7 +598,7 @@ impl<D: Data> World<D> {
             return false;
         }
         let memory = self.lines[usize::from(line)].memory.clone();
-        let memory = self.write(line, &memory, Extent::Part);
+        let memory = self.write(line, &memory, Extent::Part, &D::Write::default());
         self.line(line).memory = memory;
         true
     }
@@ -560,6 +685,21 @@ struct AroundRemote<'w, 's, 'p, D: Data> {
     line: u8,
     remote: u8,
     extent: Extent,
+    ended: &'w mut Vec<Ended<D>>,
+}
+
+impl<D: Data> AroundRemote<'_, '_, '_, D> {
+    fn place(&mut self) -> &mut super::Remote<D> {
+        &mut self.world.line(self.line).remotes[usize::from(self.remote)]
+    }
+
+    fn ends(&mut self, found: Option<D::Copy>) {
+        self.ended.push(Ended {
+            line: self.line,
+            remote: self.remote,
+            found,
+        });
+    }
 }
 
 impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
@@ -572,34 +712,41 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
 
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
         let writes = sending.bytes == Bytes::Write && sending.to == Receiver::Home;
-        if writes && self.system.facts.stores_pending {
-            self.world.line(self.line).remotes[usize::from(self.remote)].pending = true;
-        }
+        let pending = writes && self.system.facts.stores_pending;
+        let place = self.place();
+        place.pending |= pending;
+        let what = match sending.bytes {
+            Bytes::Write => place.writes.clone().unwrap_or_default(),
+            _ => D::Write::default(),
+        };
         let from = Some(self.remote);
-        self.world.send(self.system, self.line, from, sending)
+        self.world.send(self.system, self.line, from, what, sending)
     }
 
     fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
-        Ok(self.world.write(self.line, on, self.extent))
+        let what = self.place().writes.take().unwrap_or_default();
+        self.ends(Some(on.clone()));
+        Ok(self.world.write(self.line, on, self.extent, &what))
     }
 
-    fn read(&mut self, _copy: &D::Copy) -> Result<(), Wrong> {
+    fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
+        self.ends(Some(copy.clone()));
         Ok(())
     }
 
     fn written(&mut self) -> Result<(), Wrong> {
-        let remotes = &self.world.lines[usize::from(self.line)].remotes;
-        match remotes[usize::from(self.remote)].pending {
-            true => {
-                let what = "a write ends that the home has not performed";
-                Err(Violation::data_value(what).into())
-            }
-            false => Ok(()),
+        let place = self.place();
+        place.writes = None;
+        if place.pending {
+            let what = "a write ends that the home has not performed";
+            return Err(Violation::data_value(what).into());
         }
+        self.ends(None);
+        Ok(())
     }
 
     fn gives_up(&mut self) {
-        self.world.line(self.line).remotes[usize::from(self.remote)].pending = false;
+        self.place().pending = false;
     }
 }
 
@@ -611,7 +758,7 @@ struct AtHome<'w, 's, 'p, D: Data> {
 }
 
 impl<D: Data> AtHome<'_, '_, '_, D> {
-    fn place(&mut self) -> &mut Line<D::Copy> {
+    fn place(&mut self) -> &mut Line<D> {
         self.world.line(self.line)
     }
 }
@@ -625,7 +772,8 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
-        self.world.send(self.system, self.line, None, sending)
+        let what = D::Write::default();
+        self.world.send(self.system, self.line, None, what, sending)
     }
 
     fn memory(&self) -> D::Copy {
@@ -654,15 +802,17 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
                 return Err(Violation::data_value(what).into());
             }
         }
-        self.world.store_to_memory(self.line, whole)
+        let what = self.place().kept.take().unwrap_or_default();
+        self.world.store_to_memory(self.line, whole, &what)
     }
 
     fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
         let wrong = |what: &str| Err(Violation::new("one store aside at a time", what).into());
         let place = self.place();
-        match (from, place.aside) {
+        match (from, &place.aside) {
             (Some(from), None) => {
-                place.aside = Some((from, whole));
+                let what = place.kept.take().unwrap_or_default();
+                place.aside = Some(SetAside { from, whole, what });
                 Ok(())
             }
             (None, _) => wrong("the home sets a store aside that no remote has sent"),
@@ -671,8 +821,12 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn take_aside(&mut self) -> Result<(Option<u8>, bool), Wrong> {
-        match self.place().aside.take() {
-            Some((from, whole)) => Ok((Some(from), whole)),
+        let place = self.place();
+        match place.aside.take() {
+            Some(SetAside { from, whole, what }) => {
+                place.kept = D::KEEPS.then_some(what);
+                Ok((Some(from), whole))
+            }
             None => {
                 let what = "the home writes a store that it has not set aside";
                 Err(Violation::new("one store aside at a time", what).into())
@@ -681,18 +835,21 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn start(&mut self, wish: Wish<D::Copy>) -> Result<(), Wrong> {
-        let operation = &mut self.place().operation;
-        if *operation != Operation::Idle {
+        let place = self.place();
+        if place.operation != Operation::Idle {
             return Err(Violation::new(
                 "memory operation while the slot is busy",
                 "the home starts a memory operation while one is under way",
             )
             .into());
         }
-        *operation = match wish {
+        place.operation = match wish {
             Wish::Read => Operation::Read,
             Wish::Write(copy) => Operation::Write(copy),
-            Wish::Store { whole } => Operation::Store { whole },
+            Wish::Store { whole } => {
+                let what = place.kept.take().unwrap_or_default();
+                Operation::Store { whole, what }
+            }
         };
         Ok(())
     }

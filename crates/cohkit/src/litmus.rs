@@ -1,0 +1,280 @@
+//! `cohkit litmus`: what programs of a few threads may show, and what they show on a protocol.
+
+use crate::console::Console;
+use crate::options::{Cores as Between, Litmus as Options};
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::{deliver, files};
+use cohkit_chart::Text;
+use cohkit_litmus::cores::{Cores, Wish};
+use cohkit_litmus::models::ends;
+use cohkit_litmus::program::{End, Observed, Program, Quantifier};
+use cohkit_litmus::run::{run as explore, Found};
+use cohkit_litmus::{herd, run as protocols};
+use cohkit_protocol::construct;
+use cohkit_protocol::words::counted;
+use cohkit_system::world::Wrong;
+use serde_json::{json, Value};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What came of one test.
+struct Result<'f> {
+    file: &'f Path,
+    program: Program,
+    found: Found,
+    /// The ends that memory which acts at once allows.
+    allowed: BTreeSet<End>,
+}
+
+pub(crate) fn run(
+    options: &Options,
+    console: &mut Console,
+) -> std::result::Result<Outcome, Failure> {
+    if let Some(file) = &options.output.out {
+        files::try_file(file)?;
+    }
+    let source = match &options.protocol {
+        Some(path) => Some(Source::read(path, console)?),
+        None => None,
+    };
+    let cores = match options.cores {
+        Between::InOrder => Cores::InOrder,
+        Between::StoreBuffer => Cores::StoreBuffer,
+    };
+    let mut results = Vec::new();
+    for file in &options.files {
+        let text = files::read(file)?;
+        let program = herd::read(&text).map_err(|error| {
+            let name = file.display().to_string();
+            let said = error.render(&name, &text, console.terminal.colour);
+            Failure::new(Outcome::BadInput, said)
+        })?;
+        let allowed = ends(&program, cores);
+        let found = match &source {
+            None => Found::Ends {
+                ends: allowed.clone(),
+                states: 0,
+            },
+            Some(source) => on_protocol(source, &program, cores, options, console)?,
+        };
+        if found == Found::Interrupted {
+            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        }
+        results.push(Result {
+            file,
+            program,
+            found,
+            allowed,
+        });
+    }
+    let name = source.as_ref().map(|source| source.protocol.name.as_str());
+    let text = if options.output.json {
+        let all: Vec<Value> = results.iter().map(|r| r.json(name, cores)).collect();
+        format!("{:#}\n", Value::from(all))
+    } else {
+        results.iter().map(|r| r.text(name, cores)).collect()
+    };
+    deliver(&text, &options.output, console)?;
+    let outcomes = results.iter().map(Result::outcome);
+    Ok(outcomes.max().unwrap_or(Outcome::Yes))
+}
+
+fn on_protocol(
+    source: &Source,
+    program: &Program,
+    cores: Cores,
+    options: &Options,
+    console: &Console,
+) -> std::result::Result<Found, Failure> {
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    };
+    let home = construct::home(&source.protocol, program.threads.len() as u8)
+        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))?;
+    let how = protocols::Options {
+        cores,
+        gives_up: options.gives_up,
+        most: options.max_states,
+        ..protocols::Options::default()
+    };
+    let mut goes_on = || !console.is_interrupted();
+    match explore(&source.protocol, &home, program, &how, &mut goes_on) {
+        Found::Cannot(what) => {
+            let path = source.path.display();
+            Err(Failure::new(
+                Outcome::BadInput,
+                format!("error: {path}: {what}"),
+            ))
+        }
+        found => Ok(found),
+    }
+}
+
+fn model(cores: Cores) -> &'static str {
+    match cores {
+        Cores::InOrder => "sequential consistency",
+        Cores::StoreBuffer => "total store order",
+    }
+}
+
+impl Result<'_> {
+    fn outcome(&self) -> Outcome {
+        match &self.found {
+            Found::Ends { ends, .. } if self.program.fulfilled(ends) => Outcome::Yes,
+            Found::Ends { .. } | Found::Wrong(Wrong::Violated(_)) | Found::Stuck { .. } => {
+                Outcome::No
+            }
+            Found::Wrong(Wrong::Exceeded(_)) | Found::TooMany => Outcome::Undecided,
+            Found::Interrupted => Outcome::Interrupted,
+            Found::Cannot(_) => Outcome::BadInput,
+        }
+    }
+
+    /// How the ends stand to those that are allowed.
+    fn relation(&self, ends: &BTreeSet<End>, cores: Cores) -> String {
+        let model = model(cores);
+        let (more, all) = (ends.difference(&self.allowed).count(), self.allowed.len());
+        match (more, ends.len() == all) {
+            (0, true) => format!("exactly the ends of {model}"),
+            (0, false) => format!("{} of the {all} ends of {model}, and no other", ends.len()),
+            (1, _) => format!("one of them is not allowed by {model}"),
+            _ => format!("{more} of them are not allowed by {model}"),
+        }
+    }
+
+    fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
+        let program = &self.program;
+        let on = protocol.map_or("memory that acts at once".to_string(), str::to_string);
+        let between = match cores {
+            Cores::InOrder => "in order",
+            Cores::StoreBuffer => "with store buffers",
+        };
+        let mut text = format!("{} on {on}, cores {between}: ", program.name);
+        let _ = match &self.found {
+            Found::Ends { ends, states } => {
+                let fulfil = ends.iter().filter(|end| program.holds(end)).count();
+                let all = counted(ends.len() as u64, "end");
+                let verdict = match self.outcome() {
+                    Outcome::Yes => "yes",
+                    _ => "no",
+                };
+                let which = match (program.quantifier, fulfil) {
+                    (_, 0) => format!("none of {all} fulfils the condition"),
+                    (_, count) if count == ends.len() => {
+                        format!("all of {all} fulfil the condition")
+                    }
+                    (_, 1) => format!("one of {all} fulfils the condition"),
+                    (_, count) => format!("{count} of {all} fulfil the condition"),
+                };
+                let _ = writeln!(text, "{verdict}: {which} of `{}`", program.quantifier);
+                for end in ends {
+                    let mark = if program.holds(end) { '*' } else { ' ' };
+                    let _ = writeln!(text, "  {mark} {}", self.words(end));
+                }
+                match protocol {
+                    Some(_) => {
+                        let states = counted(*states as u64, "state");
+                        writeln!(text, "  {}, in {states}", self.relation(ends, cores))
+                    }
+                    None => writeln!(text, "  the ends of {}", model(cores)),
+                }
+            }
+            Found::Wrong(Wrong::Violated(violation)) => {
+                writeln!(text, "violated: {}: {}", violation.property, violation.what)
+            }
+            Found::Wrong(Wrong::Exceeded(what)) => writeln!(text, "undecided: {what}"),
+            Found::Stuck { waiting } => {
+                let _ = writeln!(text, "violated: nothing leads on");
+                for (thread, wish) in waiting.iter().enumerate() {
+                    if let Some(wish) = wish {
+                        let place = &program.locations[usize::from(wish.location())];
+                        let what = match wish {
+                            Wish::Read(_) => "read",
+                            Wish::Write(..) => "write",
+                            Wish::Update(..) => "read and write",
+                        };
+                        let _ = writeln!(text, "  P{thread} waits to {what} {place}");
+                    }
+                }
+                Ok(())
+            }
+            Found::TooMany => {
+                writeln!(
+                    text,
+                    "undecided: there are more states; `--max-states N` visits more"
+                )
+            }
+            Found::Interrupted | Found::Cannot(_) => writeln!(text, "not run"),
+        };
+        text
+    }
+
+    /// An end, as far as the condition or a register shows it.
+    fn words(&self, end: &End) -> String {
+        let shown = self.program.asked();
+        let registers = |o: &Observed| matches!(o, Observed::Register(..));
+        let all = end
+            .0
+            .iter()
+            .filter(|(o, _)| registers(o) || shown.contains(o));
+        let end = End(all.map(|(o, v)| (o.clone(), *v)).collect());
+        self.program.words(&end)
+    }
+
+    fn json(&self, protocol: Option<&str>, cores: Cores) -> Value {
+        let program = &self.program;
+        let (outcome, reason) = match &self.found {
+            Found::Ends { ends, .. } if program.fulfilled(ends) => ("yes", None),
+            Found::Ends { .. } => ("no", None),
+            Found::Wrong(Wrong::Violated(violation)) => {
+                let reason = format!("{}: {}", violation.property, violation.what);
+                ("violated", Some(reason))
+            }
+            Found::Stuck { .. } => ("violated", Some("nothing leads on".to_string())),
+            Found::Wrong(Wrong::Exceeded(what)) => ("undecided", Some(what.clone())),
+            Found::TooMany | Found::Interrupted | Found::Cannot(_) => {
+                ("undecided", Some("max_states".to_string()))
+            }
+        };
+        let shown = |end: &End| {
+            let values = end.0.iter();
+            let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
+            json!({
+                "values": values.collect::<serde_json::Map<_, _>>(),
+                "fulfils": program.holds(end),
+                "allowed": self.allowed.contains(end),
+            })
+        };
+        let (ends, states) = match &self.found {
+            Found::Ends { ends, states } => (ends.iter().map(shown).collect(), *states),
+            _ => (Vec::new(), 0),
+        };
+        let exists = match program.quantifier {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "not_exists",
+            Quantifier::Forall => "forall",
+        };
+        json!({
+            "test": program.name,
+            "protocol": protocol,
+            "cores": match cores {
+                Cores::InOrder => "in_order",
+                Cores::StoreBuffer => "store_buffer",
+            },
+            "model": match cores {
+                Cores::InOrder => "sc",
+                Cores::StoreBuffer => "tso",
+            },
+            "condition": exists,
+            "outcome": outcome,
+            "reason": reason,
+            "ends": ends,
+            "allowed": self.allowed.len(),
+            "states": states,
+            "run": { "file": self.file.display().to_string(), "version": env!("CARGO_PKG_VERSION") },
+        })
+    }
+}

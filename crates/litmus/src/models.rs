@@ -1,0 +1,86 @@
+//! What a program may show on memory that acts at once.
+
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+use crate::cores::{Core, Cores, Wish};
+use crate::program::{End, Observed, Program, Update};
+
+/// All ends of a program whose accesses are performed at once, one after the other: those of sequential consistency if its
+/// cores are in order, those of total store order if they buffer stores.
+pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
+    let mut first = State {
+        cores: Core::all(program),
+        memory: program.initial.clone(),
+    };
+    for (core, thread) in first.cores.iter_mut().zip(&program.threads) {
+        core.settle(&thread.code, cores);
+    }
+    let mut met = FxHashSet::from_iter([first.clone()]);
+    let mut work = vec![first];
+    let mut ends = BTreeSet::new();
+    while let Some(state) = work.pop() {
+        let mut stopped = true;
+        for (number, thread) in program.threads.iter().enumerate() {
+            let core = &state.cores[number];
+            stopped &= core.stopped(&thread.code);
+            let mut next = state.clone();
+            if next.cores[number].forward(&thread.code) {
+                next.cores[number].settle(&thread.code, cores);
+                if met.insert(next.clone()) {
+                    work.push(next);
+                }
+            }
+            for (wish, drains) in [(core.access(&thread.code), false), (core.drain(), true)] {
+                let Some(wish) = wish else {
+                    continue;
+                };
+                let mut next = state.clone();
+                let found = next.perform(wish);
+                let core = &mut next.cores[number];
+                match drains {
+                    true => core.drained(),
+                    false => core.ended(&thread.code, found),
+                }
+                core.settle(&thread.code, cores);
+                if met.insert(next.clone()) {
+                    work.push(next);
+                }
+            }
+        }
+        if stopped {
+            ends.insert(end(program, &state.cores, &state.memory));
+        }
+    }
+    ends
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    cores: Vec<Core>,
+    memory: Vec<i64>,
+}
+
+impl State {
+    /// Gives what was found.
+    fn perform(&mut self, wish: Wish) -> i64 {
+        let place = &mut self.memory[usize::from(wish.location())];
+        let found = *place;
+        match wish {
+            Wish::Read(_) => {}
+            Wish::Write(_, value) => *place = Update::Set(value).of(found),
+            Wish::Update(_, update) => *place = update.of(found),
+        }
+        found
+    }
+}
+
+/// The end that cores and memory show.
+pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> End {
+    let observed = program.observed().into_iter();
+    let value = |observed: &Observed| match *observed {
+        Observed::Register(thread, register) => cores[thread].registers[register],
+        Observed::Location(location) => memory[usize::from(location)],
+    };
+    End(observed.map(|o| (o.clone(), value(&o))).collect())
+}

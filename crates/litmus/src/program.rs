@@ -1,0 +1,276 @@
+//! Programs of a few threads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A register of a thread, by number.
+pub type Register = usize;
+
+/// A location, by number.
+pub type Location = u8;
+
+/// Something that an instruction takes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operand {
+    /// A number.
+    Number(i64),
+    /// What a register holds.
+    Register(Register),
+}
+
+/// How a value becomes another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Operation {
+    Add,
+    Subtract,
+    And,
+    Or,
+    Xor,
+}
+
+impl Operation {
+    /// The result.
+    pub fn of(self, a: i64, b: i64) -> i64 {
+        match self {
+            Operation::Add => a.wrapping_add(b),
+            Operation::Subtract => a.wrapping_sub(b),
+            Operation::And => a & b,
+            Operation::Or => a | b,
+            Operation::Xor => a ^ b,
+        }
+    }
+}
+
+/// What an atomic access makes of the word that it finds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Update {
+    /// This value.
+    Set(i64),
+    /// So much more.
+    Add(i64),
+}
+
+impl Update {
+    /// The word afterwards.
+    pub fn of(self, before: i64) -> i64 {
+        match self {
+            Update::Set(value) => value,
+            Update::Add(value) => before.wrapping_add(value),
+        }
+    }
+}
+
+/// One instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Instruction {
+    /// Reads a location.
+    Load {
+        /// Where the value goes.
+        to: Register,
+        /// The location.
+        from: Location,
+        /// Whether later accesses come after it.
+        acquire: bool,
+    },
+    /// Writes a location.
+    Store {
+        /// The location.
+        to: Location,
+        /// The value.
+        value: Operand,
+        /// Whether it comes after earlier accesses.
+        release: bool,
+    },
+    /// Reads and writes a location at once.
+    Atomic {
+        /// Where the value found goes.
+        to: Register,
+        /// The location.
+        at: Location,
+        /// What is done with the value: it is replaced by the operand, or the operand is added.
+        adds: bool,
+        /// The operand.
+        value: Operand,
+    },
+    /// All earlier accesses come before all later ones.
+    Fence,
+    /// Computes.
+    Compute {
+        /// Where the result goes.
+        to: Register,
+        /// How.
+        operation: Operation,
+        /// From what.
+        a: Operand,
+        /// And what.
+        b: Operand,
+    },
+    /// Goes on at a later instruction if a register holds zero, or if it does not.
+    Branch {
+        /// The register.
+        on: Register,
+        /// Whether zero branches.
+        zero: bool,
+        /// The instruction's place in the thread.
+        to: usize,
+    },
+}
+
+/// A thread.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Thread {
+    /// Its instructions.
+    pub code: Vec<Instruction>,
+    /// What its registers hold at first.
+    pub registers: Vec<i64>,
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+/// What a condition speaks of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Observed {
+    /// A register of a thread at its end.
+    Register(usize, Register),
+    /// A location at the end.
+    Location(Location),
+}
+
+/// A statement about one end of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// Something has a value.
+    Is(Observed, i64),
+    /// Both hold.
+    And(Box<Claim>, Box<Claim>),
+    /// One holds.
+    Or(Box<Claim>, Box<Claim>),
+    /// It does not hold.
+    Not(Box<Claim>),
+    /// It holds always.
+    True,
+}
+
+/// What is asked of all ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantifier {
+    /// Some end fulfils the claim.
+    Exists,
+    /// No end fulfils it.
+    NotExists,
+    /// All ends fulfil it.
+    Forall,
+}
+
+/// A litmus test.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Names of the locations.
+    pub locations: Vec<String>,
+    /// What they hold at first.
+    pub initial: Vec<i64>,
+    /// The threads.
+    pub threads: Vec<Thread>,
+    /// What is asked.
+    pub quantifier: Quantifier,
+    /// About what.
+    pub claim: Claim,
+}
+
+/// One way a program may end: the values of what is observed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct End(pub BTreeMap<Observed, i64>);
+
+impl Program {
+    /// What an end shows: every register that a load or an atomic access fills or the claim speaks of, and all locations.
+    pub fn observed(&self) -> Vec<Observed> {
+        let locations = 0..self.locations.len() as Location;
+        let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
+        for (number, thread) in self.threads.iter().enumerate() {
+            for instruction in &thread.code {
+                if let Instruction::Load { to, .. } | Instruction::Atomic { to, .. } = *instruction
+                {
+                    all.push(Observed::Register(number, to));
+                }
+            }
+        }
+        collect(&self.claim, &mut all);
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What the claim speaks of.
+    pub fn asked(&self) -> Vec<Observed> {
+        let mut all = Vec::new();
+        collect(&self.claim, &mut all);
+        all
+    }
+
+    /// Whether an end fulfils the claim.
+    pub fn holds(&self, end: &End) -> bool {
+        holds(&self.claim, end)
+    }
+
+    /// How something observed is called: `0:X2` or `[x]`.
+    pub fn name_of(&self, observed: &Observed) -> String {
+        match observed {
+            Observed::Register(thread, register) => {
+                format!("{thread}:{}", self.threads[*thread].names[*register])
+            }
+            Observed::Location(location) => format!("[{}]", self.locations[usize::from(*location)]),
+        }
+    }
+
+    /// An end in words: `0:X2=0; 1:X2=1`.
+    pub fn words(&self, end: &End) -> String {
+        let all = end.0.iter();
+        let all = all.map(|(observed, value)| format!("{}={value}", self.name_of(observed)));
+        all.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether all that is asked holds of all ends together.
+    pub fn fulfilled<'e>(&self, ends: impl IntoIterator<Item = &'e End>) -> bool {
+        let mut ends = ends.into_iter();
+        match self.quantifier {
+            Quantifier::Exists => ends.any(|end| self.holds(end)),
+            Quantifier::NotExists => !ends.any(|end| self.holds(end)),
+            Quantifier::Forall => ends.all(|end| self.holds(end)),
+        }
+    }
+}
+
+fn collect(claim: &Claim, all: &mut Vec<Observed>) {
+    match claim {
+        Claim::Is(observed, _) => all.push(observed.clone()),
+        Claim::And(a, b) | Claim::Or(a, b) => {
+            collect(a, all);
+            collect(b, all);
+        }
+        Claim::Not(a) => collect(a, all),
+        Claim::True => {}
+    }
+}
+
+fn holds(claim: &Claim, end: &End) -> bool {
+    match claim {
+        Claim::Is(observed, value) => end.0.get(observed) == Some(value),
+        Claim::And(a, b) => holds(a, end) && holds(b, end),
+        Claim::Or(a, b) => holds(a, end) || holds(b, end),
+        Claim::Not(a) => !holds(a, end),
+        Claim::True => true,
+    }
+}
+
+impl fmt::Display for Quantifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::Forall => "forall",
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! The classic programs: cycles of a few accesses, each thread with two of them at two locations.
+
+use crate::program::{Claim, Instruction, Operand, Program, Quantifier, Thread};
+
+/// A read or a write, and the location.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Whether it writes.
+    pub writes: bool,
+    /// The location, 0 or 1.
+    pub at: u8,
+}
+
+/// Every program of so many threads of so many accesses at two locations, a fence before each thread's last access or
+/// not, up to the names of locations and the order of threads. What is asked says nothing: all ends are of interest.
+pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
+    // An access is a digit: its location and whether it writes. A thread is a number of such digits.
+    let kinds = 1usize << (2 * accesses);
+    let mut programs = Vec::new();
+    for number in 0..kinds.pow(threads as u32) {
+        let digits: Vec<usize> = (0..threads)
+            .map(|thread| number / kinds.pow(thread as u32) % kinds)
+            .collect();
+        // Threads in order, and of the two names of locations the one that comes first.
+        let mut swapped: Vec<usize> = digits
+            .iter()
+            .map(|digit| digit ^ (0..accesses).map(|a| 1 << (2 * a)).sum::<usize>())
+            .collect();
+        swapped.sort_unstable();
+        if !digits.is_sorted() || swapped < digits {
+            continue;
+        }
+        let steps: Vec<Vec<Step>> = digits
+            .iter()
+            .map(|digit| {
+                let step = |access: usize| Step {
+                    at: (digit >> (2 * access) & 1) as u8,
+                    writes: digit >> (2 * access + 1) & 1 != 0,
+                };
+                (0..accesses).map(step).collect()
+            })
+            .collect();
+        // Where nobody writes, or nobody reads, there is one end.
+        let flat = || steps.iter().flatten();
+        if flat().any(|s| s.writes) && flat().any(|s| !s.writes) {
+            programs.push(program(&steps, fenced));
+        }
+    }
+    programs
+}
+
+/// A program of these accesses. Each write writes another value.
+pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
+    let mut value = 0;
+    let mut name = Vec::new();
+    let threads: Vec<Thread> = threads
+        .iter()
+        .map(|steps| {
+            let mut thread = Thread::default();
+            let mut words = String::new();
+            for (place, step) in steps.iter().enumerate() {
+                if fenced && place + 1 == steps.len() {
+                    thread.code.push(Instruction::Fence);
+                    words.push('f');
+                }
+                let location = ["x", "y"][usize::from(step.at)];
+                words.push(if step.writes { 'W' } else { 'R' });
+                words.push_str(location);
+                thread.code.push(match step.writes {
+                    true => {
+                        value += 1;
+                        Instruction::Store {
+                            to: step.at,
+                            value: Operand::Number(value),
+                            release: false,
+                        }
+                    }
+                    false => {
+                        thread.names.push(format!("r{}", thread.registers.len()));
+                        thread.registers.push(0);
+                        Instruction::Load {
+                            to: thread.registers.len() - 1,
+                            from: step.at,
+                            acquire: false,
+                        }
+                    }
+                });
+            }
+            name.push(words);
+            thread
+        })
+        .collect();
+    Program {
+        name: name.join("+"),
+        locations: vec!["x".into(), "y".into()],
+        initial: vec![0, 0],
+        threads,
+        quantifier: Quantifier::Exists,
+        claim: Claim::True,
+    }
+}

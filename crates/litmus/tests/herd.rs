@@ -1,0 +1,183 @@
+//! Tests as the herd tools write them.
+
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd::read;
+use cohkit_litmus::models::ends;
+
+const SB: &str = "\
+AArch64 SB
+\"PodWR Fre PodWR Fre\"
+(* Both write, then read what the other writes. *)
+{
+0:X1=x; 0:X3=y;
+1:X1=y; 1:X3=x;
+}
+ P0          | P1          ;
+ MOV W0,#1   | MOV W0,#1   ;
+ STR W0,[X1] | STR W0,[X1] ;
+ LDR W2,[X3] | LDR W2,[X3] ;
+exists (0:X2=0 /\\ 1:X2=0)
+";
+
+#[test]
+fn the_condition_is_that_of_the_file() {
+    let test = read(SB).unwrap();
+    assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
+    assert!(!test.fulfilled(&ends(&test, Cores::InOrder)));
+    assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    // A barrier takes it away, one for stores alone does not.
+    let barrier = |kind: &str| {
+        let row = format!("DMB {kind} | DMB {kind};\n LDR W2,[X3] |");
+        let text = SB.replace("LDR W2,[X3] |", &row);
+        let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
+        test.fulfilled(&ends(&test, Cores::StoreBuffer))
+    };
+    assert!(!barrier("SY"));
+    assert!(barrier("ST"));
+    // So do an acquire after a release, and an atomic access.
+    let ordered = SB.replace("STR", "STLR").replace("LDR", "LDAR");
+    let test = read(&ordered).unwrap();
+    assert!(!test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+    let swapped = SB.replace("STR W0,[X1]", "SWPAL W0,W4,[X1]");
+    let test = read(&swapped).unwrap();
+    assert!(!test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+}
+
+#[test]
+fn all_that_is_read_means_what_it_says() {
+    let text = "\
+AArch64 all
+{ int x=5; uint64_t y; 0:X1=x; 0:X2=y; 0:X9=0x10; }
+P0 ;
+LDADD WZR,W3,[X1] ;
+ADD W4,W3,#2 ;
+SUB W5,W4,W3 ;
+EOR W6,W5,W5 ;
+CBNZ W6,L1 ;
+STR W4,[X2] ;
+L1: ORR W7,W5,#1 ;
+AND W8,W7,#2 ;
+forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X7=3 /\\ (0:X8=2 \\/ 0:X8=3))
+";
+    let test = read(text).unwrap();
+    assert!(test.fulfilled(&ends(&test, Cores::InOrder)));
+    let other = text.replace("0:X4=7", "0:X4=8");
+    assert!(!read(&other)
+        .unwrap()
+        .fulfilled(&ends(&test, Cores::InOrder)));
+    let none = text.replace("forall", "~exists");
+    assert!(!read(&none).unwrap().fulfilled(&ends(&test, Cores::InOrder)));
+}
+
+/// Each with the line and column it is told at, and what is said.
+#[test]
+fn what_is_wrong_has_a_place() {
+    let faults = [
+        (
+            "AArch64 SB",
+            "X86 SB",
+            "1:1",
+            "`X86` is not an architecture",
+        ),
+        ("AArch64 SB", "AArch64", "1:1", "a test begins with"),
+        (
+            "0:X1=x;",
+            "2:X1=x;",
+            "5:1",
+            "there is no thread `2`; there are 2",
+        ),
+        ("0:X1=x;", "0:X31=x;", "5:3", "`X31` is no register"),
+        (
+            "0:X1=x;",
+            "",
+            "10:9",
+            "`X1` holds the address of no location",
+        ),
+        (
+            "LDR W2,[X3] |",
+            "LDX W2,[X3] |",
+            "11:2",
+            "`LDX` is no instruction",
+        ),
+        (
+            "LDR W2,[X3] |",
+            "LDR W2 |",
+            "11:2",
+            "`LDR` takes 2 operands, and here are 1",
+        ),
+        (
+            "LDR W2,[X3] |",
+            "LDR W2,[X3,W4,SXTW] |",
+            "11:9",
+            "an address with an index",
+        ),
+        (
+            "LDR W2,[X3] |",
+            "CBZ W2,end |",
+            "11:9",
+            "there is no label `end`",
+        ),
+        (
+            "MOV W0,#1   |",
+            "MOV W0,#one |",
+            "9:10",
+            "`one` is no number",
+        ),
+        (" | P1 ", " | P2 ", "8:16", "`P1` should stand here"),
+        (
+            "STR W0,[X1] | STR W0,[X1] ;",
+            "STR W0,[X1] ;",
+            "10:2",
+            "1 columns, and 2 threads",
+        ),
+        ("0:X2=0", "0:X2", "12:9", "a value is asked for"),
+        ("0:X2=0", "z=0", "12:9", "there is no location `z`"),
+        (
+            "1:X2=0)",
+            "1:X2=0",
+            "12:8",
+            "this parenthesis is not closed",
+        ),
+        ("1:X2=0)", "1:X2=0) more", "12:27", "nothing should follow"),
+        ("exists (", "filter (", "12:1", "`filter` is not read here"),
+        (
+            "read what the other writes. *)",
+            "",
+            "3:1",
+            "this comment has no end",
+        ),
+        ("}\n", "\n", "4:1", "this block has no end"),
+    ];
+    let mut wrong: Vec<String> = Vec::new();
+    for (from, to, place, said) in faults {
+        let text = SB.replace(from, to);
+        assert_ne!(text, SB, "{from}");
+        let error = read(&text).expect_err(to);
+        let shown = error.render("sb.litmus", &text, false);
+        let there = shown.contains(&format!("sb.litmus:{place}\n"));
+        if !there || !error.message.contains(said) {
+            wrong.push(format!("`{to}`, {place}: {said}\n{shown}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Parts left out, doubled and put elsewhere: an answer each time, and never a panic.
+#[test]
+fn no_text_makes_the_reader_fail() {
+    let bytes = SB.as_bytes();
+    for begin in 0..bytes.len() {
+        for length in [1, 2, 7, 40] {
+            let end = (begin + length).min(bytes.len());
+            let out = [&bytes[..begin], &bytes[end..]].concat();
+            let twice = [&bytes[..end], &bytes[begin..]].concat();
+            let moved = [&bytes[end..], &bytes[..end]].concat();
+            for text in [out, twice, moved] {
+                let text = String::from_utf8(text).unwrap();
+                if let Err(error) = read(&text) {
+                    assert!(!error.render("t", &text, false).is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Programs on protocols against the same programs on memory that acts at once.
+
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::models::ends;
+use cohkit_litmus::program::{End, Observed, Program};
+use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::shapes::{all, program, Step};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+
+const W: bool = true;
+const R: bool = false;
+
+/// A program of accesses such as (W, 0), a write of the first location.
+fn shape(threads: &[&[(bool, u8)]]) -> Program {
+    let step = |&(writes, at): &(bool, u8)| Step { writes, at };
+    let threads: Vec<Vec<Step>> = threads
+        .iter()
+        .map(|thread| thread.iter().map(step).collect())
+        .collect();
+    program(&threads, false)
+}
+
+/// Whether some end shows these values in the registers of the threads, one after the other.
+fn shows(ends: &std::collections::BTreeSet<End>, values: &[i64]) -> bool {
+    let registers = |end: &End| -> Vec<i64> {
+        let registers = end.0.iter();
+        let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
+        registers.map(|(_, &value)| value).collect()
+    };
+    ends.iter().any(|end| registers(end) == values)
+}
+
+/// What the two models allow of the shapes that everybody knows. Of sequential consistency none is allowed; of total store
+/// order one is.
+#[test]
+fn the_models_allow_what_they_are_known_to_allow() {
+    type Shape<'s> = (&'s str, &'s [&'s [(bool, u8)]], &'s [i64], bool);
+    let shapes: [Shape; 7] = [
+        ("SB", &[&[(W, 0), (R, 1)], &[(W, 1), (R, 0)]], &[0, 0], true),
+        (
+            "MP",
+            &[&[(W, 0), (W, 1)], &[(R, 1), (R, 0)]],
+            &[2, 0],
+            false,
+        ),
+        (
+            "LB",
+            &[&[(R, 0), (W, 1)], &[(R, 1), (W, 0)]],
+            &[2, 1],
+            false,
+        ),
+        ("CoRR", &[&[(W, 0)], &[(R, 0), (R, 0)]], &[1, 0], false),
+        ("CoWR", &[&[(W, 0), (R, 0)], &[(W, 0)]], &[0], false),
+        (
+            "IRIW",
+            &[&[(W, 0)], &[(R, 0), (R, 1)], &[(W, 1)], &[(R, 1), (R, 0)]],
+            &[1, 0, 2, 0],
+            false,
+        ),
+        (
+            "WRC",
+            &[&[(W, 0)], &[(R, 0), (W, 1)], &[(R, 1), (R, 0)]],
+            &[1, 2, 0],
+            false,
+        ),
+    ];
+    for (name, threads, values, tso) in shapes {
+        let program = shape(threads);
+        assert!(!shows(&ends(&program, Cores::InOrder), values), "{name}");
+        let buffered = ends(&program, Cores::StoreBuffer);
+        assert_eq!(shows(&buffered, values), tso, "{name}");
+    }
+}
+
+#[test]
+fn fences_take_from_total_store_order_what_sequential_consistency_has_not() {
+    for program in all(2, 2, true) {
+        let (sc, tso) = (
+            ends(&program, Cores::InOrder),
+            ends(&program, Cores::StoreBuffer),
+        );
+        assert_eq!(sc, tso, "{}", program.name);
+    }
+    // Without them total store order shows more of those whose threads write and then read the other location: SB, and R,
+    // where one of them only writes.
+    let more = all(2, 2, false).into_iter().filter(|program| {
+        let (sc, tso) = (
+            ends(program, Cores::InOrder),
+            ends(program, Cores::StoreBuffer),
+        );
+        assert!(sc.is_subset(&tso), "{}", program.name);
+        sc != tso
+    });
+    let more: Vec<String> = more.map(|program| program.name).collect();
+    assert_eq!(more, ["WyRx+WxRy", "WyRx+WxWy"]);
+}
+
+fn shipped(name: &str) -> Protocol {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();
+    parse(&text).unwrap()
+}
+
+/// Each program on a protocol shows exactly what it may on memory that acts at once.
+fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
+    let protocol = shipped(name);
+    let mut visited = 0;
+    for program in programs {
+        let home = construct::home(&protocol, program.threads.len() as u8).unwrap();
+        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+            let options = Options {
+                cores,
+                gives_up,
+                ..Options::default()
+            };
+            match run(&protocol, &home, program, &options, &mut || true) {
+                Found::Ends {
+                    ends: found,
+                    states,
+                } => {
+                    assert_eq!(
+                        found,
+                        ends(program, cores),
+                        "{name}: {}, {cores:?}",
+                        program.name
+                    );
+                    visited += states;
+                }
+                other => panic!("{name}: {}, {cores:?}: {other:?}", program.name),
+            }
+        }
+    }
+    visited
+}
+
+#[test]
+fn caches_in_order_are_sequentially_consistent_and_with_store_buffers_total_store_order() {
+    let programs = all(2, 2, false);
+    assert!(programs.len() >= 50, "{}", programs.len());
+    for name in ["msi", "mesi"] {
+        let start = std::time::Instant::now();
+        let visited = exactly(name, &programs, 1);
+        eprintln!(
+            "{name}: {} programs, {visited} states, {:?}",
+            programs.len(),
+            start.elapsed()
+        );
+    }
+}
