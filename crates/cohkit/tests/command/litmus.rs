@@ -5,10 +5,7 @@ use serde_json::Value;
 
 /// The exit code, and what was printed.
 fn litmus(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = cohkit(["litmus"])
-        .args(arguments)
-        .output()
-        .expect("starts");
+    let output = cohkit(["litmus"]).args(arguments).output().expect("starts");
     (
         output.status.code(),
         text(&output.stdout),
