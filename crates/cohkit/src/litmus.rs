@@ -163,6 +163,7 @@ impl Result<'_> {
                 };
                 let which = match (program.quantifier, fulfil) {
                     (_, 0) => format!("none of {all} fulfils the condition"),
+                    (_, 1) if ends.len() == 1 => "the only end fulfils the condition".to_string(),
                     (_, count) if count == ends.len() => {
                         format!("all of {all} fulfil the condition")
                     }
