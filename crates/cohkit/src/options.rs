@@ -113,7 +113,7 @@ pub(crate) struct Litmus {
     pub gives_up: u8,
 
     /// States to visit for one test, at most.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_states: usize,
 
     #[command(flatten)]

@@ -1,65 +1,16 @@
 //! What a program shows on a protocol.
 
-use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::protocol::{Protocol, Right};
-use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Ended, Step, System, World, Wrong};
-use rustc_hash::FxHashSet;
-use std::collections::BTreeSet;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::world::{Order, Wrong};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cores::{Core, Cores, Wish};
+use crate::lines::{Lines, Move};
 use crate::models::end;
-use crate::program::{End, Program, Update};
-
-/// A copy of a line: the number of the write that left it, counted from 1, and its value. The default is no copy.
-pub type Copy = (u16, i64);
-
-/// Each line's last write and its value.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Values {
-    last: Vec<Copy>,
-}
-
-/// What an access writes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Written(Update);
-
-impl Default for Written {
-    fn default() -> Written {
-        Written(Update::Add(0))
-    }
-}
-
-impl Data for Values {
-    type Copy = Copy;
-    type Write = Written;
-    const KEEPS: bool = true;
-    const AGES: bool = false;
-
-    fn new(lines: u8) -> Values {
-        Values {
-            last: vec![(1, 0); usize::from(lines)],
-        }
-    }
-
-    fn initial(&self, line: u8) -> Copy {
-        self.last[usize::from(line)]
-    }
-
-    fn current(&self, line: u8, copy: &Copy) -> bool {
-        self.last[usize::from(line)] == *copy
-    }
-
-    fn write(&mut self, line: u8, on: &Copy, _extent: Extent, what: &Written) -> Copy {
-        let last = &mut self.last[usize::from(line)];
-        *last = (last.0 + 1, what.0.of(on.1));
-        *last
-    }
-
-    fn aged(copy: &Copy) -> Copy {
-        *copy
-    }
-}
+use crate::numbered::{Numbered, Rows};
+use crate::program::{End, Program};
 
 /// How a program is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +19,7 @@ pub struct Options {
     pub cores: Cores,
     /// How often, in all, caches give up lines, or rights, that they were not asked for.
     pub gives_up: u8,
-    /// Equal messages, and messages of one order, that there is room for.
+    /// Equal messages, and messages of one order, that there is room for in each line.
     pub room: u16,
     /// States to visit, at most.
     pub most: usize,
@@ -80,7 +31,7 @@ impl Default for Options {
             cores: Cores::InOrder,
             gives_up: 1,
             room: 7,
-            most: 1_000_000,
+            most: 10_000_000,
         }
     }
 }
@@ -110,43 +61,6 @@ pub enum Found {
     Cannot(String),
 }
 
-/// The accesses by which threads read and write.
-struct Accesses {
-    read: Access,
-    write: Access,
-}
-
-impl Accesses {
-    fn of(protocol: &Protocol) -> Result<Accesses, String> {
-        let remote = &protocol.remote;
-        let has = |access: Access| {
-            let hits = matches!(access, Access::Load | Access::Store)
-                && remote.states.iter().any(|s| s.right >= access.needs());
-            hits || remote
-                .rules
-                .iter()
-                .any(|row| row.event == Event::Access(access))
-        };
-        let first = |all: &[Access], what: &str| {
-            let found = all.iter().copied().find(|&access| has(access));
-            found.ok_or_else(|| format!("{} has no access that {what}", protocol.name))
-        };
-        let writes = [Access::Store, Access::WritePartial, Access::WriteLine];
-        Ok(Accesses {
-            read: first(&[Access::Load, Access::ReadOnce], "reads")?,
-            write: first(&writes, "writes")?,
-        })
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    world: World<Values>,
-    cores: Vec<Core>,
-    /// How often caches may still give up what they were not asked for.
-    gives_up: u8,
-}
-
 /// All ends of a program whose threads run on the caches of a protocol, one on each. `goes_on` is asked now and then.
 pub fn run(
     protocol: &Protocol,
@@ -155,148 +69,274 @@ pub fn run(
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
-    let accesses = match Accesses::of(protocol) {
-        Ok(accesses) => accesses,
-        Err(what) => return Found::Cannot(what),
-    };
-    let (remotes, lines) = (program.threads.len() as u8, program.locations.len() as u8);
-    let system = System::new(protocol, home, remotes, lines, options.room);
-    let mut world = World::<Values>::new(&system);
-    for (line, &value) in program.initial.iter().enumerate() {
-        world.data.last[line].1 = value;
-        world.lines[line].memory.1 = value;
+    let threads = program.threads.len() as u8;
+    match Lines::new(protocol, home, threads, options.room) {
+        Ok(mut lines) => run_on(&mut lines, program, options, goes_on),
+        Err(what) => Found::Cannot(what),
     }
-    let mut cores = Core::all(program);
-    for (core, thread) in cores.iter_mut().zip(&program.threads) {
-        core.settle(&thread.code, options.cores);
-    }
-    let first = State {
-        world,
-        cores,
-        gives_up: options.gives_up,
-    };
-    let runner = Runner {
-        system,
-        accesses,
+}
+
+/// The same, on lines of which some may be known from other programs of as many threads.
+pub fn run_on(
+    lines: &mut Lines,
+    program: &Program,
+    options: &Options,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Found {
+    assert_eq!(usize::from(lines.caches()), program.threads.len());
+    let mut runner = Runner {
+        lines,
         program,
-        cores: options.cores,
+        threads: Core::all(program)
+            .into_iter()
+            .zip(0..)
+            .map(|(core, number)| Thread::new(core, number, program, options.cores))
+            .collect(),
+        queues: Numbered::default(),
+        next: Vec::new(),
     };
-    let mut met = FxHashSet::from_iter([first.clone()]);
-    let mut work = vec![first];
-    let mut ends = BTreeSet::new();
-    let mut count = 0u32;
-    while let Some(state) = work.pop() {
-        count += 1;
-        if count.is_multiple_of(1024) && !goes_on() {
-            return Found::Interrupted;
-        }
-        let cores = state.cores.iter().zip(&program.threads);
-        if cores
-            .clone()
-            .all(|(core, thread)| core.stopped(&thread.code))
-        {
-            let memory: Vec<i64> = state.world.data.last.iter().map(|last| last.1).collect();
-            ends.insert(end(program, &state.cores, &memory));
-            continue;
-        }
-        let mut leads_on = false;
-        let mut each = |next: State, spontaneous: bool| {
-            leads_on |= !spontaneous;
-            if met.insert(next.clone()) {
-                work.push(next);
-            }
-        };
-        if let Err(wrong) = runner.successors(&state, &mut each) {
-            return Found::Wrong(wrong);
-        }
-        if !leads_on {
-            let waiting = cores.map(|(core, thread)| core.access(&thread.code).or(core.drain()));
-            return Found::Stuck {
-                waiting: waiting.collect(),
-            };
-        }
-        if met.len() > options.most {
-            return Found::TooMany;
-        }
+    match runner.explore(options, goes_on) {
+        Ok(found) => found,
+        Err(wrong) => Found::Wrong(wrong),
     }
-    let states = met.len();
-    Found::Ends { ends, states }
 }
 
-struct Runner<'p> {
-    system: System<'p>,
-    accesses: Accesses,
-    program: &'p Program,
-    cores: Cores,
+/// Of messages that are ordered across lines, which lines they are of, from the first to the last.
+type Queues = BTreeMap<Order, Vec<u8>>;
+
+/// A row of numbers is a state: its lines, its threads, its queues, and how often caches may still give something up.
+struct Runner<'r, 'p> {
+    lines: &'r mut Lines<'p>,
+    program: &'r Program,
+    threads: Vec<Thread<'r>>,
+    queues: Numbered<Queues>,
+    /// The state that is being made.
+    next: Vec<u32>,
 }
 
-impl Runner<'_> {
-    fn successors(&self, state: &State, each: &mut dyn FnMut(State, bool)) -> Result<(), Wrong> {
-        for (number, thread) in (0..).zip(&self.program.threads) {
-            let core = &state.cores[usize::from(number)];
-            let mut next = state.clone();
-            if next.cores[usize::from(number)].forward(&thread.code) {
-                next.cores[usize::from(number)].settle(&thread.code, self.cores);
-                each(next, false);
+impl Runner<'_, '_> {
+    fn explore(
+        &mut self,
+        options: &Options,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Found, Wrong> {
+        let mut first = Vec::new();
+        for &value in &self.program.initial {
+            first.push(self.lines.first(value)?);
+        }
+        first.extend(self.threads.iter().map(|_| 0));
+        first.push(self.queues.number(Queues::new()).0);
+        first.push(u32::from(options.gives_up));
+        let mut states = Rows::new(first.len());
+        let mut work: Vec<u32> = states.add(&first).into_iter().collect();
+        let mut ends = BTreeSet::new();
+        let mut count = 0u32;
+        while let Some(number) = work.pop() {
+            count += 1;
+            if count.is_multiple_of(1024) && !goes_on() {
+                return Ok(Found::Interrupted);
+            }
+            let state = states.row(number).to_vec();
+            if self.stopped(&state) {
+                ends.insert(self.end(&state));
+                continue;
+            }
+            let mut leads_on = false;
+            self.successors(&state, &mut |next, gives_up| {
+                leads_on |= !gives_up;
+                work.extend(states.add(next));
+            })?;
+            if !leads_on {
+                let waiting = self.waiting(&state);
+                return Ok(Found::Stuck { waiting });
+            }
+            if states.len() > options.most {
+                return Ok(Found::TooMany);
+            }
+        }
+        let states = states.len();
+        Ok(Found::Ends { ends, states })
+    }
+
+    /// Where the threads stand in a state.
+    fn first_thread(&self) -> usize {
+        self.program.locations.len()
+    }
+
+    fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s Known> {
+        let cores = self.threads.iter().zip(&state[self.first_thread()..]);
+        cores.map(|(thread, &core)| thread.known(core))
+    }
+
+    fn stopped(&self, state: &[u32]) -> bool {
+        self.cores(state).all(|core| core.stopped)
+    }
+
+    fn waiting(&self, state: &[u32]) -> Vec<Option<Wish>> {
+        let cores = self.cores(state);
+        cores.map(|core| core.access.or(core.drain)).collect()
+    }
+
+    fn end(&self, state: &[u32]) -> End {
+        let (lines, rest) = state.split_at(self.first_thread());
+        let memory: Vec<i64> = lines.iter().map(|&line| self.lines.value(line)).collect();
+        let cores = self.threads.iter().zip(rest);
+        let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores.thing(core)));
+        end(self.program, &cores.collect::<Vec<_>>(), &memory)
+    }
+
+    fn successors(
+        &mut self,
+        state: &[u32],
+        each: &mut dyn FnMut(&[u32], bool),
+    ) -> Result<(), Wrong> {
+        for number in 0..self.threads.len() {
+            let place = self.first_thread() + number;
+            if let Some(core) = self.threads[number].forward(state[place]) {
+                self.next.clear();
+                self.next.extend_from_slice(state);
+                self.next[place] = core;
+                each(&self.next, false);
             }
             // One access of a thread at a time: what its buffer sends waits for what it reads, and the reverse,
             // where they are of one line.
-            for wish in [core.access(&thread.code), core.drain()]
-                .into_iter()
-                .flatten()
-            {
-                let mut next = state.clone();
-                let (access, what) = match wish {
-                    Wish::Read(_) => (self.accesses.read, Update::Add(0)),
-                    Wish::Write(_, value) => (self.accesses.write, Update::Set(value)),
-                    Wish::Update(_, update) => (self.accesses.write, update),
-                };
-                let mut ended = Vec::new();
-                let at = (wish.location(), number);
-                let begun =
-                    next.world
-                        .begin(&self.system, at, access, Written(what), &mut ended)?;
-                if begun {
-                    self.goes_on(&mut next, ended);
-                    each(next, false);
+            let core = self.threads[number].known(state[place]);
+            for wish in [core.access, core.drain].into_iter().flatten() {
+                let line = usize::from(wish.location());
+                if let Some(begun) = self.lines.begin(state[line], number as u8, wish)? {
+                    self.moves(state, line, &begun);
+                    each(&self.next, false);
                 }
             }
         }
-        for step in state.world.steps(&self.system) {
-            let mut next = state.clone();
-            match step {
-                Step::Access(_, _, access) if access.needs() > Right::None => continue,
-                Step::Access(..) if state.gives_up == 0 => continue,
-                Step::Access(..) => next.gives_up -= 1,
-                Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
-                _ => {}
-            }
-            let mut ended = Vec::new();
-            if next.world.take_and_tell(&self.system, step, &mut ended)? {
-                self.goes_on(&mut next, ended);
-                next.world.claims(&self.system)?;
-                each(next, step.spontaneous());
+        let gives_up = state.len() - 1;
+        for line in 0..self.first_thread() {
+            for step in self.lines.moves(state[line])?.iter() {
+                if step.gives_up && state[gives_up] == 0 {
+                    continue;
+                }
+                if self.moves(state, line, step) {
+                    each(&self.next, step.gives_up);
+                }
             }
         }
         Ok(())
     }
 
-    /// Threads hear that their accesses have ended, and go on to their next ones.
-    fn goes_on(&self, state: &mut State, ended: Vec<Ended<Values>>) {
-        for Ended {
-            line,
-            remote,
-            found,
-        } in ended
-        {
-            let code = &self.program.threads[usize::from(remote)].code;
-            let core = &mut state.cores[usize::from(remote)];
-            let here = |wish: &Wish| wish.location() == line;
-            match core.access(code).filter(here) {
-                Some(_) => core.ended(code, found.unwrap_or_default().1),
-                None => core.drained(),
+    /// The state after something has happened to a line. False if a message of another line arrives before.
+    fn moves(&mut self, state: &[u32], line: usize, step: &Move) -> bool {
+        let next = &mut self.next;
+        next.clear();
+        next.extend_from_slice(state);
+        next[line] = step.to;
+        let (queues, gives_up) = (state.len() - 2, state.len() - 1);
+        next[gives_up] -= u32::from(step.gives_up);
+        if step.takes.is_some() || !step.puts.is_empty() {
+            let mut all = Queues::clone(&self.queues.thing(state[queues]));
+            if let Some(order) = step.takes {
+                match all.get_mut(&order) {
+                    Some(queue) if usize::from(queue[0]) == line => {
+                        queue.remove(0);
+                        if queue.is_empty() {
+                            all.remove(&order);
+                        }
+                    }
+                    _ => return false,
+                }
             }
-            core.settle(code, self.cores);
+            for &order in &step.puts {
+                all.entry(order).or_default().push(line as u8);
+            }
+            next[queues] = self.queues.number(all).0;
         }
+        // Threads hear that their accesses have ended, and go on to their next ones.
+        for &(thread, value) in &step.ended {
+            let place = self.program.locations.len() + usize::from(thread);
+            let thread = &mut self.threads[usize::from(thread)];
+            next[place] = thread.ended(next[place], line as u8, value);
+        }
+        true
+    }
+}
+
+/// What is known of a thread at some place.
+#[derive(Clone, Copy)]
+struct Known {
+    access: Option<Wish>,
+    drain: Option<Wish>,
+    stopped: bool,
+    forwards: bool,
+}
+
+/// A thread, and wherever it was met.
+struct Thread<'r> {
+    program: &'r Program,
+    number: usize,
+    buffers: Cores,
+    cores: Numbered<Core>,
+    known: Vec<Known>,
+    ended: FxHashMap<(u32, u8, i64), u32>,
+}
+
+impl<'r> Thread<'r> {
+    fn new(core: Core, number: usize, program: &'r Program, buffers: Cores) -> Thread<'r> {
+        let mut thread = Thread {
+            program,
+            number,
+            buffers,
+            cores: Numbered::default(),
+            known: Vec::new(),
+            ended: FxHashMap::default(),
+        };
+        thread.number(core);
+        thread
+    }
+
+    fn known(&self, core: u32) -> &Known {
+        &self.known[core as usize]
+    }
+
+    /// It goes on as far as nobody sees, and is numbered there.
+    fn number(&mut self, mut core: Core) -> u32 {
+        let code = &self.program.threads[self.number].code;
+        core.settle(code, self.buffers);
+        let known = Known {
+            access: core.access(code),
+            drain: core.drain(),
+            stopped: core.stopped(code),
+            forwards: core.clone().forward(code),
+        };
+        let (number, new) = self.cores.number(core);
+        if new {
+            self.known.push(known);
+        }
+        number
+    }
+
+    /// It reads out of its own buffer, if it can.
+    fn forward(&mut self, core: u32) -> Option<u32> {
+        if !self.known(core).forwards {
+            return None;
+        }
+        let mut next = Core::clone(&self.cores.thing(core));
+        next.forward(&self.program.threads[self.number].code);
+        Some(self.number(next))
+    }
+
+    /// Its access at a line has ended with this value.
+    fn ended(&mut self, core: u32, line: u8, value: i64) -> u32 {
+        if let Some(&next) = self.ended.get(&(core, line, value)) {
+            return next;
+        }
+        let mut next = Core::clone(&self.cores.thing(core));
+        match self.known(core).access {
+            Some(wish) if wish.location() == line => {
+                next.ended(&self.program.threads[self.number].code, value);
+            }
+            _ => next.drained(),
+        }
+        let number = self.number(next);
+        self.ended.insert((core, line, value), number);
+        number
     }
 }
