@@ -1,6 +1,6 @@
 //! Which step stands in which row: what text and SVG have in common.
 
-use cohkit_protocol::sequence::{Action, Sequence};
+use cohkit_base::sequence::{Action, Sequence};
 
 /// A chart before it is drawn.
 pub(crate) struct Layout {

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use cohkit_chart::{text, Text};
-//! use cohkit_protocol::sequence::{Action, Sequence, Step};
+//! use cohkit_base::sequence::{Action, Sequence, Step};
 //!
 //! let step = |agent, visible, action| Step { agent, action, line: None, visible };
 //! let message = || "ReadShared".to_string();
@@ -37,7 +37,7 @@ mod layout;
 mod svg;
 mod text;
 
-use cohkit_protocol::sequence::Sequence;
+use cohkit_base::sequence::Sequence;
 
 pub use svg::svg;
 pub use text::{text, Text};

@@ -1,7 +1,7 @@
 //! Charts as SVG.
 
 use crate::layout::{End, Item, Layout};
-use cohkit_protocol::sequence::Sequence;
+use cohkit_base::sequence::Sequence;
 use std::fmt::Write;
 
 /// Height of a row, and everything else, in pixels.

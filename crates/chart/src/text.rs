@@ -1,7 +1,7 @@
 //! Charts for a terminal.
 
 use crate::layout::{End, Item, Layout};
-use cohkit_protocol::sequence::Sequence;
+use cohkit_base::sequence::Sequence;
 
 /// How a chart is written as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

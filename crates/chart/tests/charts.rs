@@ -1,7 +1,7 @@
 //! What charts look like.
 
+use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_chart::{json, svg, text, Text};
-use cohkit_protocol::sequence::{Action, Sequence, Step};
 use expect_test::{expect, expect_file, Expect};
 
 /// Builds a sequence in the words of a chart.

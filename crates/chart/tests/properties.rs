@@ -1,7 +1,7 @@
 //! What holds for charts of arbitrary sequences, sensible or not.
 
+use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_chart::{json, svg, text, Text};
-use cohkit_protocol::sequence::{Action, Sequence, Step};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

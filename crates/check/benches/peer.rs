@@ -19,16 +19,16 @@ use std::process::Command;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use cohkit_check::model::{Deadlock, Model};
-use cohkit_check::murphi::{print, read, rumur_options, Dialect, Style};
-use cohkit_check::report::{check, Outcome, Report};
-use cohkit_check::search::Options;
 use cohkit_check::system;
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::report::{check, Outcome, Report};
+use cohkit_engine::search::Options;
+use cohkit_murphi::{print, read, rumur_options, Dialect, Style};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
 
-#[path = "../tests/models/mod.rs"]
+#[path = "../../engine/tests/models/mod.rs"]
 mod models;
 
 /// The model of a system of a shipped text.

@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use cohkit_check::murphi::Style;
 use cohkit_check::system;
-use cohkit_check::{check, Options, Outcome};
+use cohkit_engine::{check, Options, Outcome};
+use cohkit_murphi::Style;
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
 
-#[path = "../tests/tools/mod.rs"]
+#[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
 
 fn main() {

@@ -3,11 +3,11 @@
 //! It is asked when all else has been found to hold, as it rests on drain. Where the rows of a protocol answer it,
 //! nothing is searched.
 
-use crate::search::Options;
 use crate::system::progress::{absent, beginning, begun_later, doubtful, watching, Kind};
 use crate::system::{self, Modelled, SystemError};
-use crate::trace::Trace;
-use crate::{check, CheckError, Outcome, Property, Report};
+use cohkit_engine::search::Options;
+use cohkit_engine::trace::Trace;
+use cohkit_engine::{check, CheckError, Outcome, Property, Report};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use std::fmt;

@@ -10,9 +10,10 @@ mod known;
 #[path = "../examples/mutants/slice.rs"]
 mod slice;
 
-use cohkit_check::coverage::coverage;
-use cohkit_check::search::Options;
-use cohkit_check::{check, system, Outcome};
+use cohkit_check::system;
+use cohkit_engine::coverage::coverage;
+use cohkit_engine::search::Options;
+use cohkit_engine::{check, Outcome};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::{Home, Protocol};

@@ -2,9 +2,9 @@
 //! another message of the same class sent, another next state.
 //! The checker refutes every one of them: merging has left no state and no action without a purpose.
 
-use cohkit_check::report::{check, Outcome};
-use cohkit_check::search::Options;
 use cohkit_check::system;
+use cohkit_engine::report::{check, Outcome};
+use cohkit_engine::search::Options;
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Statement};
 use cohkit_protocol::protocol::{MessageId, Protocol, StateId};

@@ -8,9 +8,10 @@ mod judge;
 mod operators;
 #[path = "../examples/fuzz_protocols/templates.rs"]
 mod templates;
+#[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
 
-use cohkit_check::murphi::Style;
+use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
 use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};

@@ -1,18 +1,19 @@
 //! What is told beside a verdict: coverage, state graphs, and counterexamples stepped again.
 
+#[path = "../../engine/tests/models/mod.rs"]
 mod models;
 
-use cohkit_check::build::*;
-use cohkit_check::coverage::coverage;
-use cohkit_check::explain::{explain, Explanation};
-use cohkit_check::graph::graph;
-use cohkit_check::model::*;
-use cohkit_check::murphi::{self, Dialect};
-use cohkit_check::replay::{again, Ending};
-use cohkit_check::report::Status;
 use cohkit_check::system::{modelled, Modelled, Options as Sized};
-use cohkit_check::trace::Trace;
-use cohkit_check::{check, Options, Outcome, Property, Report};
+use cohkit_engine::build::*;
+use cohkit_engine::coverage::coverage;
+use cohkit_engine::explain::{explain, Explanation};
+use cohkit_engine::graph::graph;
+use cohkit_engine::model::*;
+use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::report::Status;
+use cohkit_engine::trace::Trace;
+use cohkit_engine::{check, Options, Outcome, Property, Report};
+use cohkit_murphi::Dialect;
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event};
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -346,10 +347,17 @@ fn graphviz_reads_a_state_graph() {
 }
 
 /// What is said of a counterexample's end.
-fn explained(model: &Model, remarks: &[cohkit_check::explain::Remark]) -> String {
+fn explained(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> String {
     let report = check(model, &Options::default()).unwrap();
     let (property, trace) = recorded(&report);
-    let explanation = explain(model, remarks, &property, &trace).unwrap();
+    let explanation = explain(
+        model,
+        remarks,
+        &property,
+        &trace,
+        &cohkit_murphi::expression,
+    )
+    .unwrap();
     let text = serde_json::to_string_pretty(&explanation).unwrap();
     format!("{property}: {text}\n")
 }
@@ -428,10 +436,12 @@ fn every_line_on_a_deadlock_is_true_and_in_the_terms_of_the_text() {
         rule \"leaves out\" begin b := true; assume false; end;
         rule \"stays\" begin b := false; end;
     ";
-    let model = murphi::read("stuck", text, Dialect::Any).unwrap().model;
+    let model = cohkit_murphi::read("stuck", text, Dialect::Any)
+        .unwrap()
+        .model;
     let report = check(&model, &Options::default()).unwrap();
     let (property, trace) = recorded(&report);
-    let explanation = explain(&model, &[], &property, &trace).unwrap();
+    let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let lines = explanation.blocked.iter().map(|blocked| {
         let why = blocked.why.clone().unwrap_or(blocked.fails.join("; "));
         format!("{}: {why}\n", blocked.rule)
@@ -459,10 +469,12 @@ fn every_line_on_a_deadlock_is_true_and_in_the_terms_of_the_text() {
 fn of_very_many_blocked_rules_the_first_are_listed() {
     let text = "var x: 0..1; startstate begin x := 0; end;
         ruleset i: 0..999; j: 0..999 do rule \"go\" x = 1 & i = j ==> begin x := 0; end; end;";
-    let model = murphi::read("stuck", text, Dialect::Any).unwrap().model;
+    let model = cohkit_murphi::read("stuck", text, Dialect::Any)
+        .unwrap()
+        .model;
     let report = check(&model, &Options::default()).unwrap();
     let (property, trace) = recorded(&report);
-    let explanation = explain(&model, &[], &property, &trace).unwrap();
+    let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
     let Explanation {
         blocked, unlisted, ..
     } = explanation;
@@ -477,7 +489,9 @@ fn all_covers_that_are_met_nowhere_are_named() {
     let text = "var x: 0..3; startstate begin x := 0; end;
         rule \"on\" begin x := (x + 1) % 3; end;
         cover \"one\" x = 1; cover \"three\" x = 3; cover \"four\" x = 2 & x = 3;";
-    let model = murphi::read("covers", text, Dialect::Any).unwrap().model;
+    let model = cohkit_murphi::read("covers", text, Dialect::Any)
+        .unwrap()
+        .model;
     let report = check(&model, &Options::default()).unwrap();
     let Outcome::Violated {
         property, message, ..
@@ -574,7 +588,7 @@ fn a_deadlock_of_a_protocol_says_who_waits_for_whom() {
 fn library(file: &std::path::Path) -> (Model, bool) {
     let text = std::fs::read_to_string(file).unwrap();
     let name = file.file_stem().unwrap().to_string_lossy();
-    let read = cohkit_check::murphi::read(&name, &text, Default::default());
+    let read = cohkit_murphi::read(&name, &text, Default::default());
     let mut model = read
         .unwrap_or_else(|_| panic!("{name} cannot be read"))
         .model;

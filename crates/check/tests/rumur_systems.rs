@@ -1,10 +1,11 @@
 //! Does an independent checker agree on protocol systems?
 
+#[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
 
-use cohkit_check::murphi::Style;
 use cohkit_check::system::{model, Options};
-use cohkit_check::{check, Options as Search, Outcome};
+use cohkit_engine::{check, Options as Search, Outcome};
+use cohkit_murphi::Style;
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;

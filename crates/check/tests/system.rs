@@ -1,13 +1,16 @@
 //! Protocol texts as models: sizes that are pinned, and faults that are found.
 
-use cohkit_check::report::{PropertyResult, Status};
-use cohkit_check::search::Engine;
+#[path = "../../engine/tests/orbits/mod.rs"]
+mod orbits;
+
+use cohkit_base::sequence::Action;
 use cohkit_check::system::{assumptions, model, Options, SystemError};
-use cohkit_check::{check, Options as Search, Outcome, Property, Report};
+use cohkit_engine::report::{PropertyResult, Status};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
-use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text::parse;
 
 /// The text of a shipped protocol.
@@ -670,4 +673,28 @@ fn sets_changed_by_short_forms_are_those_changed_by_long_ones() {
         verified(&search(&short, 3, 1, &Options::default(), true)),
         (24_981, 84_984)
     );
+}
+
+/// The caching agents of a system differ in nothing: a search of orbits meets as many as brute force finds
+/// among all states.
+#[test]
+fn remotes_of_systems_are_interchangeable() {
+    for (name, remotes) in [
+        ("msi", 3),
+        ("mesi", 2),
+        ("moesi", 2),
+        ("write-through", 3),
+        ("msi-policy", 3),
+    ] {
+        let protocol = protocol(&shipped(name));
+        let home = home(&protocol, remotes, true);
+        let options = Options {
+            trial: Some(3),
+            ..Options::default()
+        };
+        let model = model(&protocol, &home, remotes, 1, &options);
+        let model = model.expect("the system can be modelled");
+        let names = model.interchangeable.as_ref().expect("remotes are").names;
+        orbits::assert_orbits(name, &model, names, remotes.into());
+    }
 }

@@ -5,11 +5,11 @@
 #[path = "../../../tests/mutations/mistakes.rs"]
 mod mistakes;
 
-use cohkit_check::replay::{again, Ending};
-use cohkit_check::report::{check, Outcome};
-use cohkit_check::search::Options;
 use cohkit_check::system;
-use cohkit_check::trace::Trace;
+use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::report::{check, Outcome};
+use cohkit_engine::search::Options;
+use cohkit_engine::trace::Trace;
 use cohkit_protocol::construct::{construct, ConstructionError};
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text;
@@ -104,8 +104,8 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                 other => panic!("{}: {other:?}", mistake.name),
             }
             let name = match &property {
-                cohkit_check::report::Property::Invariant(name)
-                | cohkit_check::report::Property::Assertion(name) => name.clone(),
+                cohkit_engine::report::Property::Invariant(name)
+                | cohkit_engine::report::Property::Assertion(name) => name.clone(),
                 other => other.to_string(),
             };
             told(&name, &message, vec![chart(&trace.sequence)])

@@ -3,10 +3,10 @@
 //! The controllers are taken unmerged, as the study took them. With one remote the device may ask for its next
 //! operation once the one before is accepted; with several, once it is acknowledged.
 
-use cohkit_check::model::Deadlock;
-use cohkit_check::report::{check, Outcome, Report};
-use cohkit_check::search::Options;
 use cohkit_check::system;
+use cohkit_engine::model::Deadlock;
+use cohkit_engine::report::{check, Outcome, Report};
+use cohkit_engine::search::Options;
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::text;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The checker's models against the executable world: the same states, transitions, depth and verdicts.
 
-use cohkit_check::{check, system, Options, Outcome, Property};
+use cohkit_check::system;
+use cohkit_engine::{check, Options, Outcome, Property};
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;

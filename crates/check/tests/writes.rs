@@ -1,12 +1,12 @@
 //! Writes that the home performs: in one message or asked for first, set aside or not, and under a device's lock.
 
-use cohkit_check::search::Engine;
+use cohkit_base::sequence::Action;
 use cohkit_check::system::{model, Options};
-use cohkit_check::{check, Options as Search, Outcome, Property};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::sequence::Action;
 use cohkit_protocol::text::parse;
 
 fn shipped(name: &str) -> String {

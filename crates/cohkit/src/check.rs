@@ -11,9 +11,8 @@ use crate::protocols::Source;
 use crate::verdict::Verdict;
 use crate::{deliver, files, graph, models, replay};
 use cohkit_chart::Text;
-use cohkit_check::model::Model;
-use cohkit_check::murphi;
-use cohkit_check::search::Progress;
+use cohkit_engine::model::Model;
+use cohkit_engine::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::System;
 use serde_json::Value;
@@ -366,7 +365,7 @@ impl Listener for Telling<'_, '_, '_, '_> {
         };
         files::make_folder(folder)?;
         let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
-        let text = murphi::print(model, murphi::Style::Plain)
+        let text = cohkit_murphi::print(model, cohkit_murphi::Style::Plain)
             .map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
         files::write(&file, &text)
     }

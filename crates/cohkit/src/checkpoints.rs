@@ -7,7 +7,7 @@ use crate::files;
 use crate::lock::Lock;
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
-use cohkit_check::search::{CheckpointError, CheckpointErrorKind, Keeper};
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What a search has exercised, for people and programs.
 
-use cohkit_check::coverage::Coverage;
 use cohkit_check::system::Modelled;
+use cohkit_engine::coverage::Coverage;
 use cohkit_protocol::controller::{Controller, Effect};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::rows::{rows, Row};
@@ -60,7 +60,7 @@ impl Covered {
     pub(crate) fn text(&self) -> String {
         let rules = &self.coverage.rules;
         let (never, fired): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.fired == 0);
-        let cells = |rule: &cohkit_check::coverage::RuleCoverage| {
+        let cells = |rule: &cohkit_engine::coverage::RuleCoverage| {
             let fired = match rule.fired {
                 0 => "never".to_string(),
                 fired => fired.to_string(),

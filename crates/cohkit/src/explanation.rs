@@ -1,7 +1,7 @@
 //! Why nothing leads on from the end of a counterexample, for people.
 
-use cohkit_check::explain::{Blocked, Explanation, Still};
-use cohkit_protocol::words::counted;
+use cohkit_base::words::counted;
+use cohkit_engine::explain::{Blocked, Explanation, Still};
 use std::fmt::Write;
 
 /// Lists longer than this are cut short; JSON has them whole.

@@ -6,9 +6,9 @@ use crate::judge::Systems;
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use cohkit_check::graph::{graph, Graph};
-use cohkit_check::model::Model;
-use cohkit_check::trace::Trace;
+use cohkit_engine::graph::{graph, Graph};
+use cohkit_engine::model::Model;
+use cohkit_engine::trace::Trace;
 use std::path::Path;
 
 /// Nobody looks at more.

@@ -6,15 +6,15 @@ use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
 use crate::verdict::{Finding, Verdict};
-use cohkit_check::coverage::{coverage, Coverage};
-use cohkit_check::explain::explain;
-use cohkit_check::model::Model;
 use cohkit_check::progress::progress;
-use cohkit_check::report::{PropertyResult, Status};
-use cohkit_check::search::{self, Keeper, Progress};
-use cohkit_check::simulate::{simulate, Simulation};
 use cohkit_check::system::{self, assumptions, Modelled};
-use cohkit_check::{check, CheckError, Property, Report};
+use cohkit_engine::coverage::{coverage, Coverage};
+use cohkit_engine::explain::explain;
+use cohkit_engine::model::Model;
+use cohkit_engine::report::{PropertyResult, Status};
+use cohkit_engine::search::{self, Keeper, Progress};
+use cohkit_engine::simulate::{simulate, Simulation};
+use cohkit_engine::{check, CheckError, Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
@@ -236,9 +236,15 @@ pub fn judge(
         let seconds = start.elapsed().as_secs_f64();
         let run = run(&source.path, request, &report, seconds);
         let explanation = match &report.outcome {
-            cohkit_check::Outcome::Violated {
+            cohkit_engine::Outcome::Violated {
                 property, trace, ..
-            } => explain(&modelled.model, &modelled.remarks, property, trace),
+            } => explain(
+                &modelled.model,
+                &modelled.remarks,
+                property,
+                trace,
+                &cohkit_murphi::expression,
+            ),
             _ => None,
         };
         let verdict = Verdict {
@@ -389,7 +395,7 @@ fn decide(
     for trial in TRIALS.into_iter().filter(|&trial| trial < most) {
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
-        if !matches!(report.outcome, cohkit_check::Outcome::Exceeded { .. }) {
+        if !matches!(report.outcome, cohkit_engine::Outcome::Exceeded { .. }) {
             let decided = Decided::new(model, report, coverage);
             return go_on(
                 decided,
@@ -444,7 +450,7 @@ fn go_on(
     listener: &dyn Listener,
 ) -> Result<Decided, Wrong> {
     let mut status = Status::Undecided;
-    if decided.report.outcome == cohkit_check::Outcome::Verified {
+    if decided.report.outcome == cohkit_engine::Outcome::Verified {
         let shown = listener.progress(source, system);
         let options = searching(request, &*shown, None);
         let room = room(request.capacity, trial);
@@ -454,8 +460,8 @@ fn go_on(
             Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
         })?;
         status = match found.outcome {
-            cohkit_check::Outcome::Verified => Status::Holds,
-            cohkit_check::Outcome::Violated { .. } => Status::Violated,
+            cohkit_engine::Outcome::Verified => Status::Holds,
+            cohkit_engine::Outcome::Violated { .. } => Status::Violated,
             _ => Status::Undecided,
         };
         decided.report.outcome = found.outcome;

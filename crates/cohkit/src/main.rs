@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for OrCouldNotRun {
 
 #[inline(always)]
 fn given(memory: *mut u8) -> *mut u8 {
-    if memory.is_null() && !cohkit_check::memory::is_attempt() {
+    if memory.is_null() && !cohkit_engine::memory::is_attempt() {
         no_memory();
     }
     memory

@@ -11,14 +11,14 @@ use crate::progress::Line;
 use crate::verdict::{add, counterexample, effort, kind, number, omission, property, words};
 use crate::{explanation, files, graph, judge, protocols};
 use cohkit_chart::Text;
-use cohkit_check::coverage::coverage;
-use cohkit_check::explain::{explain, Explanation};
-use cohkit_check::model::{Deadlock, Model};
-use cohkit_check::murphi::{self, Dialect};
-use cohkit_check::search::{self, Keeper, Reason};
-use cohkit_check::simulate::simulate;
-use cohkit_check::trace::Trace;
-use cohkit_check::{check, CheckError, Property, Report};
+use cohkit_engine::coverage::coverage;
+use cohkit_engine::explain::{explain, Explanation};
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::{self, Keeper, Reason};
+use cohkit_engine::simulate::simulate;
+use cohkit_engine::trace::Trace;
+use cohkit_engine::{check, CheckError, Property, Report};
+use cohkit_murphi::Dialect;
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::Path;
@@ -62,9 +62,9 @@ impl Reading {
         self,
         path: &Path,
         text: &str,
-    ) -> Result<(Model, Vec<murphi::Diagnostic>), Vec<murphi::Diagnostic>> {
+    ) -> Result<(Model, Vec<cohkit_murphi::Diagnostic>), Vec<cohkit_murphi::Diagnostic>> {
         let stem = path.file_stem().unwrap_or(path.as_os_str());
-        let read = murphi::read(&stem.to_string_lossy(), text, self.dialect)?;
+        let read = cohkit_murphi::read(&stem.to_string_lossy(), text, self.dialect)?;
         let mut model = read.model;
         model.deadlock = self.deadlock;
         Ok((model, read.warnings))
@@ -75,7 +75,7 @@ impl Reading {
 pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
     let (file, colour) = (path.display().to_string(), console.terminal.colour);
-    let shown = |diagnostics: &[murphi::Diagnostic]| {
+    let shown = |diagnostics: &[cohkit_murphi::Diagnostic]| {
         let all = diagnostics.iter().map(|d| d.render(&file, &text, colour));
         all.collect::<Vec<_>>().join("\n\n")
     };
@@ -83,7 +83,7 @@ pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Resul
     let (model, mut warnings) = reading
         .read(path, &text)
         .map_err(|errors| Failure::new(Outcome::BadInput, shown(&errors)))?;
-    warnings.extend(murphi::undefined_read(&text, reading.dialect));
+    warnings.extend(cohkit_murphi::undefined_read(&text, reading.dialect));
     if !warnings.is_empty() {
         console.say(&shown(&warnings));
     }
@@ -91,8 +91,12 @@ pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Resul
 }
 
 /// Errors of a text as JSON, with the keys of those of protocol texts.
-pub fn model_diagnostics_json(diagnostics: &[murphi::Diagnostic], file: &str, text: &str) -> Value {
-    let entry = |diagnostic: &murphi::Diagnostic| {
+pub fn model_diagnostics_json(
+    diagnostics: &[cohkit_murphi::Diagnostic],
+    file: &str,
+    text: &str,
+) -> Value {
+    let entry = |diagnostic: &cohkit_murphi::Diagnostic| {
         protocols::entry(
             "murphi",
             &diagnostic.message,
@@ -152,9 +156,9 @@ pub fn judge_model(
         (error, _) => bad(path, &error.to_string()),
     })?;
     let explanation = match &report.outcome {
-        cohkit_check::Outcome::Violated {
+        cohkit_engine::Outcome::Violated {
             property, trace, ..
-        } => explain(model, &[], property, trace),
+        } => explain(model, &[], property, trace, &cohkit_murphi::expression),
         _ => None,
     };
     let coverage = match request.coverage {
@@ -185,7 +189,7 @@ impl Batch<'_> {
         let options = self.options;
         let model = read(path, options, console)?;
         if let Some(folder) = &options.export_murphi {
-            let text = murphi::print(&model, murphi::Style::Plain);
+            let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
             let text = text.map_err(|why| bad(path, &why))?;
             files::make_folder(folder)?;
             files::write(&folder.join(format!("{}.m", model.name)), &text)?;
@@ -242,20 +246,20 @@ impl Batch<'_> {
 /// The trace of a violation, or of a limit that is run over.
 fn trace(report: &Report) -> Option<&Trace> {
     match &report.outcome {
-        cohkit_check::Outcome::Violated { trace, .. }
-        | cohkit_check::Outcome::Exceeded { trace, .. } => Some(trace),
+        cohkit_engine::Outcome::Violated { trace, .. }
+        | cohkit_engine::Outcome::Exceeded { trace, .. } => Some(trace),
         _ => None,
     }
 }
 
 fn outcome(report: &Report) -> Outcome {
     match &report.outcome {
-        cohkit_check::Outcome::Verified => Outcome::Yes,
-        cohkit_check::Outcome::Violated { .. } => Outcome::No,
-        cohkit_check::Outcome::Undecided {
+        cohkit_engine::Outcome::Verified => Outcome::Yes,
+        cohkit_engine::Outcome::Violated { .. } => Outcome::No,
+        cohkit_engine::Outcome::Undecided {
             reason: Reason::Interrupted,
         } => Outcome::Interrupted,
-        cohkit_check::Outcome::Undecided { .. } | cohkit_check::Outcome::Exceeded { .. } => {
+        cohkit_engine::Outcome::Undecided { .. } | cohkit_engine::Outcome::Exceeded { .. } => {
             Outcome::Undecided
         }
     }
@@ -266,24 +270,24 @@ fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = effort(report);
     let (verdict, trace) = match &report.outcome {
-        cohkit_check::Outcome::Verified => {
+        cohkit_engine::Outcome::Verified => {
             let _ = writeln!(text, "verified{}: {counts}", omission(report));
             return text;
         }
-        cohkit_check::Outcome::Undecided { reason } => {
+        cohkit_engine::Outcome::Undecided { reason } => {
             let (why, omission) = (words(*reason), omission(report));
             let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
             return text;
         }
-        cohkit_check::Outcome::Exceeded { limit, trace } => (format!("undecided: {limit}"), trace),
-        cohkit_check::Outcome::Violated {
+        cohkit_engine::Outcome::Exceeded { limit, trace } => (format!("undecided: {limit}"), trace),
+        cohkit_engine::Outcome::Violated {
             property,
             message,
             trace,
         } => (format!("violated: {property}: {message}"), trace),
     };
     let _ = write!(text, "{verdict}\n  after {counts}\n");
-    if let cohkit_check::Outcome::Violated {
+    if let cohkit_engine::Outcome::Violated {
         property: Property::Cover(_),
         ..
     } = &report.outcome
@@ -305,9 +309,9 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         false => vec![trace.sequence.clone()],
     };
     let (outcome, reason, example) = match &report.outcome {
-        cohkit_check::Outcome::Verified => ("verified", Value::Null, Value::Null),
-        cohkit_check::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
-        cohkit_check::Outcome::Exceeded { limit, trace } => (
+        cohkit_engine::Outcome::Verified => ("verified", Value::Null, Value::Null),
+        cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
+        cohkit_engine::Outcome::Exceeded { limit, trace } => (
             "undecided",
             json!("limit"),
             counterexample(
@@ -318,7 +322,7 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
                 Some(trace),
             ),
         ),
-        cohkit_check::Outcome::Violated {
+        cohkit_engine::Outcome::Violated {
             property,
             message,
             trace,

@@ -1,7 +1,7 @@
 //! How far long work has come, shown on a terminal and nowhere else.
 
 use crate::console::Terminal;
-use cohkit_check::search::{Phase, Progress};
+use cohkit_engine::search::{Phase, Progress};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 

@@ -9,14 +9,14 @@ use crate::protocols::{Source, Wrong};
 use crate::verdict::{counterexample, kind, OUR_LIMIT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
-use cohkit_check::explain::{explain, Remark};
-use cohkit_check::model::Model;
 use cohkit_check::progress;
-use cohkit_check::replay::{again, Ending};
 use cohkit_check::system::progress::{kinds, watching, Kind, PROGRESS};
 use cohkit_check::system::Modelled;
-use cohkit_check::trace::Trace;
-use cohkit_check::Property;
+use cohkit_engine::explain::{explain, Remark};
+use cohkit_engine::model::Model;
+use cohkit_engine::replay::{again, Ending};
+use cohkit_engine::trace::Trace;
+use cohkit_engine::Property;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, System};
 use serde_json::{json, Map, Value};
@@ -279,7 +279,9 @@ impl Replayed<'_> {
             way += &cohkit_chart::text(sequence, &self.charts);
         }
         let explanation = match &ending {
-            Ending::Violated { property, .. } => explain(model, remarks, property, &trace),
+            Ending::Violated { property, .. } => {
+                explain(model, remarks, property, &trace, &cohkit_murphi::expression)
+            }
             _ => None,
         };
         self.told += &format!("{title}: {verdict}\n\n{way}\n");

@@ -10,8 +10,8 @@ use crate::simulate::{
 };
 use crate::table::wrap;
 use crate::{deliver, files, rtl};
+use cohkit_base::words::counted;
 use cohkit_chart::Text;
-use cohkit_protocol::words::counted;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, Setup};

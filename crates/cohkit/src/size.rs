@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 /// Where a limit on addresses leaves less, half of that, as rows that are moved are there twice for a while.
 pub(crate) fn memory_for_states() -> Option<u64> {
     let free = free_memory().map(|free| free / 4 * 3);
-    let left = cohkit_check::memory::addresses().map(|limit| {
+    let left = cohkit_engine::memory::addresses().map(|limit| {
         let (limit, used) = (limit, addresses_used().unwrap_or(0));
         limit.saturating_sub(used) / 2
     });

@@ -5,10 +5,10 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::tabulate::{tabulate, Table};
 use crate::{deliver, options};
+use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
-use cohkit_protocol::words::counted;
 use std::fmt::Write;
 
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Outcome, Failure> {

@@ -3,16 +3,16 @@
 use crate::coverage::Covered;
 use crate::explanation;
 use crate::outcome::Outcome;
+use cohkit_base::sequence::Sequence;
+use cohkit_base::words::counted;
 use cohkit_chart::Text;
-use cohkit_check::explain::Explanation;
-use cohkit_check::report::{states_in_words, Status};
-use cohkit_check::search::Reason;
-use cohkit_check::trace::Trace;
-use cohkit_check::{Property, Report};
+use cohkit_engine::explain::Explanation;
+use cohkit_engine::report::{states_in_words, Status};
+use cohkit_engine::search::Reason;
+use cohkit_engine::trace::Trace;
+use cohkit_engine::{Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::{Protocol, System};
-use cohkit_protocol::sequence::Sequence;
-use cohkit_protocol::words::counted;
 use serde_json::{json, Value};
 use std::fmt::Write;
 
@@ -47,13 +47,13 @@ impl Verdict<'_> {
     pub fn outcome(&self) -> Outcome {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
-                cohkit_check::Outcome::Verified => Outcome::Yes,
-                cohkit_check::Outcome::Violated { .. } => Outcome::No,
-                cohkit_check::Outcome::Undecided {
+                cohkit_engine::Outcome::Verified => Outcome::Yes,
+                cohkit_engine::Outcome::Violated { .. } => Outcome::No,
+                cohkit_engine::Outcome::Undecided {
                     reason: Reason::Interrupted,
                 } => Outcome::Interrupted,
-                cohkit_check::Outcome::Undecided { .. }
-                | cohkit_check::Outcome::Exceeded { .. } => Outcome::Undecided,
+                cohkit_engine::Outcome::Undecided { .. }
+                | cohkit_engine::Outcome::Exceeded { .. } => Outcome::Undecided,
             },
             Finding::Construction(_) => Outcome::No,
         }
@@ -68,8 +68,8 @@ impl Verdict<'_> {
     pub fn sequences(&self) -> Vec<&Sequence> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
-                cohkit_check::Outcome::Violated { trace, .. }
-                | cohkit_check::Outcome::Exceeded { trace, .. } => vec![&trace.sequence],
+                cohkit_engine::Outcome::Violated { trace, .. }
+                | cohkit_engine::Outcome::Exceeded { trace, .. } => vec![&trace.sequence],
                 _ => Vec::new(),
             },
             Finding::Construction(fault) => fault.explanations.iter().collect(),
@@ -80,8 +80,8 @@ impl Verdict<'_> {
     pub(crate) fn trace(&self) -> Option<&Trace> {
         match &self.finding {
             Finding::Searched(report) => match &report.outcome {
-                cohkit_check::Outcome::Violated { trace, .. }
-                | cohkit_check::Outcome::Exceeded { trace, .. } => Some(trace),
+                cohkit_engine::Outcome::Violated { trace, .. }
+                | cohkit_engine::Outcome::Exceeded { trace, .. } => Some(trace),
                 _ => None,
             },
             Finding::Construction(_) => None,
@@ -95,23 +95,23 @@ impl Verdict<'_> {
             Finding::Searched(report) => {
                 let counts = effort(report);
                 match &report.outcome {
-                    cohkit_check::Outcome::Verified => {
+                    cohkit_engine::Outcome::Verified => {
                         let (states, rest) = counts.split_once(',').unwrap_or((&counts, ""));
                         let parts = self.parts(report);
                         let _ =
                             writeln!(text, "verified{}: {states}{parts},{rest}", omission(report));
                     }
-                    cohkit_check::Outcome::Undecided { reason } => {
+                    cohkit_engine::Outcome::Undecided { reason } => {
                         let (why, omission) = (words(*reason), omission(report));
                         let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
                     }
-                    cohkit_check::Outcome::Exceeded { limit, trace } => {
+                    cohkit_engine::Outcome::Exceeded { limit, trace } => {
                         let _ = writeln!(text, "undecided: {limit} after {counts}");
                         let _ = writeln!(text, "  {OUR_LIMIT}; `--capacity N` raises it");
                         let chart = cohkit_chart::text(&trace.sequence, charts);
                         let _ = write!(text, "\n{chart}\n");
                     }
-                    cohkit_check::Outcome::Violated {
+                    cohkit_engine::Outcome::Violated {
                         property,
                         message,
                         trace,
@@ -166,10 +166,10 @@ impl Verdict<'_> {
     pub fn json(&self, run: Value) -> Value {
         let (outcome, reason) = match &self.finding {
             Finding::Searched(report) => match &report.outcome {
-                cohkit_check::Outcome::Verified => ("verified", Value::Null),
-                cohkit_check::Outcome::Violated { .. } => ("violated", Value::Null),
-                cohkit_check::Outcome::Undecided { reason } => ("undecided", json!(reason)),
-                cohkit_check::Outcome::Exceeded { .. } => ("undecided", json!("capacity")),
+                cohkit_engine::Outcome::Verified => ("verified", Value::Null),
+                cohkit_engine::Outcome::Violated { .. } => ("violated", Value::Null),
+                cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason)),
+                cohkit_engine::Outcome::Exceeded { .. } => ("undecided", json!("capacity")),
             },
             Finding::Construction(_) => ("violated", Value::Null),
         };
@@ -190,7 +190,7 @@ impl Verdict<'_> {
                     .map(|result| property(&result.property, &result.status))
                     .collect(),
                 match &report.outcome {
-                    cohkit_check::Outcome::Violated {
+                    cohkit_engine::Outcome::Violated {
                         property,
                         message,
                         trace,
@@ -201,7 +201,7 @@ impl Verdict<'_> {
                         self.sequences(),
                         Some(trace),
                     ),
-                    cohkit_check::Outcome::Exceeded { limit, trace } => counterexample(
+                    cohkit_engine::Outcome::Exceeded { limit, trace } => counterexample(
                         "capacity",
                         limit,
                         &format!("{limit}: {OUR_LIMIT}"),

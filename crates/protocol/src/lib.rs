@@ -3,11 +3,8 @@
 pub mod construct;
 pub mod controller;
 pub mod execute;
-mod index;
 pub mod policy;
 pub mod protocol;
 pub mod rows;
-pub mod sequence;
 pub mod text;
 pub mod under_way;
-pub mod words;

@@ -9,21 +9,21 @@
 use crate::controller::{Controller, Effect, Event, Statement};
 use crate::policy::Policy;
 use crate::text::Span;
-use crate::words::counted;
+use cohkit_base::words::counted;
 
-crate::index!(
+cohkit_base::index!(
     /// Index into [`Protocol::channels`].
     ChannelId(u16)
 );
-crate::index!(
+cohkit_base::index!(
     /// Index into [`Protocol::messages`].
     MessageId(u16)
 );
-crate::index!(
+cohkit_base::index!(
     /// Index into [`Controller::states`].
     StateId(u16)
 );
-crate::index!(
+cohkit_base::index!(
     /// Index into [`Controller::variables`].
     VariableId(u16)
 );

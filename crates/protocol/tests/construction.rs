@@ -2,6 +2,7 @@
 //! (`#! key: value`). The sizes were found by an independent study implementation of the same
 //! construction; the checker's tests read the same files for the sizes of the products.
 
+use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::construct::explore::{Cell, HomeGraph};
 use cohkit_protocol::construct::fault::FaultKind;
 use cohkit_protocol::construct::{
@@ -10,7 +11,6 @@ use cohkit_protocol::construct::{
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome};
 use cohkit_protocol::protocol::Class;
-use cohkit_protocol::sequence::{Action, Sequence, Step};
 use cohkit_protocol::text;
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,7 +3,7 @@
 //! A run keeps no history. When it fails, it is run again with the same seed, which gives the same
 //! events, and the steps that concern the line in question are recorded.
 
-use cohkit_protocol::sequence::{lifeline, Action, Sequence, Step};
+use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 

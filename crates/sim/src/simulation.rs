@@ -3,10 +3,10 @@
 mod kinds;
 mod setup;
 
+use cohkit_base::sequence::Action;
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{Bounds, Carries, Class, Home, Protocol};
-use cohkit_protocol::sequence::Action;
 use std::sync::Arc;
 
 use crate::agents::behind::Behind;

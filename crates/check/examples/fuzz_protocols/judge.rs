@@ -1,10 +1,11 @@
 //! Do all ways to run a protocol text agree?
 
-use cohkit_check::graph::graph;
-use cohkit_check::model::{Deadlock, Model};
-use cohkit_check::murphi::{print, read, Dialect, Style};
-use cohkit_check::search::Engine;
-use cohkit_check::{check, system, Options, Outcome, Property, Report};
+use cohkit_check::system;
+use cohkit_engine::graph::graph;
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options, Outcome, Property, Report};
+use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, Type};
 use cohkit_protocol::text::parse;

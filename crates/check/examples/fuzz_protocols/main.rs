@@ -13,7 +13,7 @@
 mod generate;
 mod judge;
 mod templates;
-#[path = "../../tests/tools/mod.rs"]
+#[path = "../../../murphi/tests/tools/mod.rs"]
 mod tools;
 
 use judge::{Agreed, Trouble};
@@ -91,7 +91,7 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
         "rumur" => judge::rumur(&text, |model| {
             tools::rumur(
                 model,
-                cohkit_check::murphi::Style::Plain,
+                cohkit_murphi::Style::Plain,
                 tools::Compiled::Fast,
                 folder,
             )

@@ -2,9 +2,9 @@
 
 use crate::generate::Mutant;
 use cohkit_check::progress::progress;
-use cohkit_check::report::{check, Outcome};
-use cohkit_check::search::{Engine, Options};
 use cohkit_check::system;
+use cohkit_engine::report::{check, Outcome};
+use cohkit_engine::search::{Engine, Options};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};

@@ -1,17 +1,17 @@
 //! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
 
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
-use cohkit_protocol::words::counted;
 use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
 use super::SystemError;
-use crate::build::{assert, choose, when};
-use crate::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
+use cohkit_engine::build::{assert, choose, when};
+use cohkit_engine::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";

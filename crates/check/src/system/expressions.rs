@@ -7,7 +7,7 @@ use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::VariableId as Name;
 
 use super::layout::{Side, System};
-use crate::model::{Expr, Place};
+use cohkit_engine::model::{Expr, Place};
 
 /// What an expression of a row may speak of.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Context {
     }
 
     /// This agent's part of a variable.
-    pub fn part(&self, variable: crate::model::VariableId) -> Place {
+    pub fn part(&self, variable: cohkit_engine::model::VariableId) -> Place {
         let place = variable.at(&self.line);
         match &self.own {
             Some(own) => place.at(own),

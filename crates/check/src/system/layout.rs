@@ -1,17 +1,17 @@
 //! The variables of a system's state, and ways to reach them.
 
+use cohkit_base::sequence::lifeline;
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Controller, Expression, Statement, Target, Value, Variable};
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
-use cohkit_protocol::sequence::lifeline;
-use cohkit_protocol::words::counted;
 use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
 use super::progress::Watch;
 use super::{Mark, Options, SystemError};
-use crate::build::Builder;
-use crate::explain::Remark;
-use crate::model::{Deadlock, Expr, Model, ModelError, Place, TableId, TypeId, VariableId};
+use cohkit_engine::build::Builder;
+use cohkit_engine::explain::Remark;
+use cohkit_engine::model::{Deadlock, Expr, Model, ModelError, Place, TableId, TypeId, VariableId};
 
 /// What a memory slot holds, by label.
 pub(super) mod slot {

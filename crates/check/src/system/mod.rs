@@ -65,19 +65,19 @@ mod waits;
 
 use std::fmt;
 
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::words::counted;
 
-use crate::coverage::Coverage;
-use crate::explain::Remark;
-use crate::model::{Model, ModelError};
+use cohkit_engine::coverage::Coverage;
+use cohkit_engine::explain::Remark;
+use cohkit_engine::model::{Model, ModelError};
 
 /// How a system is modelled.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Most equal messages in an unordered channel, and most messages per line in one ordered queue.
-    /// Not an assumption: running over leaves the verdict open ([`crate::Outcome::Exceeded`]).
+    /// Not an assumption: running over leaves the verdict open ([`cohkit_engine::Outcome::Exceeded`]).
     pub capacity: u16,
     /// Less room than that, to be tried first: states are smaller, and the verdict is the same unless it is left open.
     pub trial: Option<u16>,
@@ -134,7 +134,7 @@ impl std::error::Error for SystemError {}
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// What the groups of its [`crate::model::NoteAction::Marks`] are.
+    /// What the groups of its [`cohkit_engine::model::NoteAction::Marks`] are.
     pub marks: Vec<Mark>,
     /// Who waits for whom.
     pub remarks: Vec<Remark>,

@@ -37,8 +37,8 @@ use cohkit_protocol::protocol::{Protocol, Right};
 use super::expressions::Context;
 use super::layout::System;
 use super::{Modelled, Options, SystemError};
-use crate::build::when;
-use crate::model::{Expr, Invariant, Stmt, TableId, VariableId};
+use cohkit_engine::build::when;
+use cohkit_engine::model::{Expr, Invariant, Stmt, TableId, VariableId};
 
 /// A kind of access, or of local operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -370,9 +370,10 @@ pub fn beginning(
 impl System<'_> {
     fn watch(&mut self, kind: Kind) {
         let name = kind.name(self.home.controller);
-        let wanted = self
-            .build
-            .state(format!("{name}_is_wanted"), crate::model::TypeId::BOOL);
+        let wanted = self.build.state(
+            format!("{name}_is_wanted"),
+            cohkit_engine::model::TypeId::BOOL,
+        );
         let remote = match kind {
             Kind::Local(_) => None,
             Kind::Access(access) => {
@@ -387,8 +388,10 @@ impl System<'_> {
                 let degree = self.build.range("goal", 0, 2);
                 Some(Watched {
                     which: self.build.state("watched", self.remote_type),
-                    under_way: (self.build)
-                        .state(format!("{name}_is_under_way"), crate::model::TypeId::BOOL),
+                    under_way: (self.build).state(
+                        format!("{name}_is_under_way"),
+                        cohkit_engine::model::TypeId::BOOL,
+                    ),
                     goal: self.build.table("goal", self.remote.states, degree, goals),
                 })
             }

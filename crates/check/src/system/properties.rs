@@ -4,7 +4,7 @@ use cohkit_protocol::protocol::{Amount, Claim, Comparison};
 
 use super::layout::{lock, slot, Storage, System};
 use super::SystemError;
-use crate::model::{Expr, Place, Violation};
+use cohkit_engine::model::{Expr, Place, Violation};
 
 impl<'p> System<'p> {
     /// Adds invariants and quiescence.
@@ -63,7 +63,7 @@ impl<'p> System<'p> {
     fn writers_are_alone(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
-        let of = |r: crate::model::VariableId| right.of(state.clone().at(r));
+        let of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
         let ty = self.remote_type;
         self.with_bound(ty, |system, r| {
             system.with_bound(ty, |_, other| {
@@ -98,7 +98,7 @@ impl<'p> System<'p> {
     fn locks_exclude(&mut self, line: &Expr) -> Expr {
         let right = self.remote.right;
         let state = self.remote.state.at(line);
-        let of = |r: crate::model::VariableId| right.of(state.clone().at(r));
+        let of = |r: cohkit_engine::model::VariableId| right.of(state.clone().at(r));
         let ty = self.remote_type;
         let least = self.with_bound(ty, |_, r| r.all(of(r).is(0)));
         let no_writer = self.with_bound(ty, |_, r| r.all(of(r).lt(2)));

@@ -15,8 +15,8 @@ use super::effects::Moment;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
 use super::{Mark, SystemError};
-use crate::build::{choose, error};
-use crate::model::{
+use cohkit_engine::build::{choose, error};
+use cohkit_engine::model::{
     Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
 };
 

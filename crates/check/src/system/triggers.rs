@@ -7,8 +7,10 @@ use super::expressions::Context;
 use super::layout::{ends, lock, slot, Storage, System};
 use super::reactions::{performs, Trigger};
 use super::SystemError;
-use crate::build::{assert, error, when};
-use crate::model::{Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId, Violation};
+use cohkit_engine::build::{assert, error, when};
+use cohkit_engine::model::{
+    Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId, Violation,
+};
 
 impl<'p> System<'p> {
     /// Adds all rules.

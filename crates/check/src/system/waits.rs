@@ -2,8 +2,8 @@
 
 use super::expressions::Context;
 use super::layout::{slot, Direction, Storage, System};
-use crate::explain::Remark;
-use crate::model::{Expr, Phrase, Piece, VariableId};
+use cohkit_engine::explain::Remark;
+use cohkit_engine::model::{Expr, Phrase, Piece, VariableId};
 
 fn text(words: impl Into<String>) -> Piece {
     Piece::Text(words.into())

@@ -8,7 +8,7 @@ use crate::interrupt::Tidy;
 use crate::options::Measure;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use cohkit_protocol::words::counted;
+use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
 use cohkit_rtl::lockstep::build::{Endpoint, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};

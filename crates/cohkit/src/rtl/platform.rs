@@ -1,6 +1,6 @@
 //! The table `[home]` of a platform, as measured.
 
-use cohkit_protocol::words::counted;
+use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::Parts;
 use cohkit_rtl::verilated::PERIOD;

@@ -8,7 +8,7 @@ use crate::options::Synth;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Busy;
 use crate::protocols::Source;
-use cohkit_protocol::words::counted;
+use cohkit_base::words::counted;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::synth::levels::{paths, Path, Start};
 use cohkit_rtl::synth::netlist::{ModuleSize, Netlist, Size};

@@ -19,16 +19,20 @@ fn root() -> PathBuf {
 
 /// Where each crate stands. A crate may depend only on crates of lower floors.
 const FLOORS: &[(&str, u32)] = &[
-    ("cohkit-protocol", 0),
-    ("cohkit-system", 1),
-    ("cohkit-application", 1),
+    ("cohkit-base", 0),
+    ("cohkit-protocol", 1),
     ("cohkit-chart", 1),
-    ("cohkit-litmus", 2),
-    ("cohkit-check", 2),
-    ("cohkit-sim", 2),
-    ("cohkit-rtl", 3),
-    ("cohkit", 4),
-    ("cohkit-python", 5),
+    ("cohkit-engine", 1),
+    ("cohkit-system", 2),
+    ("cohkit-application", 2),
+    ("cohkit-murphi", 2),
+    ("cohkit-litmus", 3),
+    ("cohkit-check", 3),
+    ("cohkit-play", 3),
+    ("cohkit-sim", 3),
+    ("cohkit-rtl", 4),
+    ("cohkit", 5),
+    ("cohkit-python", 6),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ use super::program::{HAND, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::{Class, MessageId};
-use crate::sequence::{Action, Sequence, Step};
+use cohkit_base::sequence::{Action, Sequence, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -358,7 +358,7 @@ impl Product<'_, '_> {
             text: format!(
                 "{what} with {}: {waits}; {stuck} of {} cannot come to rest",
                 settings.join(" and "),
-                crate::words::counted(states.len() as u64, "state")
+                cohkit_base::words::counted(states.len() as u64, "state")
             ),
             remedy: None,
             span: self.environment.policy().span,

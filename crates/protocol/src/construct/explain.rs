@@ -8,7 +8,7 @@ use super::explore::Input;
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::MessageId;
-use crate::sequence::{lifeline, Action, Sequence, Step};
+use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@ use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use crate::policy::{Policy, Stall, When};
 use crate::protocol::{Carries, Class, MessageId, Right};
-use crate::words::counted;
+use cohkit_base::words::counted;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -279,7 +279,12 @@ impl Explorer<'_, '_> {
     }
 
     /// A run of what the home has seen, ending with the given remote in the given setting.
-    fn run(&mut self, view: &View, remote: u8, setting: SettingId) -> crate::sequence::Sequence {
+    fn run(
+        &mut self,
+        view: &View,
+        remote: u8,
+        setting: SettingId,
+    ) -> cohkit_base::sequence::Sequence {
         let remotes = self.graph.remotes;
         explain(
             &mut self.knowledge.environment,

@@ -1,7 +1,7 @@
 //! What a construction may find wrong with a protocol, and what it has to say besides.
 
-use crate::sequence::Sequence;
 use crate::text::Span;
+use cohkit_base::sequence::Sequence;
 use serde::Serialize;
 
 /// The protocol has a form the construction does not apply to.

@@ -7,9 +7,9 @@
 //! A request that the controller leaves makes way for others, and is presented again when its line has moved on.
 //! Both kinds of waiting have a bound, beyond which channels of requests stop; all others go on.
 
+use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::protocol::{Class, Right};
-use cohkit_protocol::sequence::Action;
 use std::collections::VecDeque;
 
 use super::device::Operation;

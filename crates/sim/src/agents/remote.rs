@@ -1,8 +1,8 @@
 //! Caches: they execute the protocol's remote controller for every line they hold or wait for.
 
+use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
-use cohkit_protocol::sequence::Action;
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::Done;
 

@@ -660,7 +660,7 @@ impl System<'_> {
     /// How many equal messages of a kind without an order there is room for, and the property that a further one violates,
     /// if the text states it.
     fn room_of(&self, message: MessageId) -> (u16, Option<String>) {
-        use cohkit_protocol::words::counted;
+        use cohkit_base::words::counted;
         let bounds = &self.protocol.bounds;
         let own = bounds.per_message.iter().find(|(m, _)| *m == message);
         let name = &self.protocol.message(message).name;

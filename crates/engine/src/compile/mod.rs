@@ -1,0 +1,473 @@
+//! From a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled,
+//! places become cells.
+
+mod calls;
+mod conditions;
+mod cost;
+mod definedness;
+mod instances;
+mod loops;
+mod multisets;
+mod places;
+mod statements;
+mod values;
+
+use crate::model::Violation;
+use crate::model::*;
+use crate::order::Settled;
+use crate::program::*;
+use rustc_hash::FxHashMap;
+
+use cost::{cost, stmt_cost};
+use places::leaves;
+pub(crate) use statements::values;
+use values::comparison;
+
+/// Code beyond this many instructions is cut off, and not run.
+pub(crate) const MOST_CODE: usize = 1 << 24;
+
+/// With code for each combination of its parameters' values, a rule would have more nodes than this: then it has one piece of
+/// code for all. Code for each is faster once it is there, but takes its time.
+pub(crate) const MOST_NODES: usize = 1 << 19;
+
+/// What a combination counts for at the least: machine code of two functions is not for nothing.
+const LEAST_NODES: usize = 1 << 7;
+
+/// Combinations beyond this never have code for each.
+const MOST_APART: usize = 1 << 16;
+
+/// Marks a cell as a constant until the frame's size is known.
+const CONSTANT: Cell = 1 << 31;
+
+/// Resolves a valid model. `notes` says whether [`Stmt::Note`] is told or left out.
+pub(crate) fn compile(model: &Model, notes: bool) -> Program {
+    compile_watching(model, notes, Settled::new())
+}
+
+/// The same, and where rounds of a loop store different values in what is to be settled, a limit is run over.
+pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
+    compile_apart(model, notes, settled, MOST_NODES)
+}
+
+/// The same, and rules of up to so many nodes have code for each combination of their parameters' values.
+pub(crate) fn compile_apart(
+    model: &Model,
+    notes: bool,
+    settled: Settled,
+    most_nodes: usize,
+) -> Program {
+    let program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
+    // Values of a scalarset have no order. So an error that one of them leads to must not depend on whether another one
+    // decides a quantifier before: where there may be errors, all values are looked at.
+    let sites = program.sites.values();
+    let mut every: Vec<VariableId> = sites.flat_map(|site| &site.among).copied().collect();
+    every.sort_unstable();
+    every.dedup();
+    if !every.is_empty() {
+        let told_apart = crate::order::told_apart(model);
+        every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
+    }
+    match every.is_empty() {
+        true => program,
+        false => compile_looking(model, notes, settled, every, most_nodes),
+    }
+}
+
+/// The same; quantifiers that bind the names in `every` look at all values, whatever those before have decided.
+fn compile_looking(
+    model: &Model,
+    notes: bool,
+    settled: Settled,
+    every: Vec<VariableId>,
+    most_nodes: usize,
+) -> Program {
+    let mut c = Compiler::new(model, notes);
+    c.most_nodes = most_nodes;
+    c.settled = settled;
+    c.every = every;
+    c.call_costs();
+    c.starts();
+    c.rules();
+    for (i, invariant) in model.invariants.iter().enumerate() {
+        c.claims(invariant, |c, entries| {
+            c.program
+                .invariants
+                .extend(entries.iter().map(|&entry| Claim {
+                    invariant: i as u32,
+                    entry,
+                }));
+        });
+    }
+    if let Some(quiescent) = &model.quiescent {
+        let mut entries = Vec::new();
+        c.conjuncts(quiescent, &mut |c, e| entries.push(c.claim(e, true)));
+        c.program.quiescent = Some(entries);
+    }
+    for cover in &model.covers {
+        let entry = cover.holds.as_ref().map(|e| c.claim(e, false));
+        c.program.covers.push(entry);
+    }
+    for (i, property) in model.liveness.iter().enumerate() {
+        c.instances(&property.parameters, |c, _| {
+            let entry = c.claim(&property.holds, true);
+            c.program.liveness.push((i as u32, vec![entry]));
+        });
+    }
+    for assumption in &model.assumptions {
+        c.instances(&assumption.parameters, |c, _| {
+            let entry = c.claim(&assumption.holds, true);
+            c.program.assumptions.push(entry);
+        });
+    }
+    c.recursive_functions();
+    c.finish()
+}
+
+struct Compiler<'a> {
+    model: &'a Model,
+    program: Program,
+    notes: bool,
+    /// See [`instances`].
+    most_nodes: usize,
+    /// Number of parts of each type.
+    sizes: Vec<u32>,
+    /// First cell of each variable.
+    cells: Vec<Cell>,
+    /// Values of bound variables that are constants here.
+    known: Vec<Option<i32>>,
+    constants: FxHashMap<i32, Cell>,
+    constant_values: Vec<i32>,
+    shapes: FxHashMap<Shape, u32>,
+    names: FxHashMap<Violation, u32>,
+    /// The next free temporary, and the most that were ever in use.
+    temporary: Cell,
+    most_temporaries: Cell,
+    /// Where each label of the piece of code at hand ended up.
+    labels: Vec<u32>,
+    /// Where the places of aliases lie.
+    aliases: Vec<Option<Location>>,
+    /// What is known of each function.
+    functions: Vec<calls::Known>,
+    recursions: Vec<calls::Recursion>,
+    /// Where [`Stmt::Return`] goes.
+    returns: Option<calls::Returns>,
+    /// What code returns whose assumption does not hold.
+    without_assumption: bool,
+    /// What loops are to agree on, and what those at hand are: how it is named, and the cell that says whether it has
+    /// been stored.
+    settled: Settled,
+    watched: Vec<(Vec<Place>, Cell)>,
+    /// Names of quantifiers that look at all values; and those of scalarsets that bind what is being compiled.
+    every: Vec<VariableId>,
+    among: Vec<VariableId>,
+    /// The line of the text that code is made for, and the one that a piece begins on.
+    line: u32,
+    first_line: u32,
+}
+
+/// A cell and what is known of its value.
+#[derive(Clone, Copy)]
+struct Value {
+    cell: Cell,
+    lo: i64,
+    hi: i64,
+}
+
+/// Where a place lies.
+#[derive(Clone, Copy)]
+struct Location {
+    base: Cell,
+    /// Computed part of the address.
+    offset: Option<Cell>,
+    /// Cells from `base` on that the address can fall into.
+    len: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Label(u32);
+
+/// What any 32-bit value can be.
+const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
+
+impl<'a> Compiler<'a> {
+    fn new(model: &'a Model, notes: bool) -> Self {
+        let sizes = model.sizes();
+        let mut parts = Vec::new();
+        let mut bags = Vec::new();
+        let mut cells = vec![0; model.variables.len()];
+        for (variable, cell) in model.variables.iter().zip(&mut cells) {
+            if variable.role == Role::State {
+                *cell = parts.len() as Cell;
+                multisets::bags(model, &sizes, variable.ty, *cell, &mut bags);
+                leaves(model, variable.ty, variable.name.clone(), false, &mut parts);
+            }
+        }
+        let mut next = parts.len() as Cell;
+        let mut frame: Vec<i32> = parts.iter().map(|p| p.beginning(model)).collect();
+        let slots = parts.into_iter().map(|part| Slot {
+            undefined: part.beginning(model) == UNDEFINED,
+            name: part.name,
+            ty: part.ty,
+            lo: part.lo,
+            hi: part.hi,
+        });
+        let slots = slots.collect();
+        let functions = calls::Known::all(model, &sizes, &mut next);
+        let saved = next;
+        for (variable, cell) in model.variables.iter().zip(&mut cells) {
+            if matches!(variable.role, Role::Local | Role::Bound)
+                || (variable.role == Role::Alias && functions.iter().any(|f| f.recursive))
+            {
+                *cell = next;
+                next += sizes[variable.ty.index()];
+            }
+        }
+        frame.resize(next as usize, 0);
+        let tables = model.tables.iter().map(|t| {
+            let lo = model.bounds(t.index).map_or(0, |b| b.0);
+            Lookup {
+                lo,
+                values: t.values.clone(),
+            }
+        });
+        let program = Program {
+            slots,
+            frame,
+            code: Vec::new(),
+            pieces: Vec::new(),
+            shapes: Vec::new(),
+            tables: tables.collect(),
+            starts: Vec::new(),
+            rules: Vec::new(),
+            invariants: Vec::new(),
+            quiescent: None,
+            covers: Vec::new(),
+            liveness: Vec::new(),
+            assumptions: Vec::new(),
+            bags,
+            saved: saved..saved,
+            names: Vec::new(),
+            sites: FxHashMap::default(),
+            notes: Vec::new(),
+        };
+        Compiler {
+            model,
+            program,
+            notes,
+            most_nodes: MOST_NODES,
+            sizes,
+            cells,
+            known: vec![None; model.variables.len()],
+            constants: FxHashMap::default(),
+            constant_values: Vec::new(),
+            shapes: FxHashMap::default(),
+            names: FxHashMap::default(),
+            temporary: next,
+            most_temporaries: next,
+            labels: Vec::new(),
+            aliases: vec![None; model.variables.len()],
+            functions,
+            recursions: Vec::new(),
+            returns: None,
+            without_assumption: false,
+            settled: Settled::new(),
+            watched: Vec::new(),
+            every: Vec::new(),
+            among: Vec::new(),
+            line: 0,
+            first_line: 0,
+        }
+    }
+
+    /// Puts constants behind the temporaries.
+    fn finish(mut self) -> Program {
+        let first = self.most_temporaries;
+        match self.functions.iter().any(|f| f.recursive) {
+            true => self.program.saved.end = first,
+            false => self.program.saved = 0..0,
+        }
+        for op in &mut self.program.code {
+            op.operands(|cell| {
+                if *cell & CONSTANT != 0 {
+                    *cell = first + (*cell & !CONSTANT);
+                }
+            });
+        }
+        self.program.frame.resize(first as usize, 0);
+        self.program.frame.extend(&self.constant_values);
+        if self.program.code.len() <= MOST_CODE {
+            definedness::prove(&mut self.program);
+        }
+        self.program
+    }
+
+    /// Calls `f` with the code of each instance of a claim, in conjuncts.
+    fn claims(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
+        self.instances(&claim.parameters, |c, _| {
+            let mut entries = Vec::new();
+            c.conjuncts(&claim.holds, &mut |c, e| entries.push(c.claim(e, true)));
+            f(c, entries);
+        });
+    }
+
+    fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<i32> {
+        let (lo, hi) = self
+            .model
+            .bounds(self.model.variable(bound).ty)
+            .unwrap_or((0, -1));
+        lo..=hi
+    }
+
+    /// Calls `f` for each conjunct of a claim, quantifiers unrolled.
+    fn conjuncts(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
+        match e {
+            Expr::Bool(true) => {}
+            Expr::Line(line, inner) => {
+                self.first_line = *line;
+                self.conjuncts(inner, f);
+                self.first_line = 0;
+            }
+            Expr::Binary(Operator::And, a, b) => {
+                self.conjuncts(a, f);
+                self.conjuncts(b, f);
+            }
+            Expr::Forall(id, body) if self.unrolls(*id, cost(self, body)) => {
+                for value in self.domain(*id) {
+                    self.known[id.index()] = Some(value);
+                    self.conjuncts(body, f);
+                }
+                self.known[id.index()] = None;
+            }
+            _ => f(self, e),
+        }
+    }
+
+    /// Code that returns whether a claim holds, or what is given where an assumption does not; gives where it begins.
+    fn claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
+        self.without_assumption = without_assumption;
+        self.piece(|c| {
+            let no = c.label();
+            c.jump(e, false, no);
+            c.emit(Op::Return { verdict: true });
+            c.place(no);
+            c.emit(Op::Return { verdict: false });
+        })
+    }
+
+    /// Code that runs statements; gives where it begins.
+    fn body(&mut self, body: &[Stmt]) -> u32 {
+        self.without_assumption = false;
+        self.piece(|c| {
+            c.block(body);
+            c.emit(Op::Return { verdict: true });
+        })
+    }
+
+    fn piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
+        let start = self.program.code.len();
+        self.labels.clear();
+        self.line = self.first_line;
+        f(self);
+        for op in &mut self.program.code[start..] {
+            if let Op::Jump { to } | Op::JumpIf { to, .. } = op {
+                *to = self.labels[*to as usize];
+            }
+        }
+        self.program.pieces.push(start as u32);
+        start as u32
+    }
+
+    fn emit(&mut self, op: Op) {
+        if self.program.code.len() <= MOST_CODE {
+            self.program.code.push(op);
+        }
+    }
+
+    /// Emits an instruction that may fault while working on what `site` says.
+    fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
+        self.emit_showing(op, None, site);
+    }
+
+    /// The same, where the value it meets is of a type.
+    fn emit_showing(&mut self, op: Op, ty: Option<TypeId>, site: impl FnOnce(&Model) -> String) {
+        let site = Site {
+            what: site(self.model),
+            ty,
+            line: self.line,
+            among: self.among.clone(),
+        };
+        self.program
+            .sites
+            .insert(self.program.code.len() as u32, site);
+        self.emit(op);
+    }
+
+    /// Emits a violation.
+    fn fail(&mut self, violation: &Violation) {
+        let name = self.name(violation);
+        self.emit_at(Op::Fail { name }, |_| String::new());
+    }
+
+    /// Emits a violation of what models may do at all, unless a cell is what it should be.
+    fn fail_unless(&mut self, a: Cell, wanted: i32, why: impl FnOnce(&Model) -> String) {
+        let fine = self.label();
+        let b = self.constant(wanted).cell;
+        let op = Comparison::Equal;
+        self.emit(Op::JumpIf {
+            op,
+            a,
+            b,
+            to: fine.0,
+        });
+        let why = why(self.model);
+        self.fail(&Violation::ill_defined(why));
+        self.place(fine);
+    }
+
+    fn label(&mut self) -> Label {
+        self.labels.push(u32::MAX);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    fn place(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.program.code.len() as u32;
+    }
+
+    fn temporary(&mut self) -> Cell {
+        self.temporary += 1;
+        self.most_temporaries = self.most_temporaries.max(self.temporary);
+        self.temporary - 1
+    }
+
+    fn constant(&mut self, value: i32) -> Value {
+        let next = self.constant_values.len() as Cell | CONSTANT;
+        let cell = *self.constants.entry(value).or_insert_with(|| {
+            self.constant_values.push(value);
+            next
+        });
+        Value {
+            cell,
+            lo: value as i64,
+            hi: value as i64,
+        }
+    }
+
+    fn name(&mut self, name: &Violation) -> u32 {
+        if let Some(&known) = self.names.get(name) {
+            return known;
+        }
+        self.program.names.push(name.clone());
+        let index = self.program.names.len() as u32 - 1;
+        self.names.insert(name.clone(), index);
+        index
+    }
+
+    fn shape(&mut self, shape: Shape) -> u32 {
+        let next = self.program.shapes.len() as u32;
+        let index = *self.shapes.entry(shape).or_insert(next);
+        if index == next {
+            self.program.shapes.push(shape);
+        }
+        index
+    }
+}

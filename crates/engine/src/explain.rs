@@ -1,0 +1,311 @@
+//! Why nothing leads on from where a counterexample ends: who waits for whom, which rules are blocked and by what,
+//! and what rules can still do.
+
+use crate::compile::compile;
+use crate::explore::Explorer;
+use crate::interpret::Machine;
+use crate::model::*;
+use crate::program::Program;
+use crate::report::Property;
+use crate::search::{Path, View};
+use crate::trace::{said, tell, Trace};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+/// What can be said of states in which it holds, for each value of its parameters: somebody waits for something.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// Bound variables.
+    pub parameters: Vec<VariableId>,
+    /// When there is something to say.
+    pub when: Expr,
+    /// What there is to say.
+    pub words: Phrase,
+}
+
+/// Why nothing leads on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Explanation {
+    /// Who waits for whom, as sentences; only of models that come with remarks.
+    pub waits: Vec<String>,
+    /// Why each rule of a deadlock does not lead on, in the order of the model; only of models without remarks.
+    pub blocked: Vec<Blocked>,
+    /// How many rules there are besides, where they are too many to be listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: u64,
+    /// What can still be reached, where something that should stay within reach is out of it.
+    pub still: Option<Still>,
+}
+
+/// A rule that does not lead on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Blocked {
+    /// Name with the values of its parameters.
+    pub rule: String,
+    /// The conditions of its guard that do not hold, as the caller writes them; those that can be evaluated.
+    /// Empty if its guard holds.
+    pub fails: Vec<String>,
+    /// Why it does not lead on although its guard holds, as what is said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What can be reached from the last state. For drain, spontaneous rules do not count.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Still {
+    /// How many states, the last one included.
+    pub states: u64,
+    /// Whether there may be more, which were not looked for.
+    pub more: bool,
+    /// Names of the rules that fire in them, with the values of their parameters, in the order in which they are met.
+    pub rules: Vec<String>,
+}
+
+/// Not more states than this are looked for from the last one.
+const MOST_STATES: usize = 1 << 16;
+
+/// Not more rules than this are listed as blocked.
+const MOST_BLOCKED: usize = 1000;
+
+/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or [`Property::Progress`];
+/// `None` for other properties, whose last step says it all, and for a trace that is not of this model.
+/// `write` writes a condition of the model as whoever reads this knows it.
+pub fn explain(
+    model: &Model,
+    remarks: &[Remark],
+    property: &Property,
+    trace: &Trace,
+    write: &dyn Fn(&Model, &Expr) -> String,
+) -> Option<Explanation> {
+    if !matches!(
+        property,
+        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::Progress
+    ) {
+        return None;
+    }
+    let program = compile(model, true);
+    let path = Path {
+        start: trace.start_index,
+        rules: trace.steps.iter().map(|step| step.rule_index).collect(),
+    };
+    let last = tell(model, &program, &path).ok()?.machine.frame;
+    let last = &last[..program.slots.len()];
+    let mut explanation = Explanation {
+        waits: waits(model, remarks, last),
+        ..Explanation::default()
+    };
+    match property {
+        Property::NoDeadlock if remarks.is_empty() => {
+            (explanation.blocked, explanation.unlisted) = blocked(model, &program, last, write);
+        }
+        Property::NoDeadlock => {}
+        _ => explanation.still = Some(still(model, &program, last, *property != Property::Drain)),
+    }
+    Some(explanation)
+}
+
+/// The same variables with other rules, and nothing else that needs code.
+fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
+    Model {
+        rules,
+        starts: Vec::new(),
+        invariants: Vec::new(),
+        quiescent: None,
+        covers: Vec::new(),
+        liveness: Vec::new(),
+        assumptions: Vec::new(),
+        ..model.clone()
+    }
+}
+
+fn rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
+    Rule {
+        name: String::new(),
+        parameters: parameters.to_vec(),
+        guard,
+        body,
+        spontaneous: false,
+        priority: 0,
+    }
+}
+
+/// A machine in this state.
+fn machine<'a>(program: &'a Program, state: &[i32]) -> Machine<'a> {
+    let mut machine = Machine::new(program);
+    machine.frame[..state.len()].copy_from_slice(state);
+    machine
+}
+
+fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
+    let tells = |remark: &Remark| {
+        let note = Stmt::Note(Note {
+            agent: Expr::Int(0),
+            action: NoteAction::Does(remark.words.clone()),
+            line: None,
+            visible: true,
+        });
+        rule(&remark.parameters, remark.when.clone(), vec![note])
+    };
+    let telling = with_rules(model, remarks.iter().map(tells).collect());
+    let program = compile(&telling, true);
+    let mut machine = machine(&program, state);
+    for instance in &program.rules {
+        let mut numbers = instance.numbers();
+        while let Some(from) = numbers.next() {
+            let Ok(Some(number)) = machine.next(instance, from) else {
+                break;
+            };
+            numbers.start = number + 1;
+            let _ = machine.fire(instance, number);
+        }
+    }
+    let mut sentences = Vec::new();
+    for (note, values) in std::mem::take(&mut machine.notes) {
+        let sentence = said(&telling, &program.notes[note as usize], &values);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
+}
+
+/// The conjuncts of a condition, from left to right, each with the names for places and values around it.
+fn conjuncts(e: &Expr, around: &dyn Fn(Expr) -> Expr, all: &mut Vec<Expr>) {
+    match e.without_line() {
+        Expr::Binary(Operator::And, a, b) => {
+            conjuncts(a, around, all);
+            conjuncts(b, around, all);
+        }
+        Expr::Alias(id, place, e) => {
+            let named = |e| around(Expr::Alias(*id, place.clone(), Box::new(e)));
+            conjuncts(e, &named, all);
+        }
+        Expr::Let(id, value, e) => {
+            let named = |e| around(Expr::Let(*id, value.clone(), Box::new(e)));
+            conjuncts(e, &named, all);
+        }
+        e => all.push(around(e.clone())),
+    }
+}
+
+fn blocked(
+    model: &Model,
+    program: &Program,
+    state: &[i32],
+    write: &dyn Fn(&Model, &Expr) -> String,
+) -> (Vec<Blocked>, u64) {
+    // Each conjunct is the guard of a rule of its own.
+    let mut split = Vec::new();
+    let mut first = Vec::new();
+    for one in &model.rules {
+        first.push(split.len());
+        let mut all = Vec::new();
+        conjuncts(&one.guard, &|e| e, &mut all);
+        let rules = all
+            .into_iter()
+            .map(|e| rule(&one.parameters, e, Vec::new()));
+        split.extend(rules);
+    }
+    first.push(split.len());
+    let texts: Vec<String> = (split.iter())
+        .map(|rule| write(model, &rule.guard))
+        .collect();
+    let split = with_rules(model, split);
+    let conditions = compile(&split, false);
+    // The instances of one conjunct lie together, and have numbers in the order of those of its rule.
+    let mut tested = vec![None; texts.len()];
+    for instance in &conditions.rules {
+        tested[instance.source as usize].get_or_insert(instance.number);
+    }
+    let mut tests = machine(&conditions, state);
+    let mut own = machine(program, state);
+    let smallest = may_fire_first(program, &mut own);
+    let mut blocked = Vec::new();
+    let mut unlisted = 0;
+    let mut source_begins = (u32::MAX, 0);
+    for instance in &program.rules {
+        let source = instance.source as usize;
+        if source_begins.0 != instance.source {
+            source_begins = (instance.source, instance.number);
+        }
+        if instance.guard.is_none() {
+            continue;
+        }
+        for number in instance.numbers() {
+            if blocked.len() == MOST_BLOCKED {
+                unlisted += u64::from(instance.numbers().end - number);
+                break;
+            }
+            let mut fails = Vec::new();
+            for conjunct in first[source]..first[source + 1] {
+                let test = tested[conjunct].map(|begins| begins + (number - source_begins.1));
+                let test = test.and_then(|test| Some((conditions.rule(test)?, test)));
+                // What cannot be evaluated is guarded by a condition before it, which fails.
+                if test.is_some_and(|(test, number)| tests.enabled(test, number) == Ok(false)) {
+                    fails.push(texts[conjunct].clone());
+                }
+            }
+            let enabled = own.enabled(instance, number) != Ok(false);
+            if fails.is_empty() && !enabled {
+                fails.push(write(model, &model.rules[source].guard));
+            }
+            let why = enabled.then(|| match smallest {
+                Some((priority, first)) if priority < instance.priority => {
+                    let first = program.rule_name(model, first);
+                    format!("is held back by `{first}`, which has a smaller priority")
+                }
+                _ => {
+                    let fired = own.fire(instance, number);
+                    own.undo();
+                    match fired {
+                        Ok(false) => "does not fire, as an assumption in it does not hold".into(),
+                        _ => "may fire, but does not lead on".into(),
+                    }
+                }
+            });
+            blocked.push(Blocked {
+                rule: program.rule_name(model, number),
+                fails,
+                why,
+            });
+        }
+    }
+    (blocked, unlisted)
+}
+
+/// The first rule that may fire in a machine's state, with its priority: the smallest of those of all that may.
+fn may_fire_first(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
+    let numbers = program.rules.iter().filter_map(|instance| {
+        let number = machine.next(instance, instance.number).ok()??;
+        Some((instance.priority, number))
+    });
+    numbers.min()
+}
+
+fn still(model: &Model, program: &Program, state: &[i32], spontaneous: bool) -> Still {
+    let view = View::whole(program, model.deadlock);
+    let mut explorer = Explorer::new(program, &view);
+    explorer.machine.frame[..state.len()].copy_from_slice(state);
+    explorer.enter();
+    let mut met = FxHashSet::default();
+    let mut rules = Vec::new();
+    let mut next = 0;
+    while (next as usize) < explorer.len() && explorer.len() <= MOST_STATES {
+        let _ = explorer.expand(next, spontaneous, |one, _| {
+            if met.insert(one.rule) {
+                rules.push(program.rule_name(model, one.rule));
+            }
+            true
+        });
+        next += 1;
+    }
+    Still {
+        states: explorer.len() as u64,
+        more: (next as usize) < explorer.len(),
+        rules,
+    }
+}

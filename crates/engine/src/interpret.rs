@@ -1,0 +1,449 @@
+//! The interpreter: runs a [`Program`]'s code on one frame.
+//!
+//! It is written to be plain: it is the oracle that faster engines are compared with.
+//! Firing a rule changes the frame in place and keeps a log of what was overwritten,
+//! so that a successor can be packed from its parent by patching the changed slots alone,
+//! and undone as cheaply.
+
+use crate::model::{Model, Violation};
+use crate::program::*;
+
+/// Why code could not go on: the place of the instruction and the value it met.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Fault {
+    pub at: u32,
+    pub value: i32,
+}
+
+/// A frame and the means to run code on it.
+pub(crate) struct Machine<'a> {
+    program: &'a Program,
+    /// Cell values; the slots of the state come first.
+    pub frame: Vec<i32>,
+    /// Slots that were overwritten since the log was last cleared, with their old values. Those that are overwritten again
+    /// and again may stand there several times, but the log stays about as long as there are slots.
+    pub log: Vec<(Cell, i32)>,
+    /// Notes told, with their values.
+    pub notes: Vec<(u32, Vec<i32>)>,
+    /// Which covers have been met by [`Op::Cover`] so far.
+    pub covered: Vec<bool>,
+    /// Where calls return to, with the cells they keep.
+    calls: Vec<(u32, Vec<i32>)>,
+}
+
+/// Calls deeper than this are a fault.
+const DEEPEST: usize = 10_000;
+
+/// Or those that keep more cells than this all together.
+const MOST_KEPT: usize = 1 << 26;
+
+/// How deep calls go that keep so many cells each.
+fn deepest(kept: usize) -> usize {
+    DEEPEST.min(MOST_KEPT / kept.max(1))
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(program: &'a Program) -> Self {
+        Machine {
+            program,
+            frame: program.frame.clone(),
+            log: Vec::new(),
+            notes: Vec::new(),
+            covered: vec![false; program.covers.len()],
+            calls: Vec::new(),
+        }
+    }
+
+    /// Puts the frame into a start state; false if an assumption of its own keeps it from being one.
+    pub fn start(&mut self, start: u32) -> Result<bool, Fault> {
+        let program = self.program;
+        self.frame.clone_from(&program.frame);
+        self.log.clear();
+        let Some(instance) = program.start(start) else {
+            return Ok(false);
+        };
+        self.give(instance, start);
+        let begun = self.run(instance.body);
+        self.settle();
+        begun
+    }
+
+    /// Gives the parameters of an instance that stands for many the values that belong to a number.
+    #[inline]
+    fn give(&mut self, instance: &Instance, number: u32) {
+        if let Some(every) = &instance.every {
+            for (parameter, value) in every.values(number - instance.number) {
+                self.frame[parameter.cell as usize] = value;
+            }
+        }
+    }
+
+    /// Sorts what has no order.
+    fn settle(&mut self) {
+        let log = &mut self.log;
+        self.program
+            .settle(&mut self.frame, |cell, old| log.push((cell, old)));
+    }
+
+    /// Whether the frame's state is one that no assumption leaves out.
+    #[inline]
+    pub fn assumed(&mut self) -> Result<bool, Fault> {
+        for i in 0..self.program.assumptions.len() {
+            if !self.run(self.program.assumptions[i])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the rule of this number, for which the instance stands, may fire in the frame's state.
+    #[inline]
+    pub fn enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
+        self.give(rule, number);
+        match rule.guard {
+            Some(guard) => self.run(guard),
+            None => Ok(false),
+        }
+    }
+
+    /// The first of the numbers that an instance stands for, from one of them on, whose rule may fire in the frame's state.
+    /// With a fault comes the number of the rule whose guard cannot be evaluated.
+    #[inline]
+    pub fn next(&mut self, rule: &Instance, from: u32) -> Result<Option<u32>, (u32, Fault)> {
+        let (Some(every), Some(_)) = (&rule.every, rule.guard) else {
+            let enabled = self.enabled(rule, from).map_err(|fault| (from, fault))?;
+            return Ok(enabled.then_some(from));
+        };
+        self.give(rule, from);
+        let found = self.run(every.next);
+        let number = || rule.number + every.place(|_, cell| self.frame[cell as usize]);
+        match found {
+            Ok(found) => Ok(found.then(number)),
+            Err(fault) => Err((number(), fault)),
+        }
+    }
+
+    /// Fires the rule of this number, for which the instance stands; [`Machine::undo`] takes it back.
+    /// False if an assumption of its own keeps it from firing.
+    #[inline]
+    pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
+        self.log.clear();
+        self.give(rule, number);
+        let fired = self.run(rule.body);
+        self.settle();
+        fired
+    }
+
+    /// Takes back what the log holds.
+    #[inline]
+    pub fn undo(&mut self) {
+        while let Some((slot, old)) = self.log.pop() {
+            self.frame[slot as usize] = old;
+        }
+    }
+
+    /// Runs code from `at` to its return and gives the verdict.
+    pub fn run(&mut self, at: u32) -> Result<bool, Fault> {
+        let program = self.program;
+        self.calls.clear();
+        let frame = &mut self.frame[..];
+        let mut at = at as usize;
+        macro_rules! fault {
+            ($value:expr) => {
+                return Err(Fault {
+                    at: at as u32,
+                    value: $value,
+                })
+            };
+        }
+        loop {
+            match program.code[at] {
+                Op::JumpIf { op, a, b, to } => {
+                    if op.holds(frame[a as usize], frame[b as usize]) {
+                        at = to as usize;
+                        continue;
+                    }
+                }
+                Op::Jump { to } => {
+                    at = to as usize;
+                    continue;
+                }
+                Op::Return { verdict } => return Ok(verdict),
+                Op::Set { dst, a } => {
+                    let value = frame[a as usize];
+                    let old = std::mem::replace(&mut frame[dst as usize], value);
+                    self.log.push((dst, old));
+                    shorten(&mut self.log, program.slots.len());
+                }
+                Op::Copy { dst, a } => frame[dst as usize] = frame[a as usize],
+                Op::Check { a, lo, hi } => {
+                    let value = frame[a as usize];
+                    if value < lo || value > hi {
+                        fault!(value);
+                    }
+                }
+                Op::Defined { a } => {
+                    if frame[a as usize] == UNDEFINED {
+                        fault!(UNDEFINED);
+                    }
+                }
+                Op::Cover { cover } => self.covered[cover as usize] = true,
+                Op::Call { to } => {
+                    if self.calls.len() >= deepest(program.saved.len()) {
+                        fault!(0);
+                    }
+                    let saved = program.saved.start as usize..program.saved.end as usize;
+                    self.calls.push((at as u32 + 1, frame[saved].to_vec()));
+                    at = to as usize;
+                    continue;
+                }
+                Op::Back => {
+                    let Some((back, saved)) = self.calls.pop() else {
+                        unreachable!("a function's code is entered by calls alone")
+                    };
+                    let first = program.saved.start as usize;
+                    frame[first..first + saved.len()].copy_from_slice(&saved);
+                    at = back as usize;
+                    continue;
+                }
+                Op::Index { dst, a, shape } => {
+                    let Shape { lo, count, stride } = program.shapes[shape as usize];
+                    let value = frame[a as usize];
+                    let index = value as i64 - lo as i64;
+                    if index < 0 || index >= count as i64 {
+                        fault!(value);
+                    }
+                    frame[dst as usize] = (index as u32 * stride) as i32;
+                }
+                Op::Load {
+                    dst, offset, base, ..
+                } => {
+                    frame[dst as usize] = frame[base as usize + frame[offset as usize] as usize];
+                }
+                Op::Store {
+                    offset, a, base, ..
+                } => {
+                    let dst = base as usize + frame[offset as usize] as usize;
+                    let value = frame[a as usize];
+                    let old = std::mem::replace(&mut frame[dst], value);
+                    if dst < program.slots.len() {
+                        self.log.push((dst as Cell, old));
+                        shorten(&mut self.log, program.slots.len());
+                    }
+                }
+                Op::Table { dst, a, table } => {
+                    let Lookup { lo, ref values } = program.tables[table as usize];
+                    let value = frame[a as usize];
+                    match values.get((value as i64 - lo as i64) as usize) {
+                        Some(&answer) => frame[dst as usize] = answer,
+                        None => fault!(value),
+                    }
+                }
+                Op::Compare { op, dst, a, b } => {
+                    frame[dst as usize] = op.holds(frame[a as usize], frame[b as usize]) as i32;
+                }
+                Op::Arithmetic { op, dst, a, b } => {
+                    let (a, b) = (frame[a as usize], frame[b as usize]);
+                    let result = match op {
+                        Arithmetic::Add => a.checked_add(b),
+                        Arithmetic::Subtract => a.checked_sub(b),
+                        Arithmetic::Multiply => a.checked_mul(b),
+                        Arithmetic::Divide => a.checked_div(b),
+                        Arithmetic::Remainder => a.checked_rem(b),
+                        Arithmetic::BitAnd => Some(a & b),
+                        Arithmetic::BitOr => Some(a | b),
+                        Arithmetic::BitXor => Some(a ^ b),
+                        Arithmetic::ShiftLeft => shift(a, b as i64),
+                        Arithmetic::ShiftRight => shift(a, -(b as i64)),
+                    };
+                    match result {
+                        Some(result) => frame[dst as usize] = result,
+                        None => fault!(b),
+                    }
+                }
+                Op::Note { note, values } => {
+                    let count = program.notes[note as usize].values() as usize;
+                    let values = &frame[values as usize..values as usize + count];
+                    self.notes.push((note, values.to_vec()));
+                }
+                Op::Fail { .. } => fault!(0),
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Keeps a log that has become much longer than there are slots to the first value of each.
+#[inline(always)]
+fn shorten(log: &mut Vec<(Cell, i32)>, slots: usize) {
+    if log.len() > 2 * slots + 1024 {
+        keep_first(log, slots);
+    }
+}
+
+#[cold]
+fn keep_first(log: &mut Vec<(Cell, i32)>, slots: usize) {
+    let mut seen = vec![false; slots];
+    log.retain(|&(slot, _)| !std::mem::replace(&mut seen[slot as usize], true));
+}
+
+/// `a` times two to the power of `by`, rounded down; nothing if that leaves 32 bits.
+/// A shift by 64 or more leaves nothing of any number that Rumur counts in, so it gives 0.
+pub fn shift(a: i32, by: i64) -> Option<i32> {
+    match by {
+        ..=-64 | 64.. => Some(0),
+        ..0 => Some(a >> (-by).min(31)),
+        0..=31 => i32::try_from((a as i64) << by).ok(),
+        _ => (a == 0).then_some(0),
+    }
+}
+
+impl Program {
+    /// What a fault violates: what an error or assertion reports, or what the model did wrong;
+    /// with the line that it comes from, if there is a text.
+    pub fn explain(&self, model: &Model, fault: Fault) -> Result<Violation, String> {
+        let site = self.sites.get(&fault.at);
+        let line = site.map_or(0, |site| site.line);
+        let placed = |text: String| match line {
+            0 => text,
+            line => format!("{text} (line {line})"),
+        };
+        if let Op::Fail { name } = self.code[fault.at as usize] {
+            let mut violation = self.names[name as usize].clone();
+            if line != 0 {
+                violation.why = placed(violation.to_string());
+            }
+            return match violation.property == Violation::ILL_DEFINED {
+                true => Err(violation.why),
+                false => Ok(violation),
+            };
+        }
+        Err(placed(self.ill_defined(model, fault, site)))
+    }
+
+    /// Whether a fault is a limit of the model that is run over.
+    pub fn is_limit(&self, fault: Fault) -> bool {
+        match self.code[fault.at as usize] {
+            Op::Fail { name } => self.names[name as usize].limit,
+            _ => false,
+        }
+    }
+
+    /// What the model did wrong, as a clause.
+    fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
+        let what = site.map_or("", |site| site.what.as_str());
+        let shown = |value: i32| match site.and_then(|site| site.ty) {
+            Some(ty) => model.show(ty, value),
+            None => value.to_string(),
+        };
+        let value = fault.value;
+        match self.code[fault.at as usize] {
+            Op::Check { lo, hi, .. } => {
+                format!(
+                    "the value {} is stored in `{what}`, which holds {}..{}",
+                    shown(value),
+                    shown(lo),
+                    shown(hi)
+                )
+            }
+            Op::Defined { .. } => format!("`{what}` is read but undefined"),
+            Op::Index { .. } if value == UNDEFINED => {
+                format!("an undefined index is used on `{what}`")
+            }
+            Op::Index { shape, .. } => {
+                let Shape { lo, count, .. } = self.shapes[shape as usize];
+                let hi = lo as i64 + count as i64 - 1;
+                format!("the index {value} is used on `{what}`, which has {lo}..{hi}")
+            }
+            Op::Table { table, .. } => {
+                let Lookup { lo, values } = &self.tables[table as usize];
+                let hi = *lo as i64 + values.len() as i64 - 1;
+                format!("the table `{what}` is asked for {value}, but has {lo}..{hi}")
+            }
+            Op::Arithmetic {
+                op: Arithmetic::Divide | Arithmetic::Remainder,
+                ..
+            } if fault.value == 0 => "division by zero".into(),
+            Op::Call { .. } => {
+                let deepest = deepest(self.saved.len());
+                format!("`{what}` calls itself more than {deepest} times")
+            }
+            _ => "a number leaves 32 bits".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::Builder;
+    use crate::compile::compile;
+    use crate::model::*;
+
+    #[test]
+    fn a_long_loop_keeps_no_more_than_what_there_is_to_undo() {
+        let mut m = Builder::new("long");
+        let (six, seven) = (m.range("six", 0, 6), m.range("seven", 0, 7));
+        let (index, rounds) = (m.range("index", 0, 3), m.range("rounds", 1, 50_000));
+        let array = m.array("array", index, seven);
+        let (x, a) = (m.state("x", six), m.state("a", array));
+        let (i, round) = (m.bound("i", index), m.bound("round", rounds));
+        m.start("start", vec![x.set(5), i.each(vec![a.at(i).set(i)])]);
+        let body = vec![x.set(round % 7), a.at(round % 4).set(round % 8)];
+        m.rule(Rule::new("rule").does([round.each(body)]));
+        let program = compile(&m.build().expect("a model"), false);
+        let mut machine = Machine::new(&program);
+        assert_eq!(machine.start(0), Ok(true));
+        let before = machine.frame[..5].to_vec();
+        assert_eq!(machine.fire(&program.rules[0], 0), Ok(true));
+        // Of each element the last of the numbers that leave its index, by 8.
+        assert_eq!(machine.frame[..5], [50_000 % 7, 0, 5, 6, 7]);
+        assert!(machine.log.len() < 1100, "{}", machine.log.len());
+        machine.undo();
+        assert_eq!(machine.frame[..5], before);
+    }
+
+    #[test]
+    fn calls_that_keep_much_go_less_deep() {
+        let deep = |size: i32| {
+            let mut m = Builder::new("deep");
+            let bit = m.range("bit", 0, 1);
+            let depth = m.range("depth", 0, 100_000);
+            let index = m.range("index", 0, size);
+            let array = m.array("array", index, bit);
+            let x = m.state("x", bit);
+            let (n, own) = (m.local("n", depth), m.local("own", array));
+            let f = FunctionId(0);
+            let deeper = Expr::Call(f, vec![Argument::Value(n + 1)]);
+            let body = vec![
+                Stmt::Let(own, None),
+                Stmt::Line(3),
+                own.at(0).set(1),
+                crate::build::when(n.is(100_000), vec![Stmt::Return(Some(1.into()))]),
+                Stmt::Return(Some(deeper)),
+            ];
+            m.start("start", vec![x.set(0)]);
+            let call = Expr::Call(f, vec![Argument::Value(0.into())]);
+            m.rule(Rule::new("rule").does([x.set(call)]));
+            let mut model = m.into_model();
+            model.functions.push(Function {
+                name: "f".into(),
+                parameters: vec![n],
+                result: Some(bit),
+                body,
+            });
+            assert_eq!(model.validate(), []);
+            let program = compile(&model, false);
+            let mut machine = Machine::new(&program);
+            assert_eq!(machine.start(0), Ok(true));
+            let fault = machine.fire(&program.rules[0], 0).expect_err("too deep");
+            program.explain(&model, fault).expect_err("no property")
+        };
+        assert_eq!(deep(1), "`f` calls itself more than 10000 times (line 3)");
+        let large = deep(100_000);
+        assert!(
+            large.starts_with("`f` calls itself more than 67"),
+            "{large}"
+        );
+    }
+}

@@ -1,0 +1,431 @@
+//! Messages in models whose notes say nothing of them, recognised by their shape.
+//!
+//! A *network* is a variable that holds records in multisets, or in an array, where each record names an agent as where
+//! it comes from or goes to: by a field called `source` or `dest` or the like, or, in multisets, by the index of the
+//! array that they stand in. A slot of an array is empty where no field names an end, as all of them do at first.
+//! What a step puts into a network is sent, what it takes out is received. Who stands at the other end is told by a
+//! further field for an agent, by who received what the same step took out, and else is [`OTHERS`].
+
+use crate::model::*;
+use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
+
+/// The lifeline of whoever has no name in a message.
+pub(crate) const OTHERS: &str = "others";
+
+/// Charts with more lifelines than this are not drawn.
+const MOST_AGENTS: usize = 16;
+
+const SOURCES: [&str; 5] = ["source", "src", "from", "sender", "origin"];
+const TARGETS: [&str; 7] = [
+    "destination",
+    "dest",
+    "dst",
+    "to",
+    "receiver",
+    "recipient",
+    "target",
+];
+
+/// A place in the state that can hold one message.
+struct Slot {
+    /// Its first cell; of a multiset's slot that of the element.
+    first: usize,
+    /// The cell that says whether there is an element; none in an array of slots.
+    present: Option<usize>,
+    /// The agent whose slot it is, by the array's index.
+    owner: Option<String>,
+    record: TypeId,
+}
+
+/// What is known of a type of messages.
+struct Shape {
+    source: Option<usize>,
+    target: Option<usize>,
+    /// The one field that names an agent in another way.
+    other: Option<usize>,
+    /// What says which kind of message it is.
+    kind: Option<usize>,
+    /// Cells of each field in the record, its name and its type.
+    fields: Vec<(usize, String, TypeId)>,
+}
+
+/// A message: words, source and target.
+#[derive(Clone, PartialEq, Debug)]
+struct Message {
+    words: String,
+    source: Option<String>,
+    target: Option<String>,
+    other: Option<String>,
+}
+
+/// The networks of a model, and what is in flight in them.
+pub(crate) struct Networks<'a> {
+    model: &'a Model,
+    sizes: Vec<u32>,
+    slots: Vec<Slot>,
+    shapes: Vec<(TypeId, Shape)>,
+    agents: Vec<String>,
+    steps: Vec<ChartStep>,
+    /// Messages with sender, receiver and number.
+    flying: Vec<(Message, usize, usize, u32)>,
+    flights: u32,
+}
+
+impl<'a> Networks<'a> {
+    /// The networks of a model in its start state; nothing if there are none.
+    pub fn of(model: &'a Model, frame: &[i32]) -> Option<Networks<'a>> {
+        let mut networks = Networks {
+            model,
+            sizes: model.sizes(),
+            slots: Vec::new(),
+            shapes: Vec::new(),
+            agents: Vec::new(),
+            steps: Vec::new(),
+            flying: Vec::new(),
+            flights: 0,
+        };
+        let mut at = 0;
+        for variable in model.variables.iter().filter(|v| v.role == Role::State) {
+            networks.look(variable.ty, at, None, false);
+            at += networks.sizes[variable.ty.index()] as usize;
+        }
+        networks.leave_out_what_is_no_mailbox(frame);
+        if networks.slots.is_empty() {
+            return None;
+        }
+        // Who may take part, in the order of the types.
+        let records: Vec<TypeId> = networks.slots.iter().map(|slot| slot.record).collect();
+        let mut types: Vec<TypeId> = Vec::new();
+        for (record, shape) in &networks.shapes {
+            let ends = [shape.source, shape.target, shape.other];
+            if records.contains(record) {
+                types.extend(
+                    ends.into_iter()
+                        .flatten()
+                        .map(|field| shape.fields[field].2),
+                );
+            }
+        }
+        types.sort_unstable();
+        types.dedup();
+        let owners: Vec<String> = networks
+            .slots
+            .iter()
+            .filter_map(|s| s.owner.clone())
+            .collect();
+        for ty in types {
+            let (lo, hi) = model.bounds(ty)?;
+            if i64::from(hi) - i64::from(lo) >= MOST_AGENTS as i64 {
+                return None;
+            }
+            for name in (lo..=hi).map(|value| agent(model, ty, value)) {
+                if !networks.agents.contains(&name) {
+                    networks.agents.push(name);
+                }
+            }
+        }
+        for name in owners {
+            if !networks.agents.contains(&name) {
+                networks.agents.push(name);
+            }
+        }
+        if networks.agents.len() > MOST_AGENTS {
+            return None;
+        }
+        networks.agents.push(OTHERS.into());
+        Some(networks)
+    }
+
+    /// Finds the slots for messages in a part of the state: those of multisets, and those of arrays.
+    fn look(&mut self, ty: TypeId, at: usize, owner: Option<(TypeId, i32)>, array: bool) {
+        match self.model.ty(ty).clone() {
+            Type::Multiset { capacity, element } => {
+                let stride = 1 + self.sizes[element.index()] as usize;
+                for i in 0..capacity as usize {
+                    let first = at + i * stride + 1;
+                    self.slot(element, first, Some(first - 1), owner);
+                }
+            }
+            Type::Array { index, element } => {
+                let Some((lo, hi)) = self.model.bounds(index) else {
+                    return;
+                };
+                for value in lo..=hi {
+                    let part = at + (value - lo) as usize * self.sizes[element.index()] as usize;
+                    let owner = match self.model.ty(index) {
+                        Type::Enum(_) | Type::Bool => owner,
+                        _ => Some((index, value)),
+                    };
+                    self.look(element, part, owner, true);
+                }
+            }
+            Type::Record(_) if array => self.slot(ty, at, None, owner),
+            _ => {}
+        }
+    }
+
+    fn slot(
+        &mut self,
+        record: TypeId,
+        first: usize,
+        present: Option<usize>,
+        owner: Option<(TypeId, i32)>,
+    ) {
+        if !matches!(self.model.ty(record), Type::Record(_)) {
+            return;
+        }
+        if !self.shapes.iter().any(|shape| shape.0 == record) {
+            let shape = self.shape(record);
+            self.shapes.push((record, shape));
+        }
+        let shape = self.shape_of(record);
+        let ends: Vec<TypeId> = [shape.source, shape.target]
+            .into_iter()
+            .flatten()
+            .map(|f| shape.fields[f].2)
+            .collect();
+        // Numbers are agents only where a field says so.
+        let owner = owner.filter(|(ty, _)| {
+            ends.contains(ty) || matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_))
+        });
+        // An array of records for each agent may as well be what each agent keeps, so a field must name an end.
+        if !ends.is_empty() || present.is_some() && owner.is_some() {
+            self.slots.push(Slot {
+                first,
+                present,
+                owner: owner.map(|(ty, value)| agent(self.model, ty, value)),
+                record,
+            });
+        }
+    }
+
+    fn shape_of(&self, record: TypeId) -> &Shape {
+        let known = self.shapes.iter().find(|shape| shape.0 == record);
+        &known.expect("shapes of slots are known").1
+    }
+
+    fn shape(&self, record: TypeId) -> Shape {
+        let mut shape = Shape {
+            source: None,
+            target: None,
+            other: None,
+            kind: None,
+            fields: Vec::new(),
+        };
+        let Type::Record(fields) = self.model.ty(record) else {
+            return shape;
+        };
+        let mut at = 0;
+        let mut others = Vec::new();
+        for (number, (name, ty)) in fields.iter().enumerate() {
+            let plain = name.to_ascii_lowercase();
+            let plain = plain.trim_start_matches("m_").trim_end_matches('_');
+            if self.model.bounds(*ty).is_some() && *ty != TypeId::BOOL {
+                if SOURCES.contains(&plain) {
+                    shape.source = Some(number);
+                } else if TARGETS.contains(&plain) {
+                    shape.target = Some(number);
+                } else if matches!(self.model.ty(*ty), Type::Scalarset(_) | Type::Union(_)) {
+                    others.push(number);
+                }
+            }
+            let taken = [shape.source, shape.target].contains(&Some(number));
+            if matches!(self.model.ty(*ty), Type::Enum(_)) && !taken && shape.kind.is_none() {
+                shape.kind = Some(number);
+            }
+            shape.fields.push((at, name.clone(), *ty));
+            at += self.sizes[ty.index()] as usize;
+        }
+        if let [other] = others[..] {
+            shape.other = Some(other);
+        }
+        shape
+    }
+
+    /// An array of records is a network only if it is empty at first.
+    fn leave_out_what_is_no_mailbox(&mut self, frame: &[i32]) {
+        let empty = |slot: &Slot| {
+            let shape = self.shape_of(slot.record);
+            let ends = [shape.source, shape.target].into_iter().flatten();
+            let mut ends = ends.map(|end| frame[slot.first + shape.fields[end].0]);
+            slot.present.is_some() || ends.all(|value| value == UNDEFINED)
+        };
+        let kept: Vec<bool> = self.slots.iter().map(empty).collect();
+        let mut kept = kept.into_iter();
+        self.slots.retain(|_| kept.next().unwrap_or(false));
+    }
+
+    /// The messages that a state holds.
+    fn messages(&self, frame: &[i32]) -> Vec<Message> {
+        let message = |slot: &Slot| {
+            let shape = self.shape_of(slot.record);
+            let value = |field: usize| {
+                let (at, _, ty) = &shape.fields[field];
+                let value = frame[slot.first + at];
+                (value != UNDEFINED).then(|| match shape.kind == Some(field) {
+                    true => self.model.show(*ty, value),
+                    false => agent(self.model, *ty, value),
+                })
+            };
+            let ends = [shape.source, shape.target].map(|end| end.and_then(value));
+            let there = match slot.present {
+                Some(present) => frame[present] != 0,
+                None => ends.iter().any(Option::is_some),
+            };
+            if !there {
+                return None;
+            }
+            let [source, target] = ends;
+            let target = match shape.target {
+                None => slot.owner.clone(),
+                Some(_) => target,
+            };
+            let ends = [shape.source, shape.target, shape.other, shape.kind];
+            let mut rest = Vec::new();
+            for (field, (at, name, ty)) in shape.fields.iter().enumerate() {
+                let simple = self.model.bounds(*ty).is_some();
+                let value = frame[slot.first + at];
+                let told = shape.other == Some(field) && shape.source.is_some();
+                if simple && value != UNDEFINED && (!ends.contains(&Some(field)) || told) {
+                    rest.push(format!("{name}={}", self.model.show(*ty, value)));
+                }
+            }
+            let name = shape.kind.and_then(value);
+            let name = name.unwrap_or_else(|| self.model.types[slot.record.index()].name.clone());
+            let words = match rest.is_empty() {
+                true => name,
+                false => format!("{name}({})", rest.join(", ")),
+            };
+            Some(Message {
+                words,
+                source,
+                target,
+                other: shape.other.and_then(value),
+            })
+        };
+        self.slots.iter().filter_map(message).collect()
+    }
+
+    /// A step of the model, from one state to another.
+    pub fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
+        let (mut gone, mut new) = (self.messages(before), self.messages(after));
+        // What stays is neither sent nor received.
+        gone.retain(
+            |message| match new.iter().position(|other| other == message) {
+                Some(same) => {
+                    new.remove(same);
+                    false
+                }
+                None => true,
+            },
+        );
+        let mut actor = None;
+        for message in gone {
+            let flight = match self.flying.iter().position(|flying| flying.0 == message) {
+                Some(sent) => self.flying.remove(sent),
+                // In flight from the start.
+                None => {
+                    let (from, to) = self.ends(&message, None);
+                    self.flights += 1;
+                    (message, from, to, self.flights - 1)
+                }
+            };
+            let (message, from, to, flight) = flight;
+            actor.get_or_insert(to);
+            let message = message.words;
+            self.draw(
+                to,
+                Action::Receive {
+                    message,
+                    from,
+                    flight,
+                },
+            );
+        }
+        let sent: Vec<(Message, usize, usize)> = new
+            .into_iter()
+            .map(|message| {
+                let (from, to) = self.ends(&message, actor);
+                (message, from, to)
+            })
+            .collect();
+        if let Some(agent) = actor.or(sent.first().map(|sent| sent.1)) {
+            let what = rule.split(" (").next().unwrap_or(rule).to_string();
+            self.draw(agent, Action::Does { what });
+        }
+        for (message, from, to) in sent {
+            let flight = self.flights;
+            self.flights += 1;
+            self.draw(
+                from,
+                Action::Send {
+                    message: message.words.clone(),
+                    to,
+                    flight,
+                },
+            );
+            self.flying.push((message, from, to, flight));
+        }
+    }
+
+    fn draw(&mut self, agent: usize, action: Action) {
+        self.steps.push(ChartStep {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+
+    /// Who sends a message and who is to get it, given who acts.
+    fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
+        let others = self.agents.len() - 1;
+        let number = |name: &Option<String>| {
+            let name = name.as_ref()?;
+            self.agents.iter().position(|agent| agent == name)
+        };
+        let (source, target) = (number(&message.source), number(&message.target));
+        let other = number(&message.other);
+        // A further field names the end that is not named, unless it names the other one again.
+        let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
+        let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
+        (from.unwrap_or(others), to.unwrap_or(others))
+    }
+
+    /// The chart of all steps, with the lifelines of those who took part; nothing if no message was seen.
+    pub fn sequence(self) -> Sequence {
+        let mut used = vec![false; self.agents.len()];
+        for step in &self.steps {
+            used[step.agent] = true;
+            match step.action {
+                Action::Send { to, .. } => used[to] = true,
+                Action::Receive { from, .. } => used[from] = true,
+                _ => {}
+            }
+        }
+        let number = |agent: usize| used[..agent].iter().filter(|&&used| used).count();
+        let mut steps = self.steps;
+        for step in &mut steps {
+            step.agent = number(step.agent);
+            match &mut step.action {
+                Action::Send { to, .. } => *to = number(*to),
+                Action::Receive { from, .. } => *from = number(*from),
+                _ => {}
+            }
+        }
+        let agents = self.agents.into_iter().enumerate();
+        let agents = agents.filter(|(i, _)| used[*i]).map(|(_, name)| name);
+        Sequence {
+            agents: agents.collect(),
+            steps,
+        }
+    }
+}
+
+/// The name of an agent. Numbers alone would not say what they are of.
+fn agent(model: &Model, ty: TypeId, value: i32) -> String {
+    match model.ty(ty) {
+        Type::Range { .. } => format!("{} {value}", model.types[ty.index()].name),
+        _ => model.show(ty, value),
+    }
+}

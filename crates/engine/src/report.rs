@@ -1,0 +1,526 @@
+//! What checking a model amounts to.
+
+use crate::compile::{compile_apart, MOST_CODE};
+use crate::components::{search_parts, split, Parts, Product};
+use crate::model::*;
+use crate::order::Settled;
+use crate::program::{Op, Program};
+use crate::search::{
+    omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict, View,
+};
+use crate::simulate::Walks;
+use crate::symmetry::Symmetry;
+use crate::trace::{found, Trace};
+use cohkit_base::words::counted;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// The result of [`check`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The verdict.
+    pub outcome: Outcome,
+    /// Reachable states. Where independent parts were explored apart this is the number of states of
+    /// their product; if the exploration was not completed, it is the number of states visited.
+    pub states: u128,
+    /// Whether states that differ by a permutation of scalarset values alone were counted once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub symmetric: bool,
+    /// Rules fired, those included that change nothing; counted like the states.
+    pub transitions: u128,
+    /// Steps from a start state to the farthest state, at the least.
+    pub depth: u64,
+    /// Each property on its own. What has been looked for and not found is undecided
+    /// until everything has been explored.
+    pub properties: Vec<PropertyResult>,
+    /// States of each independent part, as many as were visited; one if the model was explored as a whole.
+    pub components: Vec<u64>,
+    /// Rules fired in each independent part.
+    pub part_transitions: Vec<u64>,
+    /// Whether everything was explored, so that `states` and `transitions` are those of the product.
+    pub complete: bool,
+    /// How many of the parts are different, and were explored.
+    pub different: usize,
+    /// Bytes that states and their table took at the most. Does not depend on the machine.
+    pub memory: u64,
+    /// How probable it is at the most that a state was left out, if only signatures of states were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omission_probability: Option<f64>,
+    /// What random walks came to, if there were any in place of a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walks: Option<Box<Walks>>,
+}
+
+/// The verdict on a model.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// All properties hold in all reachable states.
+    Verified,
+    /// A property does not hold.
+    Violated {
+        /// Which.
+        property: Property,
+        /// What is wrong in the last state or step of the trace.
+        message: String,
+        /// A shortest way to violate this property.
+        trace: Box<Trace>,
+    },
+    /// The search gave up.
+    Undecided {
+        /// Why.
+        reason: Reason,
+    },
+    /// Undecided as well: the model has no room for what can happen ([`Violation::limit`]).
+    Exceeded {
+        /// Which limit is run over, as a clause.
+        limit: String,
+        /// A shortest way to it.
+        trace: Box<Trace>,
+    },
+}
+
+/// A property of a model.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum Property {
+    /// An invariant, by name.
+    Invariant(String),
+    /// An assertion or an error statement, by name.
+    Assertion(String),
+    /// No value leaves its range, no index its array, and nothing is divided by zero.
+    WellDefined,
+    /// Every state has a way to a different one.
+    NoDeadlock,
+    /// Rules that are not spontaneous can always lead to a quiescent state.
+    Drain,
+    /// Something is met at least once, by name.
+    Cover(String),
+    /// Rules can always lead to a state in which something holds, by name.
+    Liveness(String),
+    /// What begins can be performed; it is judged above the engine, of models of its own.
+    Progress,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Property::Invariant(name)
+            | Property::Assertion(name)
+            | Property::Cover(name)
+            | Property::Liveness(name) => f.write_str(name),
+            Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
+            Property::NoDeadlock => f.write_str("no deadlock"),
+            Property::Drain => f.write_str("every request can still complete"),
+            Property::Progress => f.write_str("progress"),
+        }
+    }
+}
+
+/// What is known of one property.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PropertyResult {
+    /// Which property.
+    pub property: Property,
+    /// What is known.
+    pub status: Status,
+}
+
+/// What is known of a property.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Violated,
+    /// Not everything was explored.
+    Undecided,
+}
+
+/// Explores everything a model can reach and judges its properties.
+///
+/// Not covered: fairness (a livelock among rules that could be left is no violation, unless drain is
+/// asked for and fails), and what lies behind the first violation.
+///
+/// # Errors
+/// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
+pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
+    let prepare = || {
+        let settled = watching(model, options);
+        let program = compiled(model, settled.clone(), options).map_err(CheckError::Model)?;
+        let parts = parts(model, &program, options);
+        Ok((settled, program, parts))
+    };
+    let (settled, program, parts) = options.compile(prepare)?;
+    let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
+    let Product {
+        verdict,
+        states,
+        transitions,
+        depth,
+        components,
+        part_transitions,
+        complete,
+        memory,
+    } = search_parts(&program, &parts, options).map_err(CheckError::Checkpoint)?;
+    let different = parts
+        .representative
+        .iter()
+        .enumerate()
+        .filter(|(i, r)| i == *r)
+        .count();
+    let effort = Effort {
+        states,
+        depth,
+        symmetric,
+    };
+    let outcome = outcome(model, &program, &verdict, effort, settled);
+    let properties = judged(model, &program, &outcome, &verdict);
+    // Parts that are equal were explored once.
+    let explored = (components.iter().zip(&parts.representative).enumerate())
+        .filter(|(part, (_, representative))| part == *representative);
+    let omission = explored.map(|(_, (&states, _))| omission_bound(states));
+    let omission_probability = options
+        .hash_compaction
+        .then(|| omission.sum::<f64>().min(1.0));
+    Ok(Report {
+        omission_probability,
+        outcome,
+        states,
+        symmetric,
+        transitions,
+        depth,
+        properties,
+        components,
+        part_transitions,
+        complete,
+        different,
+        memory,
+        walks: None,
+    })
+}
+
+/// What is watched as loops run: where symmetry is made use of, that their order does not matter.
+pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
+    match options.symmetry {
+        true => crate::order::findings(model).1,
+        false => Settled::new(),
+    }
+}
+
+/// A model that is sound, as a program. Where rounds of a loop store different values in what is to be settled,
+/// a limit is run over.
+pub(crate) fn compiled(
+    model: &Model,
+    settled: Settled,
+    options: &Options,
+) -> Result<Program, Vec<ModelError>> {
+    let errors = model.validate();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let program = compile_apart(model, false, settled, options.most_nodes);
+    if program.code.len() > MOST_CODE {
+        return Err(vec![ModelError {
+            place: format!("model `{}`", model.name),
+            message: "with all its calls and instances it is too large".into(),
+        }]);
+    }
+    Ok(program)
+}
+
+/// What it took to come to a verdict.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    pub states: u128,
+    pub depth: u64,
+    /// Whether one state of each orbit was counted.
+    pub symmetric: bool,
+}
+
+impl Effort {
+    /// How many states, in words.
+    fn states(self) -> String {
+        states_in_words(self.states, self.symmetric)
+    }
+}
+
+/// How many states were counted; `symmetric`: one for all that differ only by a permutation.
+pub fn states_in_words(states: u128, symmetric: bool) -> String {
+    let up_to = if symmetric { " up to symmetry" } else { "" };
+    format!("{}{up_to}", counted(states, "state"))
+}
+
+/// What a verdict means for the model, after so many states and steps.
+pub(crate) fn outcome(
+    model: &Model,
+    program: &Program,
+    verdict: &Verdict,
+    effort: Effort,
+    settled: Settled,
+) -> Outcome {
+    match verdict {
+        Verdict::Holds => Outcome::Verified,
+        Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
+        Verdict::Broken(broken, path) => violated(model, program, broken, path, effort, settled),
+    }
+}
+
+/// What an outcome says of each property.
+pub(crate) fn judged(
+    model: &Model,
+    program: &Program,
+    outcome: &Outcome,
+    verdict: &Verdict,
+) -> Vec<PropertyResult> {
+    let mut covers = 0..;
+    let properties = properties(model, program).into_iter().map(|property| {
+        // Covers are judged all together.
+        if let (Property::Cover(_), Verdict::Broken(Broken::Uncovered(unmet), _)) =
+            (&property, verdict)
+        {
+            let status = match covers.next().is_some_and(|cover| unmet.contains(&cover)) {
+                true => Status::Violated,
+                false => Status::Holds,
+            };
+            return PropertyResult { property, status };
+        }
+        let status = match outcome {
+            Outcome::Violated {
+                property: violated, ..
+            } if *violated == property => Status::Violated,
+            Outcome::Verified => Status::Holds,
+            Outcome::Undecided {
+                reason: Reason::HashCompaction,
+            } if property.order() == 0 => Status::Holds,
+            // What is judged when everything is known comes in this order, when all before has been found to hold.
+            Outcome::Violated {
+                property: violated, ..
+            } if violated.order() > property.order() => Status::Holds,
+            _ => Status::Undecided,
+        };
+        PropertyResult { property, status }
+    });
+    properties.collect()
+}
+
+/// What is explored apart. A model that has symmetry is explored as a whole, but for parts in each of which
+/// all that is permuted lies together.
+pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
+    let mut whole = View::whole(program, model.deadlock);
+    let named = model.interchangeable.as_ref().map(|range| range.names);
+    // Whether one value of a scalarset stays in reach of something is not the same question for all states of an orbit.
+    let of_one_value = |property: &Invariant| {
+        property.parameters.iter().any(|&parameter| {
+            let ty = model.variable(parameter).ty;
+            Some(ty) == named || matches!(model.ty(ty), Type::Scalarset(_) | Type::Union(_))
+        })
+    };
+    if options.symmetry && !model.liveness.iter().any(of_one_value) {
+        whole.symmetry = Symmetry::of(model, program, &whole.packing).map(Arc::new);
+    }
+    let symmetric = whole.symmetry.is_some();
+    let scalarset = |named: &NamedType| matches!(named.ty, Type::Scalarset(_));
+    let whole = Parts {
+        views: vec![whole],
+        representative: vec![0],
+    };
+    if !options.decompose || symmetric && model.types.iter().any(scalarset) {
+        return whole;
+    }
+    let mut parts = split(program, model.deadlock);
+    if !symmetric {
+        return parts;
+    }
+    let packings = parts.views.iter().map(|view| &view.packing);
+    match Symmetry::of_parts(model, program, packings) {
+        Ok(symmetries) if parts.views.len() > 1 => {
+            for (view, symmetry) in parts.views.iter_mut().zip(symmetries) {
+                view.symmetry = symmetry.map(Arc::new);
+            }
+            parts
+        }
+        _ => whole,
+    }
+}
+
+/// Why a model cannot be checked.
+#[derive(Debug)]
+pub enum CheckError {
+    /// What is wrong with the model.
+    Model(Vec<ModelError>),
+    /// What is wrong with a checkpoint; only where [`Options::keeper`] is given.
+    Checkpoint(CheckpointError),
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckError::Model(errors) => {
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                f.write_str(&errors.join("; "))
+            }
+            CheckError::Checkpoint(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}
+
+impl Property {
+    /// In which order properties are judged; those of 0 together, while states are visited.
+    fn order(&self) -> u8 {
+        match self {
+            Property::Cover(_) => 1,
+            Property::Drain => 2,
+            Property::Liveness(_) => 3,
+            Property::Progress => 4,
+            _ => 0,
+        }
+    }
+}
+
+fn cannot_rest(stuck: u64, effort: Effort) -> String {
+    format!("{stuck} of {} cannot come to rest", effort.states())
+}
+
+fn violated(
+    model: &Model,
+    program: &Program,
+    broken: &Broken,
+    path: &Path,
+    effort: Effort,
+    settled: Settled,
+) -> Outcome {
+    let text = |s: &str| s.to_string();
+    let (property, message) = match broken {
+        Broken::Invariant(i) => {
+            let invariant = &model.invariants[*i as usize];
+            let said = Violation::new(&invariant.name, &invariant.why);
+            (
+                Property::Invariant(invariant.name.clone()),
+                said.to_string(),
+            )
+        }
+        Broken::Fault(fault) => match program.explain(model, *fault) {
+            Ok(Violation { why, limit, .. }) if limit => {
+                return Outcome::Exceeded {
+                    limit: why,
+                    trace: Box::new(found(model, path, settled)),
+                }
+            }
+            Ok(violation) => (asserted(model, &violation), violation.to_string()),
+            Err(message) => (Property::WellDefined, message),
+        },
+        Broken::Deadlock => (Property::NoDeadlock, text(stuck(model))),
+        Broken::DeadEnd(stuck) => (
+            Property::Drain,
+            format!(
+                "dead end: nothing but spontaneous acts leads on; {}",
+                cannot_rest(*stuck, effort)
+            ),
+        ),
+        Broken::Livelock(stuck) => (
+            Property::Drain,
+            format!(
+                "livelock: what follows without spontaneous acts never comes to rest; {}",
+                cannot_rest(*stuck, effort)
+            ),
+        ),
+        Broken::Uncovered(unmet) => {
+            let names = unmet
+                .iter()
+                .map(|&cover| &model.covers[cover as usize].name);
+            let quoted: Vec<String> = names.clone().map(|name| format!("`{name}`")).collect();
+            let all = match quoted.split_last() {
+                Some((last, [])) => format!("{last} is"),
+                Some((last, before)) => format!("{} and {last} are", before.join(", ")),
+                None => String::new(),
+            };
+            let of = effort.states();
+            let steps = counted(u128::from(effort.depth), "step");
+            let message =
+                format!("{all} met nowhere: not in any of {of}, the farthest {steps} from a start");
+            (
+                Property::Cover(names.into_iter().next().cloned().unwrap_or_default()),
+                message,
+            )
+        }
+        Broken::OutOfReach(property, stuck) => {
+            let name = model.liveness[*property as usize].name.clone();
+            let of = effort.states();
+            let message =
+                format!("`{name}` cannot be reached any more; so it is from {stuck} of {of}");
+            (Property::Liveness(name), message)
+        }
+    };
+    Outcome::Violated {
+        property,
+        message,
+        trace: Box::new(found(model, path, Settled::new())),
+    }
+}
+
+/// What it means to be in a deadlock, as a clause.
+pub(crate) fn stuck(model: &Model) -> &'static str {
+    match model.deadlock {
+        Deadlock::Stuck => "no rule may fire",
+        _ => "no rule leads to a different state",
+    }
+}
+
+/// The property an error or assertion speaks of: the invariant of that name, if there is one.
+pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
+    let name = violation.property.clone();
+    if name == Violation::ILL_DEFINED {
+        return Property::WellDefined;
+    }
+    match model.invariants.iter().any(|i| i.name == name) {
+        true => Property::Invariant(name),
+        false => Property::Assertion(name),
+    }
+}
+
+/// All properties of a model: invariants, assertions that are no limits in the order of their code, then those that come for free.
+fn properties(model: &Model, program: &Program) -> Vec<Property> {
+    let mut all = Vec::new();
+    for invariant in &model.invariants {
+        let property = Property::Invariant(invariant.name.clone());
+        if !all.contains(&property) {
+            all.push(property);
+        }
+    }
+    let mut seen = FxHashSet::default();
+    let failing = program.code.iter().filter_map(|op| match op {
+        Op::Fail { name } => Some(*name),
+        _ => None,
+    });
+    for name in failing.filter(|name| seen.insert(*name)) {
+        let violation = &program.names[name as usize];
+        if violation.limit {
+            continue;
+        }
+        let property = asserted(model, violation);
+        if property != Property::WellDefined && !all.contains(&property) {
+            all.push(property);
+        }
+    }
+    all.push(Property::WellDefined);
+    if model.deadlock != Deadlock::Off {
+        all.push(Property::NoDeadlock);
+    }
+    all.extend(model.covers.iter().map(|c| Property::Cover(c.name.clone())));
+    if model.quiescent.is_some() {
+        all.push(Property::Drain);
+    }
+    all.extend(
+        model
+            .liveness
+            .iter()
+            .map(|l| Property::Liveness(l.name.clone())),
+    );
+    all
+}

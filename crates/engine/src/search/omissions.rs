@@ -1,0 +1,120 @@
+//! What hash compaction leaves out, with signatures that are so short that it does.
+
+use crate::build::Builder;
+use crate::model::{Deadlock, Model, Rule};
+use crate::replay::{again, Ending};
+use crate::search::{omission_bound, Engine};
+use crate::store::shorten;
+use crate::{check, Options, Outcome, Report};
+
+/// What is found with hash compaction, by any engine and on any number of threads.
+fn compacted(model: &Model) -> Report {
+    let run = |threads, engine| {
+        let options = Options {
+            threads,
+            engine,
+            hash_compaction: true,
+            ..Options::default()
+        };
+        check(model, &options).unwrap()
+    };
+    let report = run(1, Engine::Interpreter);
+    for (threads, engine) in [
+        (1, Engine::Native),
+        (2, Engine::Interpreter),
+        (3, Engine::Native),
+    ] {
+        assert_eq!(run(threads, engine), report, "{threads} {engine:?}");
+    }
+    report
+}
+
+/// A row of states, all with the same salt.
+fn row(states: i32, salt: i32, salts: i32) -> Model {
+    let mut m = Builder::new("row");
+    let (place, salted) = (m.range("place", 0, states - 1), m.range("salts", 0, salts));
+    let (n, salted) = (m.state("n", place), m.state("salt", salted));
+    m.start("start", vec![salted.set(salt)]);
+    m.rule(Rule::new("on").when(n.lt(states - 1)).does([n.set(n + 1)]));
+    m.deadlock(Deadlock::Off);
+    m.build().expect("the model is sound")
+}
+
+/// Three nodes that count, one number behind the other, and never all to the end.
+fn nodes(salt: i32) -> Model {
+    let mut m = Builder::new("nodes");
+    let (node, seven) = (m.scalarset("node", 3), m.range("seven", 0, 7));
+    let array = m.array("array", node, seven);
+    let salts = m.range("salts", 0, 255);
+    let (v, w) = (m.state("v", array), m.state("w", array));
+    let salted = m.state("salt", salts);
+    let n = m.bound("n", node);
+    let clear = n.each(vec![v.at(n).set(0), w.at(n).set(0)]);
+    m.start("start", vec![clear, salted.set(salt)]);
+    let first = Rule::new("v").over(n).when(v.at(n).lt(7));
+    m.rule(first.does([v.at(n).set(v.at(n) + 1)]));
+    let second = Rule::new("w").over(n).when(w.at(n).lt(v.at(n)));
+    m.rule(second.does([w.at(n).set(w.at(n) + 1)]));
+    let both = v.at(n).is(7).and(w.at(n).is(7));
+    let again = Rule::new("again").over(n).when(both);
+    m.rule(again.does([v.at(n).set(0), w.at(n).set(0)]));
+    m.invariant("not all", n.any((v.at(n) + w.at(n)).lt(8)));
+    m.build().expect("the model is sound")
+}
+
+#[test]
+fn omissions_happen_as_often_as_the_bound_says() {
+    const STATES: u64 = 300;
+    const RUNS: i32 = 600;
+    shorten(20);
+    // A row of states: all that comes behind the first that is left out is not reached. The salt is in every hash.
+    let row = |salt| {
+        let options = Options {
+            engine: Engine::Interpreter,
+            hash_compaction: true,
+            ..Options::default()
+        };
+        check(&row(STATES as i32, salt, RUNS), &options).unwrap()
+    };
+    let runs: Vec<Report> = (0..RUNS).map(row).collect();
+    assert!(runs
+        .iter()
+        .all(|run| run.omission_probability == Some(omission_bound(run.states as u64))));
+    let whole = omission_bound(STATES);
+    assert!((0.04..0.05).contains(&whole));
+    // A bound of so much or less is printed for a search that has left something out with that probability at the most.
+    for bound in [whole / 8.0, whole / 4.0, whole / 2.0, whole] {
+        let left_out = |run: &&Report| {
+            run.states < STATES as u128 && run.omission_probability.is_some_and(|p| p <= bound)
+        };
+        let often = runs.iter().filter(left_out).count() as f64;
+        let expected = bound * f64::from(RUNS);
+        let deviation = expected.sqrt();
+        assert!(often <= expected + 3.0 * deviation, "{often} {expected}");
+        assert!(often >= expected - 3.0 * deviation, "{often} {expected}");
+        assert!(bound < whole || often > 10.0);
+    }
+}
+
+#[test]
+fn what_is_left_out_does_not_depend_on_threads_and_ways_can_be_gone() {
+    shorten(14);
+    let (mut fewer, mut violated) = (0, 0);
+    for salt in 0..20 {
+        let model = nodes(salt);
+        let whole = check(&model, &Options::default()).unwrap();
+        let report = compacted(&model);
+        assert!(report.symmetric && report.states <= whole.states);
+        fewer += u32::from(report.states < whole.states);
+        if let Outcome::Violated {
+            property, trace, ..
+        } = &report.outcome
+        {
+            violated += 1;
+            let (again, ending) = again(&model, trace, Some(property)).unwrap();
+            assert_eq!(again.steps, trace.steps);
+            assert!(matches!(ending, Ending::Violated { property: p, .. } if p == *property));
+        }
+    }
+    assert!(fewer > 10 && violated > 10, "{fewer} {violated}");
+}

@@ -1,0 +1,430 @@
+//! Symmetry: states that differ only by a permutation of scalarset values are explored once.
+//!
+//! Names of scalarset values mean nothing to a model: it can compare them, keep them and index with them.
+//! So permuting them takes runs to runs, and one state of each *orbit* stands for all.
+//! Scalarsets whose values are told apart all the same ([`crate::order`]) are not permuted.
+//! What holds of scalarsets holds for ranges of which a model says so ([`Model::interchangeable`]).
+//! [`Symmetry::of`] finds from a model's types which slots hold scalarset values, and which are indexed by them;
+//! [`canonical`] chooses the state that stands for an orbit, always the same one.
+
+mod canonical;
+#[cfg(test)]
+mod tests;
+
+use crate::interpret::Machine;
+use crate::model::{Model, Role, Type, TypeId};
+use crate::program::{Cell, Packing, Program};
+pub(crate) use canonical::Scratch;
+use canonical::{fold, Arrow, Bag, Bits, Holder, Layout, Leaf, Member, Part};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// How permutations of scalarset values act on a program's packed states.
+pub(crate) struct Symmetry {
+    layout: Layout,
+}
+
+impl Symmetry {
+    /// The symmetry of a model; `None` if no permutation changes any state.
+    pub fn of(model: &Model, program: &Program, packing: &Packing) -> Option<Symmetry> {
+        Walk::through(model, program).symmetry(program, packing)
+    }
+
+    /// The symmetry of each of the parts that are explored apart, whose slots are those that are packed;
+    /// all others keep the values of the first start state.
+    ///
+    /// # Errors
+    /// If permutations lead from one part to another.
+    pub fn of_parts<'a>(
+        model: &Model,
+        program: &Program,
+        parts: impl Iterator<Item = &'a Packing>,
+    ) -> Result<Vec<Option<Symmetry>>, Apart> {
+        let mut machine = Machine::new(program);
+        let _ = machine.start(0);
+        let all = Walk::through(model, program);
+        let packings: Vec<&Packing> = parts.collect();
+        let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
+        // For what permutations take to each other: the part in which it lies, or the value that it keeps.
+        let mut together: FxHashMap<u64, (Option<usize>, i32)> = FxHashMap::default();
+        for visit in &all.visits {
+            let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
+            let value = machine.frame[visit.slot as usize];
+            let element = |&(first, count, _): &(i32, u32, u32)| {
+                (first..first + count as i32).contains(&value)
+            };
+            let kept = match part {
+                Some(_) => 0,
+                None if visit.members.iter().any(element) => return Err(Apart),
+                None => value,
+            };
+            if *together.entry(visit.seed).or_insert((part, kept)) != (part, kept) {
+                return Err(Apart);
+            }
+        }
+        let symmetry = |packing: &&Packing| {
+            let mut walk = all.clone();
+            walk.visits.retain(|visit| packed(packing, visit.slot));
+            walk.relations = (0..walk.visits.len()).map(|i| i..i + 1).collect();
+            walk.symmetry(program, packing)
+        };
+        Ok(packings.iter().map(symmetry).collect())
+    }
+
+    /// Replaces a packed state, whose multisets are sorted, by the one that stands for its orbit.
+    #[inline]
+    pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
+        self.layout.canonicalise(words, s);
+    }
+}
+
+/// Permutations lead from one of the parts that are explored apart to another.
+#[derive(Debug)]
+pub(crate) struct Apart;
+
+/// A slot that permutations move or change, or that stands beside such in a multiset.
+#[derive(Clone)]
+struct Visit {
+    slot: Cell,
+    /// Equal for slots that a permutation may take to each other.
+    seed: u64,
+    /// Elements that index it, with the distance in slots to the next element's.
+    around: Vec<(u32, u32)>,
+    /// Which of its values are elements: the first, how many, and which element the first is.
+    members: Vec<(i32, u32, u32)>,
+    /// The slot that says whether there is an element in its place of a multiset.
+    present: Option<Cell>,
+}
+
+/// Collects the slots that permutations move or change.
+#[derive(Clone)]
+struct Walk<'a> {
+    model: &'a Model,
+    /// Slots of each type.
+    sizes: Vec<u32>,
+    /// First element of each scalarset that has several, and of names that are used like one.
+    elements: Vec<Option<u32>>,
+    sets: Vec<Range<u32>>,
+    visits: Vec<Visit>,
+    /// Visits alone, or those of one place of a multiset together.
+    relations: Vec<Range<usize>>,
+    /// Elements that index the part at hand, with the distance in slots to the next element's.
+    around: Vec<(u32, u32)>,
+    /// The slot that says whether there is an element in the multiset's place at hand.
+    present: Option<Cell>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(model: &'a Model) -> Self {
+        let mut sets = Vec::new();
+        let mut elements = vec![None; model.types.len()];
+        let mut first = 0;
+        let told_apart = crate::order::told_apart(model);
+        for (number, named) in model.types.iter().enumerate() {
+            if told_apart.contains(&TypeId(number as u32)) {
+                continue;
+            }
+            let names = (model.interchangeable.as_ref())
+                .is_some_and(|interchangeable| interchangeable.names.index() == number);
+            let size = match named.ty {
+                Type::Scalarset(size) => size,
+                Type::Range { lo: 0, hi } if names => hi as u32 + 1,
+                _ => continue,
+            };
+            if size > 1 {
+                elements[number] = Some(first);
+                sets.push(first..first + size);
+                first += size;
+            }
+        }
+        Walk {
+            model,
+            sizes: model.sizes(),
+            elements,
+            sets,
+            visits: Vec::new(),
+            relations: Vec::new(),
+            around: Vec::new(),
+            present: None,
+        }
+    }
+
+    /// All of a model's state.
+    fn through(model: &'a Model, program: &Program) -> Self {
+        let mut walk = Walk::new(model);
+        let mut slot = 0;
+        for (number, variable) in model.variables.iter().enumerate() {
+            if variable.role == Role::State {
+                walk.part(variable.ty, slot, fold(0, number as u64), false);
+                slot += walk.sizes[variable.ty.index()];
+            }
+        }
+        debug_assert_eq!(slot as usize, program.slots.len());
+        walk
+    }
+
+    fn symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
+        // What has one value takes no bits, and if all that permutations move is such they change nothing.
+        let packed = |visit: &Visit| packing.field(visit.slot).mask != 0;
+        self.visits.iter().any(packed).then(|| Symmetry {
+            layout: self.finish(program, packing),
+        })
+    }
+
+    fn size(&self, ty: TypeId) -> u32 {
+        self.sizes[ty.index()]
+    }
+
+    /// The values of a simple type in their order: how many follow each other, and the first element if they are elements.
+    fn values(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
+        let model = self.model;
+        let count = |ty: TypeId| {
+            let (lo, hi) = model.bounds(ty).unwrap_or((0, -1));
+            (i64::from(hi) - i64::from(lo) + 1) as u32
+        };
+        if let Type::Union(members) = model.ty(ty) {
+            let member = |&member: &TypeId| (count(member), self.elements[member.index()]);
+            return members.iter().map(member).collect();
+        }
+        match &model.interchangeable {
+            Some(interchangeable) if interchangeable.optional.contains(&ty) => {
+                let first = self.elements[interchangeable.names.index()];
+                vec![(1, None), (count(ty) - 1, first)]
+            }
+            _ => vec![(count(ty), self.elements[ty.index()])],
+        }
+    }
+
+    /// A part of the state that begins at a slot. Equal seeds mean that permutations take one to the other.
+    /// `together` says whether it lies in a multiset, whose slots are told apart as one.
+    fn part(&mut self, ty: TypeId, slot: Cell, seed: u64, together: bool) {
+        let model = self.model;
+        match model.ty(ty) {
+            Type::Array { index, element } => self.array(*index, *element, slot, seed, together),
+            Type::Record(fields) => {
+                let mut at = slot;
+                for (number, &(_, field)) in fields.iter().enumerate() {
+                    self.part(field, at, fold(seed, number as u64), together);
+                    at += self.size(field);
+                }
+            }
+            Type::Multiset { capacity, element } => {
+                let stride = 1 + self.size(*element);
+                for place in 0..*capacity {
+                    let first = self.visits.len();
+                    let at = slot + place * stride;
+                    self.visit(Vec::new(), at, fold(seed, 0), true);
+                    let outer = self.present.replace(at);
+                    self.part(*element, at + 1, fold(seed, 1), true);
+                    self.present = outer;
+                    if !together {
+                        self.join(first);
+                    }
+                }
+            }
+            Type::Bool
+            | Type::Enum(_)
+            | Type::Range { .. }
+            | Type::Scalarset(_)
+            | Type::Union(_) => {
+                let mut members = Vec::new();
+                let mut value = 0i32;
+                for (count, first) in self.values(ty) {
+                    members.extend(first.map(|first| (value, count, first)));
+                    value = value.wrapping_add(count as i32);
+                }
+                self.visit(members, slot, seed, together);
+            }
+        }
+    }
+
+    fn array(&mut self, index: TypeId, element: TypeId, slot: Cell, seed: u64, together: bool) {
+        let stride = self.size(element);
+        let mut at = slot;
+        for (number, (count, first)) in self.values(index).into_iter().enumerate() {
+            let seed = fold(seed, number as u64);
+            for value in 0..count {
+                match first {
+                    Some(first) => {
+                        self.around.push((first + value, stride));
+                        self.part(element, at, seed, together);
+                        self.around.pop();
+                    }
+                    None => self.part(element, at, fold(seed, u64::from(value)), together),
+                }
+                at += stride;
+            }
+        }
+    }
+
+    fn visit(&mut self, members: Vec<(i32, u32, u32)>, slot: Cell, seed: u64, together: bool) {
+        if members.is_empty() && self.around.is_empty() && !together {
+            return;
+        }
+        self.visits.push(Visit {
+            slot,
+            seed,
+            around: self.around.clone(),
+            members,
+            present: self.present,
+        });
+        if !together {
+            self.join(self.visits.len() - 1);
+        }
+    }
+
+    /// The visits from `first` on are told apart as one, or left out if permutations do nothing to them.
+    fn join(&mut self, first: usize) {
+        let still = |visit: &Visit| visit.around.is_empty() && visit.members.is_empty();
+        match self.visits[first..].iter().all(still) {
+            true => self.visits.truncate(first),
+            false => self.relations.push(first..self.visits.len()),
+        }
+    }
+
+    /// Slots that involve one element alone go into the keys, as long as there is room; all others become leaves.
+    fn finish(self, program: &Program, packing: &Packing) -> Layout {
+        let mut layout = Layout {
+            sets: self.sets,
+            ..Layout::default()
+        };
+        let bits = |slot: Cell| {
+            let field = packing.field(slot);
+            // What has one value takes no bits, and may lie behind the last word.
+            Bits {
+                word: if field.mask == 0 { 0 } else { field.word },
+                shift: field.shift,
+                mask: field.mask,
+            }
+        };
+        let member = |slot: Cell, (value, count, element): (i32, u32, u32)| {
+            let field = packing.field(slot);
+            let low = value.wrapping_sub(field.lo) + i32::from(field.undefined);
+            Member {
+                low: low as u32,
+                count,
+                element,
+            }
+        };
+        // Where slots with these seeds lie in the keys, if they do: they are the same of different elements.
+        let mut shifts: FxHashMap<u64, Option<u32>> = FxHashMap::default();
+        let mut end = 0;
+        let mut leaf_of: FxHashMap<Cell, u32> = FxHashMap::default();
+        let mut related: Vec<&Visit> = Vec::new();
+        for relation in self.relations {
+            let first = &self.visits[relation.start];
+            let alone = relation.len() == 1;
+            let bits = bits(first.slot);
+            let width = match (&first.around[..], &first.members[..]) {
+                ([_], []) if alone => Some(u64::BITS - bits.mask.leading_zeros()),
+                ([], [_, ..]) if alone => Some(1),
+                _ => None,
+            };
+            let shift = width.and_then(|width| {
+                *shifts.entry(first.seed).or_insert_with(|| {
+                    let shift = (end + width <= u64::BITS).then_some(end);
+                    end += shift.map_or(0, |_| width);
+                    shift
+                })
+            });
+            match (shift, &first.around[..]) {
+                (Some(_), _) if bits.mask == 0 => {}
+                (Some(shift), &[(element, _)]) => layout.parts.push(Part {
+                    word: bits.word,
+                    mask: bits.mask << bits.shift,
+                    element,
+                    shift,
+                }),
+                (Some(shift), _) => {
+                    let members = first.members.iter();
+                    layout.holders.extend(members.map(|&values| Holder {
+                        bits,
+                        member: member(first.slot, values),
+                        shift,
+                    }));
+                }
+                (None, _) => {
+                    let visits = &self.visits[relation];
+                    let start = related.len();
+                    for visit in visits {
+                        leaf_of.insert(visit.slot, related.len() as u32);
+                        related.push(visit);
+                    }
+                    layout.relations.push(start..related.len());
+                }
+            }
+        }
+        for (number, visit) in (0..).zip(&related) {
+            let moves = layout.moves.len();
+            for &(element, stride) in &visit.around {
+                // The distance in leaves, from one neighbour or the other.
+                let last = layout.sets.iter().any(|set| set.end == element + 1);
+                let stride = match last {
+                    true => number - leaf_of[&(visit.slot - stride)],
+                    false => leaf_of[&(visit.slot + stride)] - number,
+                };
+                layout.moves.push((element, stride));
+            }
+            let members = layout.members.len();
+            let values = visit.members.iter();
+            (layout.members).extend(values.map(|&values| member(visit.slot, values)));
+            layout.leaves.push(Leaf {
+                bits: bits(visit.slot),
+                seed: visit.seed,
+                moves: moves..layout.moves.len(),
+                members: members..layout.members.len(),
+                present: visit.present.map(|slot| leaf_of[&slot]),
+            });
+        }
+        for bag in &program.bags {
+            if let Some(&first) = leaf_of.get(&bag.first) {
+                let (first, stride) = (first as usize, bag.stride as usize);
+                layout.bags.push(Bag {
+                    leaves: first..first + bag.capacity as usize * stride,
+                    stride,
+                });
+            }
+        }
+        layout.arrows = arrows(&layout).unwrap_or_default();
+        layout.finish();
+        layout
+    }
+}
+
+/// The leaves as arrows, if all are such and signatures have room for them.
+fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
+    // Where leaves with these seeds lie in signatures.
+    let mut shifts: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
+    let mut end = 0;
+    let arrow = |leaf: &Leaf| {
+        let [(element, stride)] = layout.moves[leaf.moves.clone()] else {
+            return None;
+        };
+        let member = match layout.members[leaf.members.clone()] {
+            [] => Member {
+                low: 0,
+                count: 0,
+                element: 0,
+            },
+            [member] => member,
+            _ => return None,
+        };
+        let set = layout.sets.iter().find(|set| set.contains(&element))?;
+        let (out, into) = *shifts.entry(leaf.seed).or_insert_with(|| {
+            let (out, into) = (end, end + leaf.bits.mask.count_ones());
+            end = into + set.len() as u32;
+            (out, into)
+        });
+        (end <= u64::BITS && leaf.present.is_none()).then(|| Arrow {
+            bits: leaf.bits,
+            element,
+            stride,
+            member,
+            out,
+            into: into.wrapping_sub(set.start),
+        })
+    };
+    // Where a leaf alone may be a place of a multiset, it is sorted with others.
+    let alone = layout.bags.is_empty();
+    alone.then(|| layout.leaves.iter().map(arrow).collect())?
+}

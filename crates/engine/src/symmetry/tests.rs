@@ -1,0 +1,169 @@
+//! Canonical forms beside brute force: all permutations, applied by the structure of types.
+
+#[path = "../../tests/orbits/mod.rs"]
+mod orbits;
+
+use super::*;
+use crate::build::Builder;
+use crate::compile::compile;
+use crate::program::UNDEFINED;
+use orbits::{image, permutations};
+use proptest::prelude::*;
+
+/// A model whose state has one variable of each of these shapes, over two scalarsets and a range that is used like one.
+fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
+    let mut m = Builder::new("shapes");
+    let s = m.declare("S", Type::Scalarset(sizes[0]));
+    let t = m.declare("T", Type::Scalarset(sizes[1]));
+    let label = m.declare("L", Type::Enum(vec!["none".into(), "some".into()]));
+    let one = m.declare("one", Type::Union(vec![s, t]));
+    let either = m.declare("either", Type::Union(vec![label, s]));
+    let small = m.declare("small", Type::Range { lo: 0, hi: 1 });
+    let wide = m.declare("wide", Type::Range { lo: 0, hi: 1 << 29 });
+    let names = m.declare(
+        "names",
+        Type::Range {
+            lo: 0,
+            hi: sizes[1] as i32 - 1,
+        },
+    );
+    let name_or_none = m.declare(
+        "name_or_none",
+        Type::Range {
+            lo: 0,
+            hi: sizes[1] as i32,
+        },
+    );
+    let mut array = |index, element| m.declare("array", Type::Array { index, element });
+    let flags = array(s, small);
+    let next = array(s, s);
+    let cross = array(s, t);
+    let matrix = array(s, flags);
+    let both = array(one, small);
+    let of_either = array(either, t);
+    // Three of these have no room in one key.
+    let numbers = array(s, wide);
+    let by_name = array(names, small);
+    let by_optional = array(name_or_none, names);
+    let chosen = array(names, name_or_none);
+    let pair = m.declare(
+        "pair",
+        Type::Record(vec![("to".into(), s), ("flag".into(), small)]),
+    );
+    let bag = |element| Type::Multiset {
+        capacity: 3,
+        element,
+    };
+    let pairs = m.declare("pairs", bag(pair));
+    let arrays = m.declare("arrays", bag(flags));
+    let boxes = m.declare(
+        "boxes",
+        Type::Array {
+            index: t,
+            element: pairs,
+        },
+    );
+    let kinds = [
+        s,
+        either,
+        flags,
+        next,
+        cross,
+        matrix,
+        both,
+        of_either,
+        pairs,
+        arrays,
+        boxes,
+        small,
+        names,
+        name_or_none,
+        by_name,
+        by_optional,
+        chosen,
+        numbers,
+    ];
+    for (number, &shape) in shapes.iter().enumerate() {
+        m.state(format!("v{number}"), kinds[shape as usize % kinds.len()]);
+    }
+    m.start("start", vec![]);
+    m.interchangeable(names, vec![name_or_none]);
+    let mut model = m.build().expect("the model is sound");
+    model.undefined = true;
+    model
+}
+
+fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i32>, Vec<i32>)> {
+    let all = permutations(size);
+    let pairs = all.clone().into_iter();
+    pairs.flat_map(move |one| {
+        all.clone()
+            .into_iter()
+            .map(move |other| (one.clone(), other))
+    })
+}
+
+proptest! {
+    /// The canonical form is in the orbit, and the same for all states of the orbit.
+    #[test]
+    fn one_state_stands_for_each_orbit(
+        shapes in prop::collection::vec(0u8..18, 1..5),
+        sizes in [1u32..5, 1u32..4],
+        values in prop::collection::vec(0u32..12, 200),
+    ) {
+        let model = model(&shapes, sizes);
+        let program = compile(&model, false);
+        let mut frame = program.frame.clone();
+        for (number, slot) in program.slots.iter().enumerate() {
+            let choices = (slot.hi - slot.lo + 1) as u32 + u32::from(slot.undefined);
+            let choice = values[number % 200] % choices;
+            frame[number] = match choice as i32 + slot.lo {
+                value if value > slot.hi => UNDEFINED,
+                value => value,
+            };
+        }
+        // The parts of empty slots have their first values.
+        for bag in &program.bags {
+            for place in 0..bag.capacity {
+                let first = (bag.first + place * bag.stride) as usize;
+                if frame[first] == 0 {
+                    let parts = first + 1..first + bag.stride as usize;
+                    frame[parts.clone()].copy_from_slice(&program.frame[parts]);
+                }
+            }
+        }
+        program.settle(&mut frame, |_, _| {});
+        let packing = Packing::new(&program, 0..program.slots.len() as Cell);
+        let Some(mut symmetry) = Symmetry::of(&model, &program, &packing) else { return Ok(()) };
+        let canonical = |symmetry: &Symmetry, frame: &[i32]| {
+            let mut words = vec![0; packing.words];
+            packing.pack(frame, &mut words);
+            symmetry.canonicalise(&mut words, &mut Scratch::default());
+            let mut frame = frame.to_vec();
+            packing.unpack(&words, &mut frame);
+            frame
+        };
+        let expected = canonical(&symmetry, &frame);
+        let scalarsets: Vec<usize> = (0..model.types.len())
+            .filter(|&ty| matches!(model.types[ty].ty, Type::Scalarset(_)))
+            .collect();
+        let mut seen = false;
+        for first in permutations(sizes[0] as usize) {
+            for (second, third) in pairs_of_permutations(sizes[1] as usize) {
+                let by = |ty: TypeId, value: i32| match scalarsets.iter().position(|&s| s == ty.index()) {
+                    Some(0) => first[value as usize],
+                    Some(_) => second[value as usize],
+                    None => third[value as usize],
+                };
+                let mut other = image(&model, &frame, &by);
+                program.settle(&mut other, |_, _| {});
+                prop_assert_eq!(&canonical(&symmetry, &other), &expected);
+                seen |= other == expected;
+            }
+        }
+        prop_assert!(seen, "the canonical form is not in the orbit");
+        // Every machine finds the same.
+        symmetry.layout.bmi2 = false;
+        prop_assert_eq!(&canonical(&symmetry, &frame), &expected);
+    }
+}

@@ -1,0 +1,381 @@
+//! Counterexamples that people can read: which rules fired, what each changed, and the chart they tell.
+
+use crate::compile::{compile, compile_watching, values};
+use crate::interpret::{Fault, Machine};
+use crate::messages::Networks;
+use crate::model::*;
+use crate::order::Settled;
+use crate::program::Program;
+use crate::search::{Path, NO_START};
+use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A way through a model's states, from a start state on.
+///
+/// `start_index` and each step's `rule_index` are what [`replay`] needs to walk it again;
+/// [`crate::replay::again`] compares all the rest with what happens then.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trace {
+    /// Name of the start state.
+    pub start: String,
+    /// Which start state, counted over all instances.
+    pub start_index: u32,
+    /// Values in the start state other than those with which variables begin.
+    pub initial: Vec<Setting>,
+    /// The rules that fire, in order.
+    pub steps: Vec<TraceStep>,
+    /// What the model's notes tell; without notes, the messages that are recognised in its state, if any.
+    #[serde(default)]
+    pub sequence: Sequence,
+    /// What the last step did wrong, if it could not be completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// Whether it ends where rounds of a loop over a scalarset disagree, which is an end only where symmetry is used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
+}
+
+/// The value of a simple part of the state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Setting {
+    /// `cells[2].state`.
+    pub variable: String,
+    /// A label, `true`, or a number.
+    pub value: String,
+}
+
+/// One rule that fires.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TraceStep {
+    /// Name with the values of its parameters.
+    pub rule: String,
+    /// Which rule, counted over all instances in the order of the model.
+    pub rule_index: u32,
+    /// What is different afterwards, in the order of the variables.
+    pub changes: Vec<Change>,
+}
+
+/// A simple part of the state that changes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// `cells[2].state`.
+    pub variable: String,
+    /// Value before.
+    pub from: String,
+    /// Value after.
+    pub to: String,
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "start: {}", self.start)?;
+        for Setting { variable, value } in &self.initial {
+            writeln!(f, "     {variable} = {value}")?;
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{:>3}. {}", i + 1, step.rule)?;
+            for Change { variable, from, to } in &step.changes {
+                writeln!(f, "     {variable}: {from} -> {to}")?;
+            }
+        }
+        match &self.fault {
+            Some(fault) => writeln!(f, "     here {fault}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Walks a model along rules, given as in [`Trace::start_index`] and [`TraceStep::rule_index`].
+///
+/// # Errors
+/// An index that the model does not have, a rule that is not enabled where it should fire,
+/// or steps behind one that faults. Errors of the model itself are returned as they are.
+pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String> {
+    if let Some(error) = model.validate().first() {
+        return Err(error.to_string());
+    }
+    let program = compile(model, true);
+    let path = Path {
+        start,
+        rules: rules.to_vec(),
+    };
+    tell(model, &program, &path).map(|told| told.trace)
+}
+
+/// A trace, and where it leads.
+pub(crate) struct Told<'a> {
+    pub trace: Trace,
+    /// In the last state.
+    pub machine: Machine<'a>,
+    /// What the last step did wrong, if it could not be completed.
+    pub fault: Option<Fault>,
+}
+
+/// Walks along a path on a program that was compiled with notes. Errors name the step, counted from 1.
+pub(crate) fn tell<'a>(
+    model: &Model,
+    program: &'a Program,
+    path: &Path,
+) -> Result<Told<'a>, String> {
+    if path.start >= program.start_count() {
+        return Err(format!(
+            "there is no start state {}; the model has {}, counted from 0",
+            path.start,
+            program.start_count()
+        ));
+    }
+    let mut machine = Machine::new(program);
+    let mut chart = Chart::default();
+    let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
+    let explain = |fault: Fault| match program.explain(model, fault) {
+        Ok(violation) => violation.to_string(),
+        Err(message) => message,
+    };
+    let start = machine.start(path.start);
+    if start == Ok(false) {
+        return Err("an assumption leaves the start state out".into());
+    }
+    let mut fault = start.err();
+    let slots = || program.slots.iter().enumerate();
+    let initial = slots()
+        .filter(|&(i, _)| machine.frame[i] != program.frame[i])
+        .map(|(i, slot)| Setting {
+            variable: slot.name.clone(),
+            value: show(i, machine.frame[i]),
+        });
+    let mut trace = Trace {
+        start: program.start_name(model, path.start),
+        start_index: path.start,
+        initial: initial.collect(),
+        steps: Vec::new(),
+        sequence: Sequence {
+            agents: model.agents.clone(),
+            steps: Vec::new(),
+        },
+        fault: fault.map(explain),
+        watched: false,
+    };
+    chart.take(model, program, &mut machine);
+    let mut networks = match model.agents.is_empty() {
+        true => Networks::of(model, &machine.frame[..program.slots.len()]),
+        false => None,
+    };
+    for (i, &rule) in path.rules.iter().enumerate() {
+        let step = i + 1;
+        let Some(instance) = program.rule(rule) else {
+            return Err(format!(
+                "step {step}: there is no rule {rule}; the model has {}, counted from 0",
+                program.rule_count()
+            ));
+        };
+        let name = program.rule_name(model, rule);
+        if let Some(fault) = &trace.fault {
+            return Err(format!(
+                "step {step}: `{name}` cannot fire: {fault} before it"
+            ));
+        }
+        let before = machine.frame[..program.slots.len()].to_vec();
+        let fired = match machine.enabled(instance, rule) {
+            Ok(true) => machine.fire(instance, rule),
+            Ok(false) => return Err(format!("step {step}: `{name}` is not enabled there")),
+            Err(fault) => Err(fault),
+        };
+        if fired == Ok(false) {
+            return Err(format!(
+                "step {step}: an assumption keeps `{name}` from firing"
+            ));
+        }
+        fault = fired.err();
+        trace.fault = fault.map(explain);
+        let changed = slots()
+            .filter(|&(i, _)| before[i] != machine.frame[i])
+            .map(|(i, slot)| Change {
+                variable: slot.name.clone(),
+                from: show(i, before[i]),
+                to: show(i, machine.frame[i]),
+            });
+        if let Some(networks) = &mut networks {
+            networks.step(&name, &before, &machine.frame[..program.slots.len()]);
+        }
+        trace.steps.push(TraceStep {
+            rule: name,
+            rule_index: rule,
+            changes: changed.collect(),
+        });
+        chart.take(model, program, &mut machine);
+    }
+    trace.sequence.steps = chart.steps;
+    if let Some(networks) = networks {
+        trace.sequence = networks.sequence();
+    }
+    Ok(Told {
+        trace,
+        machine,
+        fault,
+    })
+}
+
+/// The trace of a path that a search has found, which watched loops if something is to be settled.
+pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
+    if path.start == NO_START {
+        return Trace {
+            start: "none".into(),
+            start_index: 0,
+            initial: Vec::new(),
+            steps: Vec::new(),
+            sequence: Sequence {
+                agents: model.agents.clone(),
+                steps: Vec::new(),
+            },
+            fault: None,
+            watched: false,
+        };
+    }
+    let watched = !settled.is_empty();
+    let program = compile_watching(model, true, settled);
+    match tell(model, &program, path) {
+        Ok(told) => Trace {
+            watched,
+            ..told.trace
+        },
+        Err(why) => panic!("a path of the search can be walked, but {why}"),
+    }
+}
+
+/// A chart in the making.
+#[derive(Default)]
+struct Chart {
+    steps: Vec<ChartStep>,
+    /// Messages in flight: words, sender, receiver, line, and number of the flight.
+    flying: Vec<(String, usize, usize, Option<u32>, u32)>,
+    flights: u32,
+}
+
+impl Chart {
+    /// Draws the notes that a machine has collected.
+    fn take(&mut self, model: &Model, program: &Program, machine: &mut Machine) {
+        for (note, values) in std::mem::take(&mut machine.notes) {
+            self.draw(model, &program.notes[note as usize], &values);
+        }
+    }
+
+    fn draw(&mut self, model: &Model, note: &Note, values: &[i32]) {
+        let mut words = Words {
+            model,
+            values: values.iter(),
+        };
+        let agent = words.next() as usize;
+        let line = note.line.as_ref().map(|_| words.next() as u32);
+        let action = match &note.action {
+            NoteAction::Send { message, .. } => {
+                let to = words.next() as usize;
+                let message = words.say(message);
+                let flight = self.next_flight();
+                self.flying.push((message.clone(), agent, to, line, flight));
+                Action::Send {
+                    message,
+                    to,
+                    flight,
+                }
+            }
+            NoteAction::Receive { message, .. } => {
+                let from = words.next() as usize;
+                let message = words.say(message);
+                let this = (message.as_str(), from, agent, line);
+                let sent = self
+                    .flying
+                    .iter()
+                    .position(|(m, from, to, line, _)| (m.as_str(), *from, *to, *line) == this);
+                let flight = match sent {
+                    Some(i) => self.flying.remove(i).4,
+                    // In flight from the start.
+                    None => self.next_flight(),
+                };
+                Action::Receive {
+                    message,
+                    from,
+                    flight,
+                }
+            }
+            NoteAction::Does(phrase) => Action::Does {
+                what: words.say(phrase),
+            },
+            NoteAction::Becomes(phrase) => Action::Becomes {
+                state: words.say(phrase),
+            },
+            NoteAction::Marks { .. } => return,
+        };
+        self.steps.push(ChartStep {
+            agent,
+            action,
+            line,
+            visible: note.visible,
+        });
+    }
+
+    fn next_flight(&mut self) -> u32 {
+        self.flights += 1;
+        self.flights - 1
+    }
+}
+
+/// What a note of [`NoteAction::Does`] without a line says.
+pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> String {
+    let mut words = Words {
+        model,
+        values: values.iter(),
+    };
+    words.next();
+    match &note.action {
+        NoteAction::Does(phrase) => words.say(phrase),
+        _ => String::new(),
+    }
+}
+
+/// Fills a note's values into its words.
+struct Words<'a> {
+    model: &'a Model,
+    values: std::slice::Iter<'a, i32>,
+}
+
+impl Words<'_> {
+    fn next(&mut self) -> i32 {
+        self.values.next().copied().unwrap_or(0)
+    }
+
+    fn skip(&mut self, phrase: &[Piece]) {
+        for _ in 0..values(phrase) {
+            self.next();
+        }
+    }
+
+    fn say(&mut self, phrase: &[Piece]) -> String {
+        let mut text = String::new();
+        for piece in phrase {
+            match piece {
+                Piece::Text(words) => text.push_str(words),
+                Piece::Value(e) => {
+                    let value = self.next();
+                    let ty = self.model.type_of(e);
+                    text.push_str(&ty.map_or(value.to_string(), |ty| self.model.show(ty, value)));
+                }
+                Piece::Agent(_) => {
+                    let index = self.next();
+                    let name = self.model.agents.get(index as usize);
+                    text.push_str(&name.cloned().unwrap_or_else(|| index.to_string()));
+                }
+                Piece::Choice(_, a, b) => {
+                    if self.next() != 0 {
+                        text.push_str(&self.say(a));
+                        self.skip(b);
+                    } else {
+                        self.skip(a);
+                        text.push_str(&self.say(b));
+                    }
+                }
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,343 @@
+//! The type checker of models: names, types, scopes and the shape of tables.
+
+mod declarations;
+mod expressions;
+mod statements;
+
+use crate::model::*;
+use rustc_hash::FxHashSet;
+
+/// What an expression's value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A truth value.
+    Bool,
+    /// A number of any range.
+    Int,
+    /// A label of this enumeration.
+    Enum(TypeId),
+    /// An array or record of this type.
+    Aggregate(TypeId),
+}
+
+impl Model {
+    /// What a value of a type is.
+    pub fn kind_of_type(&self, id: TypeId) -> Kind {
+        match self.ty(id) {
+            Type::Bool => Kind::Bool,
+            Type::Range { .. } => Kind::Int,
+            Type::Enum(_) | Type::Scalarset(_) | Type::Union(_) => Kind::Enum(id),
+            Type::Array { .. } | Type::Record(_) | Type::Multiset { .. } => Kind::Aggregate(id),
+        }
+    }
+
+    /// The type of a place, for a valid model.
+    pub fn type_of_place(&self, place: &Place) -> TypeId {
+        place
+            .path
+            .iter()
+            .fold(self.variable(place.variable).ty, |ty, step| {
+                match (self.ty(ty), step) {
+                    (
+                        Type::Array { element, .. } | Type::Multiset { element, .. },
+                        Step::Index(_),
+                    ) => *element,
+                    (Type::Record(fields), Step::Field(name)) => {
+                        fields.iter().find(|f| f.0 == *name).map_or(ty, |f| f.1)
+                    }
+                    _ => ty,
+                }
+            })
+    }
+
+    /// A place as people write it.
+    pub fn spell(&self, place: &Place) -> String {
+        let mut text = self.variable(place.variable).name.clone();
+        for step in &place.path {
+            match step {
+                Step::Field(name) => text = format!("{text}.{name}"),
+                Step::Index(e) => text = format!("{text}[{}]", self.spell_index(e)),
+            }
+        }
+        text
+    }
+
+    fn spell_index(&self, e: &Expr) -> String {
+        match e {
+            Expr::Int(n) => n.to_string(),
+            Expr::Bool(b) => b.to_string(),
+            Expr::Label(ty, n) => self.show(*ty, *n as i32),
+            Expr::Read(place) | Expr::Peek(place) => self.spell(place),
+            Expr::Line(_, e) | Expr::Convert(_, e) => self.spell_index(e),
+            _ => "...".into(),
+        }
+    }
+
+    /// The type of an expression, as far as it decides how a value is shown; `None` for computed numbers.
+    pub fn type_of(&self, e: &Expr) -> Option<TypeId> {
+        match e {
+            Expr::Int(_) | Expr::Negate(_) => None,
+            Expr::Label(ty, _) => Some(*ty),
+            Expr::Read(place) | Expr::Peek(place) => Some(self.type_of_place(place)),
+            Expr::Undefined(ty) | Expr::Convert(ty, _) => Some(*ty),
+            Expr::Call(id, _) => self.functions[id.index()].result,
+            Expr::Alias(_, _, e) | Expr::Let(_, _, e) | Expr::Line(_, e) => self.type_of(e),
+            Expr::Count(..) => None,
+            Expr::Table(id, _) => Some(self.tables[id.index()].result),
+            Expr::If(_, a, b) => self.type_of(a).or_else(|| self.type_of(b)),
+            Expr::Binary(op, ..) if op.arithmetic() => None,
+            _ => Some(TypeId::BOOL),
+        }
+    }
+}
+
+pub(crate) fn validate(model: &Model) -> Vec<ModelError> {
+    let mut v = Validator {
+        model,
+        place: String::new(),
+        scope: Vec::new(),
+        callable: 0,
+        result: None,
+        errors: Vec::new(),
+    };
+    v.types();
+    if v.errors.is_empty() {
+        // Expressions can be judged only against sound types.
+        v.variables();
+        v.tables();
+    }
+    if v.errors.is_empty() {
+        v.behaviour();
+    }
+    v.errors
+}
+
+struct Validator<'a> {
+    model: &'a Model,
+    place: String,
+    /// Bound and local variables that are alive here.
+    scope: Vec<VariableId>,
+    /// How many functions may be called.
+    callable: usize,
+    /// In a function, the type of what it returns.
+    result: Option<Option<TypeId>>,
+    errors: Vec<ModelError>,
+}
+
+/// More slots than this in one state are refused before memory is.
+const MAX_SLOTS: u64 = 1 << 20;
+
+/// More instances than this of one claim are refused; each has its own code.
+const MAX_CLAIMS: u64 = 1 << 16;
+
+/// More rules or start states than this, counted over the values of their parameters, have no numbers.
+const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
+
+impl Validator<'_> {
+    fn error(&mut self, message: impl Into<String>) {
+        self.errors.push(ModelError {
+            place: self.place.clone(),
+            message: message.into(),
+        });
+    }
+
+    fn behaviour(&mut self) {
+        let model = self.model;
+        if model.starts.is_empty() {
+            self.place = format!("model `{}`", model.name);
+            self.error("it has no start state");
+        }
+        for (f, function) in model.functions.iter().enumerate() {
+            self.place = format!("function `{}`", function.name);
+            self.callable = f + 1;
+            self.result = Some(function.result);
+            self.scoped(|v| {
+                for &p in &function.parameters {
+                    match v.model.variables.get(p.index()).map(|p| p.role) {
+                        Some(role @ (Role::Local | Role::Alias)) => v.bring(p, role),
+                        _ => v.error("a parameter is a local variable or an alias"),
+                    }
+                }
+                v.block(&function.body);
+            });
+        }
+        self.result = None;
+        self.callable = model.functions.len();
+        let mut instances = 0;
+        for start in &model.starts {
+            self.place = format!("start `{}`", start.name);
+            self.scoped(|v| {
+                v.numbered(&start.parameters, &mut instances);
+                v.block(&start.body);
+            });
+        }
+        let mut instances = 0;
+        for rule in &model.rules {
+            self.place = format!("rule `{}`", rule.name);
+            self.scoped(|v| {
+                v.numbered(&rule.parameters, &mut instances);
+                v.expect(&rule.guard, Kind::Bool, "the guard");
+                v.block(&rule.body);
+            });
+        }
+        for invariant in &model.invariants {
+            self.place = format!("invariant `{}`", invariant.name);
+            self.scoped(|v| {
+                v.parameters(&invariant.parameters);
+                v.expect(&invariant.holds, Kind::Bool, "the invariant");
+            });
+        }
+        for cover in &model.covers {
+            self.place = format!("cover `{}`", cover.name);
+            if let Some(e) = &cover.holds {
+                self.expect(e, Kind::Bool, "the cover");
+            }
+        }
+        for claim in model.liveness.iter().chain(&model.assumptions) {
+            self.place = format!("claim `{}`", claim.name);
+            self.scoped(|v| {
+                v.parameters(&claim.parameters);
+                v.expect(&claim.holds, Kind::Bool, "the claim");
+            });
+        }
+        self.place = "quiescent".into();
+        match &model.quiescent {
+            Some(e) => self.expect(e, Kind::Bool, "it"),
+            None if model.deadlock == Deadlock::ExceptQuiescent => self.error(
+                "deadlock is excepted where the model is quiescent, but it does not say when it is",
+            ),
+            None => {}
+        }
+    }
+
+    /// Runs `f`; what it brought into scope ends with it.
+    fn scoped(&mut self, f: impl FnOnce(&mut Self)) {
+        let depth = self.scope.len();
+        f(self);
+        self.scope.truncate(depth);
+    }
+
+    /// Brings parameters to life; gives how many combinations of values they have.
+    fn combinations(&mut self, parameters: &[VariableId]) -> u64 {
+        let mut combinations = 1u64;
+        for &p in parameters {
+            self.bring(p, Role::Bound);
+            let ty = self.model.variables.get(p.index()).map(|v| v.ty);
+            if let Some((lo, hi)) = ty.and_then(|ty| self.model.bounds(ty)) {
+                combinations = combinations.saturating_mul((hi as i64 - lo as i64 + 1) as u64);
+            }
+        }
+        combinations
+    }
+
+    /// Brings the parameters of a claim to life.
+    fn parameters(&mut self, parameters: &[VariableId]) {
+        let instances = self.combinations(parameters);
+        if instances > MAX_CLAIMS {
+            self.error(format!(
+                "its parameters make {instances} instances; the most is {MAX_CLAIMS}"
+            ));
+        }
+    }
+
+    /// Brings the parameters of a rule or start state to life, which has so many `before` it.
+    fn numbered(&mut self, parameters: &[VariableId], before: &mut u64) {
+        let all = before.saturating_add(self.combinations(parameters));
+        if all > MAX_INSTANCES && *before <= MAX_INSTANCES {
+            self.error(format!(
+                "with the values of its parameters there are {all} rules or start states; the most is {MAX_INSTANCES}"
+            ));
+        }
+        *before = all;
+    }
+
+    /// Brings a variable to life here.
+    fn bring(&mut self, id: VariableId, role: Role) {
+        match self.model.variables.get(id.index()) {
+            None => self.error(format!("there is no variable {}", id.0)),
+            Some(v) if v.role != role => {
+                let wanted = match role {
+                    Role::Bound => "bound",
+                    Role::Alias => "alias",
+                    Role::State | Role::Local => "local",
+                };
+                self.error(format!("`{}` must be a {wanted} variable here", v.name));
+            }
+            Some(v) if role == Role::Bound && self.scope.contains(&id) => {
+                self.error(format!("`{}` is bound inside itself", v.name));
+            }
+            Some(_) => {}
+        }
+        self.scope.push(id);
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        self.scoped(|v| block.iter().for_each(|s| v.stmt(s)));
+    }
+
+    fn steps(&mut self, id: VariableId, steps: &Steps) {
+        for e in [&steps.from, &steps.to, &steps.by] {
+            self.expect(e, Kind::Int, "a loop's bound");
+        }
+        self.bring(id, Role::Bound);
+        let bound = self.model.variables.get(id.index());
+        if bound.is_some_and(|v| self.model.kind_of_type(v.ty) != Kind::Int) {
+            self.error("steps are for numbers");
+        }
+    }
+
+    /// The type of the elements of a multiset.
+    fn multiset(&mut self, place: &Place) -> Option<TypeId> {
+        self.place(place)?;
+        match self.model.ty(self.model.type_of_place(place)) {
+            Type::Multiset { element, .. } => Some(*element),
+            _ => {
+                let text = format!("`{}` is no multiset", self.model.spell(place));
+                self.error(text);
+                None
+            }
+        }
+    }
+
+    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+        let model = self.model;
+        let Some(function) = model.functions.get(id.index()) else {
+            return self.error(format!("there is no function {}", id.0));
+        };
+        if id.index() >= self.callable {
+            self.error(format!(
+                "`{}` is called before it is declared",
+                function.name
+            ));
+        }
+        if function.parameters.len() != arguments.len() {
+            self.error(format!(
+                "`{}` has {} parameters but is given {} arguments",
+                function.name,
+                function.parameters.len(),
+                arguments.len()
+            ));
+        }
+        for (&p, argument) in function.parameters.iter().zip(arguments) {
+            let Some(parameter) = model.variables.get(p.index()) else {
+                continue;
+            };
+            let wanted = model.kind_of_type(parameter.ty);
+            match (argument, parameter.role) {
+                (Argument::Value(e), Role::Local) => self.expect(e, wanted, "an argument"),
+                (Argument::Place(place), Role::Alias) => {
+                    if self.target(place).is_some_and(|kind| kind != wanted) {
+                        self.error(format!(
+                            "`{}` is given a place of another type",
+                            parameter.name
+                        ));
+                    }
+                }
+                _ => self.error(format!(
+                    "`{}` is given a place for a value, or the reverse",
+                    parameter.name
+                )),
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Does a search that was interrupted and goes on give the report of one that was not?
+
+mod models;
+
+use cohkit_engine::model::Model;
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, Engine, Keeper, Reason};
+use cohkit_engine::{check, CheckError, Options, Outcome, Report};
+use cohkit_murphi as murphi;
+use models::Ending;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+
+type Files = BTreeMap<(usize, u64), Vec<u8>>;
+
+/// Keeps checkpoints in memory, each time it is asked so often, and may interrupt the search after some of them.
+#[derive(Default)]
+struct Shelf {
+    files: Mutex<Files>,
+    every: u64,
+    /// Asked so often, the search is interrupted; 0 for never.
+    last: u64,
+    asked: AtomicU64,
+    interrupt: AtomicBool,
+    full: bool,
+}
+
+impl Keeper for Shelf {
+    fn is_due(&self) -> bool {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if asked == self.last {
+            self.interrupt.store(true, Ordering::Relaxed);
+        }
+        asked.is_multiple_of(self.every)
+    }
+
+    fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+        if self.full {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let kept = (self.files.lock().unwrap()).insert((component, number), parts.concat());
+        assert_eq!(kept, None, "nothing is kept twice");
+        Ok(())
+    }
+
+    fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+        let files = self.files.lock().unwrap();
+        Ok(files.get(&(component, number)).map(|bytes| {
+            let length = bytes.len() as u64;
+            (
+                Box::new(io::Cursor::new(bytes.clone())) as Box<dyn Read>,
+                length,
+            )
+        }))
+    }
+}
+
+fn shelf(files: Files, every: u64, last: u64) -> Shelf {
+    Shelf {
+        files: Mutex::new(files),
+        every,
+        last,
+        ..Shelf::default()
+    }
+}
+
+fn library(name: &str) -> Model {
+    let path = format!("{}/../../models/{name}.m", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    murphi::read(name, &text, murphi::Dialect::Any)
+        .unwrap()
+        .model
+}
+
+fn interrupted(report: &Report) -> bool {
+    let reason = Reason::Interrupted;
+    report.outcome == Outcome::Undecided { reason }
+}
+
+/// Searches, interrupted after so many stretches at a time and with other threads each time, until it is not;
+/// how often it was interrupted.
+fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
+    let mut files = Files::new();
+    for times in 0.. {
+        let shelf = shelf(files, 2, stretches);
+        let report = check(
+            model,
+            &Options {
+                threads: [1, 4, 2][times as usize % 3],
+                engine: [Engine::Native, Engine::Interpreter][times as usize % 2],
+                keeper: Some(&shelf),
+                cancel: Some(&shelf.interrupt),
+                ..*options
+            },
+        )
+        .unwrap();
+        if !interrupted(&report) {
+            return (report, times);
+        }
+        files = shelf.files.into_inner().unwrap();
+    }
+    unreachable!()
+}
+
+#[test]
+fn an_interrupted_search_goes_on_to_the_same_report() {
+    let mut broken = models::peterson(5);
+    broken.rules.pop();
+    broken.quiescent = None;
+    let flat = Options {
+        decompose: false,
+        ..Options::default()
+    };
+    let few = |max_states| Options {
+        max_states: Some(max_states),
+        ..flat
+    };
+    let cases = [
+        (models::peterson(5), flat, 20),
+        (broken, flat, 1),
+        (models::dining(8), flat, 1),
+        (models::drain(Ending::Stuck), flat, 0),
+        (models::peterson(5), few(30_000), 10),
+        (
+            models::peterson(5),
+            Options {
+                max_depth: Some(15),
+                ..flat
+            },
+            5,
+        ),
+        (
+            models::peterson(5),
+            Options {
+                max_memory: Some(400_000),
+                ..flat
+            },
+            5,
+        ),
+        // Several components, and symmetry.
+        (models::copies(3, true), Options::default(), 0),
+        (library("german"), Options::default(), 3),
+        (library("network_multiset"), Options::default(), 0),
+    ];
+    for (model, options, least) in cases {
+        let whole = check(&model, &options).unwrap();
+        for stretches in [1, 2, 7] {
+            let (report, times) = in_pieces(&model, &options, stretches);
+            assert_eq!(report, whole, "{} in pieces of {stretches}", model.name);
+            assert!(stretches > 1 || times >= least, "{}: {times}", model.name);
+        }
+    }
+}
+
+#[test]
+fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
+    let model = models::peterson(5);
+    let whole = check(&model, &Options::default()).unwrap();
+    for first in [1, 2, 1000, 1001, 1002, 1003, 30_000, 88_560] {
+        let shelf = shelf(Files::new(), 3, 0);
+        let options = |max_states| Options {
+            max_states,
+            threads: 2,
+            keeper: Some(&shelf),
+            ..Options::default()
+        };
+        let part = check(&model, &options(Some(first))).unwrap();
+        assert_eq!(part.states, u128::from(first));
+        // A tighter limit cannot take back what was kept.
+        if first == 30_000 {
+            let less = check(&model, &options(Some(10))).unwrap();
+            assert_eq!((less.outcome, less.states), (part.outcome, part.states));
+        }
+        assert_eq!(
+            check(&model, &options(None)).unwrap(),
+            whole,
+            "after {first}"
+        );
+    }
+}
+
+/// Everything that a whole search keeps.
+fn all_kept(model: &Model) -> Files {
+    let shelf = shelf(Files::new(), 20, 0);
+    let options = Options {
+        keeper: Some(&shelf),
+        ..Options::default()
+    };
+    check(model, &options).unwrap();
+    shelf.files.into_inner().unwrap()
+}
+
+#[test]
+fn every_checkpoint_alone_is_enough_to_go_on_from() {
+    let model = models::peterson(5);
+    let whole = check(&model, &Options::default()).unwrap();
+    let files = all_kept(&model);
+    assert!(files.len() > 5, "{}", files.len());
+    for count in 0..=files.len() {
+        // As if killed behind this one.
+        let files = files.clone().into_iter().take(count).collect();
+        let shelf = shelf(files, 10_000, 0);
+        let options = Options {
+            keeper: Some(&shelf),
+            ..Options::default()
+        };
+        assert_eq!(
+            check(&model, &options).unwrap(),
+            whole,
+            "{count} checkpoints"
+        );
+    }
+}
+
+fn refused(model: &Model, options: &Options, files: Files) -> CheckpointError {
+    let shelf = shelf(files, 10_000, 0);
+    let options = Options {
+        keeper: Some(&shelf),
+        ..*options
+    };
+    match check(model, &options) {
+        Err(CheckError::Checkpoint(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_of_another_search_or_damaged_is_refused() {
+    let model = library("peterson_2");
+    let default = Options::default();
+    let files = all_kept(&model);
+    let mut other = model.clone();
+    other.invariants.pop();
+    let off = Options {
+        symmetry: false,
+        ..default
+    };
+    let foreign = [
+        refused(&other, &default, files.clone()),
+        refused(&library("german"), &off, all_kept(&library("german"))),
+    ];
+    for error in foreign {
+        assert!(
+            matches!(error.kind, CheckpointErrorKind::OtherModel),
+            "{error:?}"
+        );
+    }
+    // Every byte of the last one counts, and so does its length.
+    let (&at, bytes) = files.last_key_value().unwrap();
+    let refuses = |bytes: Vec<u8>| {
+        let mut files = files.clone();
+        files.insert(at, bytes);
+        let error = refused(&model, &default, files);
+        assert_eq!((error.component, error.number), at);
+        let kind = error.kind;
+        assert!(
+            matches!(
+                kind,
+                CheckpointErrorKind::Damaged | CheckpointErrorKind::Format
+            ),
+            "{kind:?}"
+        );
+    };
+    for i in 0..bytes.len() {
+        let mut bytes = bytes.clone();
+        bytes[i] ^= 1 << (i % 8);
+        refuses(bytes);
+        refuses(bytes_to(&files[&at], i));
+    }
+    refuses([&bytes[..], &[0]].concat());
+    // One that stands in another's place.
+    let mut twice = files.clone();
+    twice.insert((at.0, at.1 + 1), bytes.clone());
+    assert!(matches!(
+        refused(&model, &default, twice).kind,
+        CheckpointErrorKind::Damaged
+    ));
+}
+
+fn bytes_to(bytes: &[u8], end: usize) -> Vec<u8> {
+    bytes[..end].to_vec()
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_kept_ends_the_search() {
+    let full = Shelf {
+        every: 1,
+        full: true,
+        ..Shelf::default()
+    };
+    let options = Options {
+        keeper: Some(&full),
+        ..Options::default()
+    };
+    let ended = check(&models::peterson(4), &options);
+    let Err(CheckError::Checkpoint(error)) = ended else {
+        panic!("{ended:?}")
+    };
+    let CheckpointErrorKind::NotKept(why) = error.kind else {
+        panic!("{error:?}")
+    };
+    assert_eq!(why.kind(), io::ErrorKind::StorageFull);
+}

@@ -1,0 +1,179 @@
+//! Rules with one piece of code for all values of their parameters do what those do that have code for each.
+
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::Engine;
+use cohkit_engine::simulate::{simulate, Simulation};
+use cohkit_engine::trace::replay;
+use cohkit_engine::{check, Options, Outcome, Report};
+use cohkit_murphi::{read, Dialect};
+use std::path::{Path, PathBuf};
+
+/// All models that are accepted.
+fn models() -> Vec<Model> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["models", "tests/murphi", "tests/murphi/found"].map(|folder| root.join(folder));
+    let files = folders.iter().flat_map(std::fs::read_dir);
+    let mut files: Vec<PathBuf> = files.flatten().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let models = files.iter().filter_map(|file| {
+        let name = file.file_stem()?.to_string_lossy().into_owned();
+        let text = (file.extension()? == "m").then(|| std::fs::read_to_string(file))?;
+        let text = text.unwrap();
+        let dialect = match () {
+            () if text.contains("-- dialect: cmurphi") => Dialect::CMurphi,
+            () if text.contains("-- dialect: rumur") => Dialect::Rumur,
+            () => Dialect::Any,
+        };
+        let mut model = read(&name, &text, dialect).ok()?.model;
+        model.deadlock = match () {
+            () if text.contains("-- deadlock: stuck") => Deadlock::Stuck,
+            () if text.contains("-- deadlock: off") => Deadlock::Off,
+            () => Deadlock::Stuttering,
+        };
+        Some(model)
+    });
+    models.collect()
+}
+
+/// What a report says, but for the memory that it took.
+fn said(report: Report) -> Report {
+    Report {
+        memory: 0,
+        ..report
+    }
+}
+
+#[test]
+fn code_for_all_values_gives_the_report_of_code_for_each() {
+    let (mut compared, mut violated) = (0, 0);
+    for model in models() {
+        let options = Options {
+            max_states: Some(3_000),
+            decompose: false,
+            engine: Engine::Interpreter,
+            ..Options::default()
+        };
+        let each = said(check(&model, &options).unwrap());
+        for engine in [Engine::Interpreter, Engine::Native] {
+            for symmetry in [true, false] {
+                let options = Options {
+                    symmetry,
+                    ..options
+                };
+                let each = match symmetry {
+                    true => each.clone(),
+                    false => said(check(&model, &options).unwrap()),
+                };
+                let options = Options {
+                    engine,
+                    most_nodes: 0,
+                    ..options
+                };
+                let all = said(check(&model, &options).unwrap());
+                assert_eq!(all, each, "{} {engine:?} {symmetry}", model.name);
+                compared += 1;
+            }
+        }
+        if let Outcome::Violated { trace, .. } = &each.outcome {
+            if !trace.steps.is_empty() {
+                let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
+                assert_eq!(
+                    replay(&model, trace.start_index, &rules).as_ref(),
+                    Ok(&**trace)
+                );
+                violated += 1;
+            }
+        }
+    }
+    assert!(compared > 400 && violated > 20, "{compared}, {violated}");
+}
+
+#[test]
+fn random_walks_do_not_depend_on_it_either() {
+    let simulation = Simulation {
+        seed: 5,
+        steps: 500,
+        length: 50,
+    };
+    for model in models() {
+        let each = simulate(&model, &simulation, &Options::default()).unwrap();
+        for engine in [Engine::Interpreter, Engine::Native] {
+            let options = Options {
+                engine,
+                most_nodes: 0,
+                ..Options::default()
+            };
+            let mut all = simulate(&model, &simulation, &options).unwrap();
+            // Those that can never fire are not told from the others where they share their code.
+            if let (Some(all), Some(each)) = (&mut all.walks, &each.walks) {
+                assert!(all.rules >= each.rules, "{}", model.name);
+                all.rules = each.rules;
+            }
+            assert_eq!(all, each, "{} {engine:?}", model.name);
+        }
+    }
+}
+
+/// A model with far more rules than there could be code for.
+const MANY: &str = "
+const N: 1200;
+var a, b, c: 0..N;
+startstate begin a := 1; b := 1; c := 0; end;
+ruleset i: 0..N; j: 0..N; k := 0 to N by 300 do
+  rule \"step {j}\" a = i & b = j & i < 40 & k = 600 ==> begin a := i + 1; b := N - j; end;
+end;
+rule \"wrap\" a = 40 ==> begin a := 1; c := (c + 1) % 3; end;
+";
+
+fn many(text: &str) -> Model {
+    read("many", text, Dialect::Any).unwrap().model
+}
+
+#[test]
+fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let options = Options {
+            engine,
+            ..Options::default()
+        };
+        let report = check(&many(MANY), &options).unwrap();
+        assert_eq!(report.outcome, Outcome::Verified);
+        // a runs from 1 to 40, c through 3 values; b turns around at each step, of which there are 39 in a round.
+        assert_eq!(report.states, 240);
+    }
+}
+
+#[test]
+fn a_counterexample_names_the_values_and_is_stepped_again() {
+    let text = format!("{MANY} invariant \"low\" a < 5;");
+    let model = many(&text);
+    let report = check(&model, &Options::default()).unwrap();
+    let Outcome::Violated { trace, .. } = report.outcome else {
+        panic!("{:?}", report.outcome);
+    };
+    let names: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
+    let wanted = ["1", "1199", "1", "1199"];
+    let wanted = (1..)
+        .zip(wanted)
+        .map(|(i, j)| format!("step {j} (i={i}, k=600)"));
+    assert_eq!(names, wanted.collect::<Vec<_>>());
+    let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
+    assert_eq!(replay(&model, trace.start_index, &rules), Ok(*trace));
+}
+
+#[test]
+fn what_has_no_number_is_refused() {
+    let text = "var x: 0..1; startstate begin x := 0; end;
+        ruleset i, j: 0..100000 do rule x = 1 ==> begin x := 0; end; end;";
+    let errors = read(
+        "many",
+        &text.replace("i, j: 0..100000", "i: 0..100000; j: 0..100000"),
+        Dialect::Any,
+    );
+    let errors = errors.err().unwrap();
+    assert!(
+        errors[0].message.contains("there are 10000200001 rules"),
+        "{}",
+        errors[0].message
+    );
+}

@@ -1,0 +1,130 @@
+//! Orbits by brute force: all permutations, applied by the structure of types.
+#![allow(dead_code)]
+
+use cohkit_engine::graph::states;
+use cohkit_engine::model::{Model, Role, Type, TypeId, UNDEFINED};
+use cohkit_engine::{check, Options, Outcome};
+use std::collections::BTreeSet;
+
+/// The parts of a value under a permutation of each scalarset's values.
+fn permuted(
+    model: &Model,
+    sizes: &[u32],
+    ty: TypeId,
+    parts: &[i32],
+    by: &dyn Fn(TypeId, i32) -> i32,
+) -> Vec<i32> {
+    let simple = |ty: TypeId, value: i32| match model.ty(ty) {
+        _ if value == UNDEFINED => value,
+        Type::Scalarset(_) => by(ty, value),
+        Type::Range { .. } => match &model.interchangeable {
+            Some(those) if those.names == ty => by(ty, value),
+            Some(those) if those.optional.contains(&ty) && value > 0 => {
+                by(those.names, value - 1) + 1
+            }
+            _ => value,
+        },
+        Type::Union(members) => {
+            let mut first = 0;
+            for &member in members {
+                let count = model.bounds(member).unwrap().1 + 1;
+                if value < first + count {
+                    let inner = value - first;
+                    let scalarset = matches!(model.ty(member), Type::Scalarset(_));
+                    return first + if scalarset { by(member, inner) } else { inner };
+                }
+                first += count;
+            }
+            unreachable!()
+        }
+        _ => value,
+    };
+    match model.ty(ty) {
+        Type::Array { index, element } => {
+            let size = sizes[element.index()] as usize;
+            let (lo, _) = model.bounds(*index).unwrap();
+            let mut result = vec![0; parts.len()];
+            for (place, part) in parts.chunks_exact(size).enumerate() {
+                let to = (simple(*index, place as i32 + lo) - lo) as usize * size;
+                result[to..to + size].copy_from_slice(&permuted(model, sizes, *element, part, by));
+            }
+            result
+        }
+        Type::Record(fields) => {
+            let mut rest = parts;
+            let mut result = Vec::new();
+            for &(_, field) in fields {
+                let (part, others) = rest.split_at(sizes[field.index()] as usize);
+                result.extend(permuted(model, sizes, field, part, by));
+                rest = others;
+            }
+            result
+        }
+        Type::Multiset { element, .. } => {
+            let stride = 1 + sizes[element.index()] as usize;
+            let slots = parts.chunks_exact(stride);
+            let slot = |slot: &[i32]| match slot[0] {
+                // The parts of an empty slot are no values.
+                0 => slot.to_vec(),
+                _ => [
+                    &slot[..1],
+                    &permuted(model, sizes, *element, &slot[1..], by)[..],
+                ]
+                .concat(),
+            };
+            slots.flat_map(slot).collect()
+        }
+        _ => vec![simple(ty, parts[0])],
+    }
+}
+
+/// The slots of a frame under permutations of scalarsets' values.
+pub fn image(model: &Model, frame: &[i32], by: &dyn Fn(TypeId, i32) -> i32) -> Vec<i32> {
+    let sizes = model.sizes();
+    let mut image = frame.to_vec();
+    let mut at = 0;
+    for variable in model.variables.iter().filter(|v| v.role == Role::State) {
+        let size = sizes[variable.ty.index()] as usize;
+        let parts = permuted(model, &sizes, variable.ty, &frame[at..at + size], by);
+        image[at..at + size].copy_from_slice(&parts);
+        at += size;
+    }
+    image
+}
+
+pub fn permutations(size: usize) -> Vec<Vec<i32>> {
+    match size {
+        0 => vec![vec![]],
+        _ => permutations(size - 1)
+            .into_iter()
+            .flat_map(|shorter| {
+                (0..size).map(move |at| {
+                    let mut longer = shorter.clone();
+                    longer.insert(at, size as i32 - 1);
+                    longer
+                })
+            })
+            .collect(),
+    }
+}
+
+/// Checks that a search of orbits meets as many as there are among all states, which are met one by one
+/// and permuted in every way. One type of a size has names that mean nothing.
+pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
+    let permutations = permutations(size);
+    let first_image = |state: Vec<i32>| {
+        let images = permutations.iter().map(|permutation| {
+            image(model, &state, &|ty, value| {
+                assert_eq!(ty, names);
+                permutation[value as usize]
+            })
+        });
+        images.min()
+    };
+    let all = states(model, usize::MAX).expect("all states can be reached");
+    let orbits: BTreeSet<_> = all.into_iter().map(first_image).collect();
+    let report = check(model, &Options::default()).expect("it can be checked");
+    assert!(report.symmetric, "{name}");
+    assert_eq!(report.outcome, Outcome::Verified, "{name}");
+    assert_eq!(report.states, orbits.len() as u128, "{name}");
+}

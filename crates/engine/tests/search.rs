@@ -1,0 +1,434 @@
+//! Are verdicts, counts and counterexamples of known models what they should be, for any number of threads?
+
+mod models;
+
+use cohkit_engine::model::*;
+use cohkit_engine::report::{Outcome, Property, Report, Status};
+use cohkit_engine::search::{Engine, Reason};
+use cohkit_engine::trace::replay;
+use cohkit_engine::{check, Options};
+use cohkit_murphi::{read, Dialect};
+use models::Ending;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        ..Options::default()
+    }
+}
+
+fn run(model: &Model, options: &Options) -> Report {
+    check(model, options).unwrap()
+}
+
+/// A cell for an offset is used again for other numbers; the machine code must not take them for offsets.
+#[test]
+fn an_element_that_is_undefined_is_copied_to_its_own_place() {
+    let text = "
+type t1: -1 .. 0; t3: array [t1] of boolean;
+var v0: t3; v1: t1;
+startstate v1 := 0; end;
+rule \"x\"
+  v0[v1] := v0[v1];
+  v1 := (v1 + 2) % 2 + (-1);
+end;
+";
+    let mut model = read("copied", text, Dialect::Any)
+        .expect("it is right")
+        .model;
+    model.deadlock = Deadlock::Off;
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let options = Options { engine, ..flat() };
+        assert_eq!(
+            told(&run(&model, &options)),
+            "verified; 2 2 1",
+            "{engine:?}"
+        );
+    }
+}
+
+/// `verified`, or property and length of the trace; then states, transitions and depth.
+fn told(report: &Report) -> String {
+    let verdict = match &report.outcome {
+        Outcome::Verified => "verified".to_string(),
+        Outcome::Violated {
+            property, trace, ..
+        } => format!("{property} after {}", trace.steps.len()),
+        Outcome::Undecided { reason } => format!("{reason:?}"),
+        Outcome::Exceeded { limit, .. } => limit.clone(),
+    };
+    format!(
+        "{verdict}; {} {} {}",
+        report.states, report.transitions, report.depth
+    )
+}
+
+#[test]
+fn known_models_have_their_verdicts_and_counts() {
+    let pinned = [
+        (models::peterson(2), "verified; 20 34 6"),
+        (models::peterson(3), "verified; 288 651 14"),
+        (models::peterson(4), "verified; 4752 13080 24"),
+        (models::dining(3), "no deadlock after 3; 14 24 3"),
+        (models::overflow(), "values in range after 3; 4 5 2"),
+        (models::drain(Ending::Answered), "verified; 8 16 4"),
+        (
+            models::drain(Ending::Stuck),
+            "every request can still complete after 2; 12 24 5",
+        ),
+        (
+            models::drain(Ending::Retried),
+            "every request can still complete after 2; 16 36 6",
+        ),
+        (models::every_construct(), "verified; 65705 455395 20"),
+        (models::copies(1, false), "verified; 20 30 9"),
+    ];
+    let told: Vec<_> = pinned
+        .iter()
+        .map(|(m, _)| format!("{}: {}", m.name, told(&run(m, &flat()))))
+        .collect();
+    let wanted: Vec<_> = pinned
+        .iter()
+        .map(|(m, w)| format!("{}: {w}", m.name))
+        .collect();
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn a_dead_end_and_a_livelock_are_told_apart() {
+    for (ending, word) in [(Ending::Stuck, "dead end"), (Ending::Retried, "livelock")] {
+        let report = run(&models::drain(ending), &flat());
+        let Outcome::Violated {
+            property: Property::Drain,
+            message,
+            trace,
+        } = report.outcome
+        else {
+            panic!("{:?}", report.outcome)
+        };
+        assert!(message.starts_with(word), "{message}");
+        let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
+        assert_eq!(rules, ["ask", "refuse"]);
+        // Everything else has been found to hold.
+        let status = |p: Property| {
+            report
+                .properties
+                .iter()
+                .find(|r| r.property == p)
+                .map(|r| r.status)
+        };
+        assert_eq!(status(Property::WellDefined), Some(Status::Holds));
+        assert_eq!(status(Property::Drain), Some(Status::Violated));
+    }
+}
+
+#[test]
+fn a_trace_says_what_changed_and_can_be_walked_again() {
+    let model = models::overflow();
+    let Outcome::Violated { trace, message, .. } = run(&model, &flat()).outcome else {
+        panic!()
+    };
+    assert_eq!(message, "the value 4 is stored in `n`, which holds 0..3");
+    let text = "\
+start: from 1
+     n = 1
+  1. up
+     n: 1 -> 2
+  2. up
+     n: 2 -> 3
+  3. up
+     here the value 4 is stored in `n`, which holds 0..3
+";
+    assert_eq!(trace.to_string(), text);
+    let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+    assert_eq!(
+        replay(&model, trace.start_index, &rules).as_ref(),
+        Ok(&*trace)
+    );
+    assert_eq!(
+        replay(&model, 0, &[1]),
+        Err("step 1: `down` is not enabled there".into())
+    );
+    assert_eq!(
+        replay(&model, 0, &[7]),
+        Err("step 1: there is no rule 7; the model has 2, counted from 0".into())
+    );
+    assert_eq!(
+        replay(&model, 5, &[]),
+        Err("there is no start state 5; the model has 2, counted from 0".into())
+    );
+    let json = serde_json::to_value(&trace).unwrap();
+    assert_eq!(
+        json["steps"][1]["changes"][0],
+        serde_json::json!({"variable": "n", "from": "2", "to": "3"})
+    );
+}
+
+#[test]
+fn any_engine_and_number_of_threads_give_the_same_report() {
+    let mut broken = models::peterson(4);
+    // Processes may enter together: an invariant fails deep inside the graph.
+    broken.rules[2].guard = Expr::Bool(true);
+    let mut deadlocked = models::peterson(4);
+    deadlocked.rules.pop();
+    deadlocked.quiescent = None;
+    let all = [
+        models::peterson(4),
+        models::peterson(5),
+        broken,
+        deadlocked,
+        models::dining(8),
+        models::overflow(),
+        models::every_construct(),
+        models::copies(3, true),
+    ];
+    let limited = Options {
+        max_states: Some(3000),
+        ..flat()
+    };
+    for model in &all {
+        for options in [flat(), limited] {
+            let engine = Engine::Interpreter;
+            let one = run(model, &Options { engine, ..options });
+            for engine in [Engine::Interpreter, Engine::Native, Engine::Adaptive] {
+                for threads in [1, 2, 4] {
+                    let options = Options {
+                        threads,
+                        engine,
+                        ..options
+                    };
+                    let what = format!("{}: {engine:?}, {threads} threads", model.name);
+                    assert_eq!(run(model, &options), one, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn compilation_is_told_apart_and_machine_code_is_the_more_of_it() {
+    let model = models::peterson(4);
+    let compiling = |engine| {
+        let spent = AtomicU64::new(0);
+        let options = Options {
+            engine,
+            compiling: Some(&spent),
+            ..flat()
+        };
+        assert_eq!(run(&model, &options), run(&model, &flat()));
+        spent.into_inner()
+    };
+    let interpreted = compiling(Engine::Interpreter);
+    assert!(interpreted > 0 && compiling(Engine::Native) > interpreted);
+}
+
+#[test]
+fn limits_end_undecided_and_say_what_was_covered() {
+    let model = models::peterson(5);
+    let undecided = |options: Options| told(&run(&model, &options));
+    assert_eq!(
+        undecided(Options {
+            max_states: Some(1000),
+            ..flat()
+        }),
+        "MaxStates; 1000 2557 8"
+    );
+    assert_eq!(
+        undecided(Options {
+            max_depth: Some(7),
+            ..flat()
+        }),
+        "MaxDepth; 902 2365 7"
+    );
+    assert_eq!(
+        run(
+            &model,
+            &Options {
+                max_states: Some(88560),
+                ..flat()
+            }
+        )
+        .outcome,
+        Outcome::Verified
+    );
+    let small = run(
+        &model,
+        &Options {
+            max_memory: Some(100_000),
+            ..flat()
+        },
+    );
+    assert_eq!(
+        small.outcome,
+        Outcome::Undecided {
+            reason: Reason::MaxMemory
+        }
+    );
+    assert!(
+        small.states > 1000 && small.states < 88560,
+        "{}",
+        small.states
+    );
+    let cancel = AtomicBool::new(true);
+    let stopped = run(
+        &model,
+        &Options {
+            cancel: Some(&cancel),
+            ..flat()
+        },
+    );
+    assert_eq!(
+        stopped.outcome,
+        Outcome::Undecided {
+            reason: Reason::Interrupted
+        }
+    );
+    assert!(stopped
+        .properties
+        .iter()
+        .all(|p| p.status == Status::Undecided));
+}
+
+#[test]
+fn independent_parts_give_the_counts_of_the_whole() {
+    for (parts, last) in [(2, false), (3, false), (2, true), (3, true)] {
+        let mut model = models::copies(parts, last);
+        let deadlock = run(&model, &Options::default());
+        assert_eq!(
+            told(&deadlock).split(';').next(),
+            told(&run(&model, &flat())).split(';').next()
+        );
+        if let Outcome::Violated { trace, .. } = &deadlock.outcome {
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            assert_eq!(
+                replay(&model, trace.start_index, &rules).as_ref(),
+                Ok(&**trace)
+            );
+        }
+        assert_eq!(deadlock.outcome == Outcome::Verified, !last);
+        // A deadlock ends the search of the whole early, so the counts are compared without.
+        model.deadlock = Deadlock::Off;
+        let (whole, apart) = (run(&model, &flat()), run(&model, &Options::default()));
+        assert_eq!((whole.components.len(), whole.different), (1, 1));
+        assert_eq!(
+            (apart.components.len(), apart.different),
+            (parts as usize, 1),
+            "constants join nothing and copies are equal"
+        );
+        assert_eq!(told(&apart), told(&whole), "{parts} {last}");
+    }
+}
+
+#[test]
+fn notes_become_a_message_sequence() {
+    use cohkit_base::sequence::{Action, Sequence, Step};
+    use cohkit_engine::build::*;
+    let mut m = Builder::new("ping");
+    let kind = m.enumeration("kind", ["none", "ping", "pong"]);
+    let (wire, sent) = (m.state("wire", kind), m.range("count", 0, 3));
+    let sent = m.state("sent", sent);
+    let (a, b) = (m.agent("a"), m.agent("b"));
+    let text = |t: &str| vec![Piece::Text(t.into())];
+    let note = |agent: i32, action| {
+        Stmt::Note(Note {
+            agent: agent.into(),
+            action,
+            line: Some(0.into()),
+            visible: true,
+        })
+    };
+    m.start("quiet", vec![]);
+    m.rule(Rule::new("send").when(wire.is(kind.nth(0))).does([
+        wire.set(kind.nth(1)),
+        sent.set(sent + 1),
+        note(
+            a,
+            NoteAction::Send {
+                message: vec![Piece::Value(wire.into())],
+                to: b.into(),
+            },
+        ),
+    ]));
+    m.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
+        note(
+            b,
+            NoteAction::Receive {
+                message: vec![Piece::Value(wire.into())],
+                from: a.into(),
+            },
+        ),
+        note(
+            b,
+            NoteAction::Does(vec![
+                Piece::Choice(
+                    sent.is(2),
+                    text("last of "),
+                    vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
+                ),
+                Piece::Value(sent.into()),
+            ]),
+        ),
+        assert("short", sent.lt(2)),
+        wire.clear(),
+        note(
+            b,
+            NoteAction::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))]),
+        ),
+    ]));
+    let model = m.build().unwrap();
+    let report = run(&model, &flat());
+    let Outcome::Violated {
+        property, trace, ..
+    } = report.outcome
+    else {
+        panic!()
+    };
+    assert_eq!(property, Property::Assertion("short".into()));
+    let step = |agent, action| Step {
+        agent,
+        action,
+        line: Some(0),
+        visible: true,
+    };
+    let send = |flight| {
+        step(
+            0,
+            Action::Send {
+                message: "ping".into(),
+                to: 1,
+                flight,
+            },
+        )
+    };
+    let receive = |flight| {
+        step(
+            1,
+            Action::Receive {
+                message: "ping".into(),
+                from: 0,
+                flight,
+            },
+        )
+    };
+    let does = |what: &str| step(1, Action::Does { what: what.into() });
+    let wanted = Sequence {
+        agents: vec!["a".into(), "b".into()],
+        steps: vec![
+            send(0),
+            receive(0),
+            does("a again 1"),
+            step(
+                1,
+                Action::Becomes {
+                    state: "true".into(),
+                },
+            ),
+            send(1),
+            receive(1),
+            does("last of 2"),
+        ],
+    };
+    assert_eq!(trace.sequence, wanted);
+    assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
+}

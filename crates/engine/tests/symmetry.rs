@@ -1,0 +1,292 @@
+//! Searches of one state of each orbit, beside searches of all.
+
+mod orbits;
+
+use cohkit_engine::build::*;
+use cohkit_engine::model::{Model, Rule, TypeId};
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options, Outcome, Property, Report};
+use orbits::assert_orbits;
+
+const BOOL: TypeId = TypeId::BOOL;
+
+/// Directed graphs on so many nodes: any edge may come and go.
+fn graphs(nodes: u32) -> Builder {
+    let mut m = Builder::new("graphs");
+    let node = m.scalarset("node", nodes);
+    let row = m.array("row", node, BOOL);
+    let matrix = m.array("matrix", node, row);
+    let edge = m.state("edge", matrix);
+    let (a, b) = (m.bound("a", node), m.bound("b", node));
+    m.start("empty", vec![]);
+    let toggle = Rule::new("toggle {a} {b}")
+        .over(a)
+        .over(b)
+        .when(a.is_not(b));
+    m.rule(toggle.does([edge.at(a).at(b).set(!edge.at(a).at(b))]));
+    m
+}
+
+fn run(model: &Model, options: Options) -> Report {
+    check(model, &options).unwrap()
+}
+
+/// The same for both engines and any number of threads.
+fn reduced(model: &Model) -> Report {
+    let one = run(model, Options::default());
+    for threads in [1, 2, 3] {
+        for engine in [Engine::Interpreter, Engine::Native] {
+            let options = Options {
+                threads,
+                engine,
+                ..Options::default()
+            };
+            let other = run(model, options);
+            assert_eq!((&other.outcome, other.states), (&one.outcome, one.states));
+            assert_eq!(
+                (other.transitions, other.depth),
+                (one.transitions, one.depth)
+            );
+        }
+    }
+    one
+}
+
+#[test]
+fn graphs_up_to_isomorphism() {
+    // The numbers of directed graphs on n unlabelled nodes (OEIS A000273), and 2^(n(n-1)) with labels.
+    for (nodes, orbits) in [(2, 3), (3, 16), (4, 218)] {
+        let model = graphs(nodes).build().unwrap();
+        let report = reduced(&model);
+        assert_eq!(report.outcome, Outcome::Verified);
+        assert_eq!(report.states, orbits);
+        assert!(report.symmetric);
+        let all = run(
+            &model,
+            Options {
+                symmetry: false,
+                ..Options::default()
+            },
+        );
+        assert_eq!(all.states, 1 << (nodes * (nodes - 1)));
+        assert!(!all.symmetric);
+    }
+}
+
+#[test]
+fn counterexamples_are_ways_that_can_be_gone() {
+    // A triangle needs three edges; the steps to it stand for no permutation.
+    let mut m = graphs(4);
+    let node = m.model().variable(cohkit_engine::model::VariableId(1)).ty;
+    let edge = cohkit_engine::model::VariableId(0);
+    let (x, y, z) = (m.bound("x", node), m.bound("y", node), m.bound("z", node));
+    let triangle = edge.at(x).at(y).and(edge.at(y).at(z)).and(edge.at(z).at(x));
+    m.invariant("no triangle", !x.any(y.any(z.any(triangle))));
+    let model = m.build().unwrap();
+    let report = reduced(&model);
+    let Outcome::Violated { trace, .. } = &report.outcome else {
+        panic!("{:?}", report.outcome)
+    };
+    let all = run(
+        &model,
+        Options {
+            symmetry: false,
+            ..Options::default()
+        },
+    );
+    let Outcome::Violated {
+        trace: shortest, ..
+    } = &all.outcome
+    else {
+        panic!("{:?}", all.outcome)
+    };
+    assert_eq!(trace.steps.len(), shortest.steps.len());
+    let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
+    let again = cohkit_engine::trace::replay(&model, trace.start_index, &rules).unwrap();
+    assert_eq!(again.steps, trace.steps);
+    // Each step adds an edge, and the last closes a triangle.
+    let ends: Vec<&str> = trace
+        .steps
+        .iter()
+        .map(|step| &step.rule["toggle ".len()..])
+        .collect();
+    assert_eq!(ends.len(), 3);
+    let mut outs: Vec<&str> = ends
+        .iter()
+        .map(|end| end.split(' ').next().unwrap())
+        .collect();
+    let mut ins: Vec<&str> = ends
+        .iter()
+        .map(|end| end.split(' ').nth(1).unwrap())
+        .collect();
+    outs.sort_unstable();
+    ins.sort_unstable();
+    assert_eq!(outs, ins);
+}
+
+fn murphi(text: &str) -> Model {
+    cohkit_murphi::read("text", text, Default::default())
+        .unwrap()
+        .model
+}
+
+/// Two nodes may own the thing at once only where both have been let to.
+fn owners(both: bool) -> Model {
+    murphi(&format!(
+        "type node: scalarset(3);
+        var owns: array [node] of boolean; owner: node; some: boolean;
+        startstate begin for n: node do owns[n] := false; end; some := false; end;
+        ruleset n: node do
+          rule \"take\" !some | {both} ==> begin owns[n] := true; some := true; end;
+          rule \"leave\" owns[n] ==> begin owns[n] := false; some := false; end;
+        end;
+        rule \"look\" begin for n: node do if owns[n] then owner := n; end; end; end;"
+    ))
+}
+
+#[test]
+fn an_order_that_never_matters_is_no_hindrance() {
+    let report = reduced(&owners(false));
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.symmetric);
+    let all = run(
+        &owners(false),
+        Options {
+            symmetry: false,
+            ..Options::default()
+        },
+    );
+    // Nobody or one of three owns it, and was the last seen to or another or none was.
+    assert_eq!((report.states, all.states), (5, 16));
+}
+
+#[test]
+fn an_order_that_matters_is_met() {
+    let report = reduced(&owners(true));
+    let Outcome::Exceeded { limit, trace } = &report.outcome else {
+        panic!("{:?}", report.outcome);
+    };
+    assert!(limit.contains("`owner`"), "{limit}");
+    let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
+    assert_eq!(rules, ["take (n=node_1)", "take (n=node_2)", "look"]);
+    let all = Options {
+        symmetry: false,
+        ..Options::default()
+    };
+    assert_eq!(run(&owners(true), all).outcome, Outcome::Verified);
+}
+
+/// One of two nodes has a value, the other has none. Whichever comes first, a quantifier over both meets the other.
+#[test]
+fn an_error_is_not_hidden_by_a_value_that_decides() {
+    let with = |rest: &str| {
+        murphi(&format!(
+            "type node: scalarset(2);
+            var a: array [node] of boolean; b: array [node] of boolean; last: node;
+            startstate begin for n: node do b[n] := true; end; end;
+            ruleset n: node do
+              rule \"give\" forall m: node do b[m] end ==>
+              begin a[n] := true; b[n] := false; last := n; end;
+            end;
+            rule \"back\" !isundefined(last) ==>
+            begin for n: node do b[n] := true; undefine a[n]; end; undefine last; end;
+            {rest}"
+        ))
+    };
+    let given = "(exists m: node do !b[m] end)";
+    let nothing = "begin end;";
+    for rest in [
+        format!("rule {given} & exists m: node do a[m] end ==> {nothing}"),
+        format!("rule {given} & !forall m: node do !a[m] end ==> {nothing}"),
+        format!("rule begin if {given} & exists m: node do a[m] end then undefine last; end; end;"),
+        format!("assume {given} -> forall m: node do !a[m] end;"),
+        format!("cover {given} & exists m: node do a[m] end;"),
+    ] {
+        let model = with(&rest);
+        for engine in [Engine::Interpreter, Engine::Native] {
+            for symmetry in [true, false] {
+                let options = Options {
+                    engine,
+                    symmetry,
+                    ..Options::default()
+                };
+                let report = run(&model, options);
+                let Outcome::Violated {
+                    property, message, ..
+                } = &report.outcome
+                else {
+                    panic!("{rest} {symmetry}: {:?}", report.outcome)
+                };
+                assert_eq!(*property, Property::WellDefined, "{rest}");
+                assert!(
+                    message.contains("`a[m]` is read but undefined"),
+                    "{message}"
+                );
+            }
+        }
+    }
+    // An order that the model itself gives them is left to them.
+    let ordered = murphi(
+        "type node: scalarset(2);
+        var a: array [node] of boolean; last: node;
+        startstate begin end;
+        rule \"first\" isundefined(last) ==> begin clear last; a[last] := true; end;
+        rule \"look\" !isundefined(last) & exists m: node do a[m] end ==>
+        begin undefine a[last]; undefine last; end;",
+    );
+    let report = reduced(&ordered);
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(!report.symmetric);
+}
+
+/// Without care one state of each orbit would show no error: the first of two nodes is never the last.
+#[test]
+fn a_loop_that_tells_values_apart_is_not_reduced() {
+    let model = murphi(
+        "type node: scalarset(2); thing: scalarset(2);
+        var up: array [node] of boolean; at: array [thing] of boolean; seen: node;
+        function first(): node; begin for n: node do if up[n] then return n; end; end; end;
+        startstate begin
+          for n: node do up[n] := false; end; for t: thing do at[t] := false; end;
+        end;
+        ruleset n: node do
+          rule \"up\" isundefined(seen) & forall m: node do !up[m] end ==> begin up[n] := true; end;
+          rule \"all up\" up[n] ==> begin for m: node do up[m] := true; end; seen := first(); end;
+          rule \"is not the first\" !isundefined(seen) & seen != n ==>
+          begin up[n] := false; assert first() = seen; up[n] := true; up[seen] := false;
+            assert first() != seen; up[seen] := true; end;
+        end;
+        ruleset t: thing do rule \"at\" begin at[t] := !at[t]; end; end;",
+    );
+    let report = reduced(&model);
+    assert_eq!(report.outcome, Outcome::Verified);
+    let all = run(
+        &model,
+        Options {
+            symmetry: false,
+            ..Options::default()
+        },
+    );
+    // The things are permuted, the nodes are not: 4 states of the nodes, of the things 3 of 4.
+    assert_eq!((report.states, all.states), (12, 16));
+    assert!(report.symmetric);
+}
+
+/// Peterson's algorithm and the MCS locks of the library, with fewer processes.
+#[test]
+fn mutual_exclusion_has_the_orbits_that_brute_force_finds() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for (name, most) in [("filter_6", 4), ("mcs_lock", 3), ("mcs_lock_exchange", 3)] {
+        let text = std::fs::read_to_string(format!("{root}/models/{name}.m"));
+        let text = text.expect("the model is there");
+        let at = text.find("processes: ").expect("it has a size") + "processes: ".len();
+        for processes in 2..=most {
+            let text = format!("{}{processes}{}", &text[..at], &text[at + 1..]);
+            let read = cohkit_murphi::read(name, &text, Default::default());
+            let model = read.unwrap().model;
+            let proc = model.types.iter().position(|named| named.name == "proc");
+            let proc = TypeId(proc.expect("processes are a type") as u32);
+            assert_orbits(name, &model, proc, processes);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Small random models, checked in every way there is.
+//!
+//! ```text
+//! cargo run -p cohkit-murphi --example fuzz_models -- --seed SEED --count COUNT --against ours|rumur
+//! ```
+//!
+//! Checks the models `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
+//! What fails is made smaller and printed with the command that shows it again.
+//! In a release models as small as these are not shared out among threads: what is ours is compared in the development
+//! profile, where they are.
+//! Ends with one line of JSON; exit code 1 after a failure.
+
+mod generate;
+mod judge;
+
+use judge::{Agreed, Trouble};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Failures that are made smaller and printed; the others are only counted.
+const SHOWN: u64 = 5;
+
+#[derive(Default)]
+struct Tally {
+    next: AtomicU64,
+    verified: AtomicU64,
+    violated: AtomicU64,
+    refused: AtomicU64,
+    failures: AtomicU64,
+    states: AtomicU64,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(place + 1)
+    };
+    let number = |name: &str| option(name)?.parse::<u64>().ok();
+    let against = option("--against").map(String::as_str);
+    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur")), 6) = (
+        number("--seed"),
+        number("--count"),
+        against,
+        arguments.len(),
+    ) else {
+        eprintln!("usage: fuzz_models --seed SEED --count COUNT --against ours|rumur");
+        return ExitCode::from(2);
+    };
+    // A panic is reported as any other failure.
+    std::panic::set_hook(Box::new(|_| {}));
+    let tally = Tally::default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let folder = tempfile::tempdir().expect("a folder for Rumur's programs");
+                loop {
+                    let next = tally.next.fetch_add(1, Ordering::Relaxed);
+                    if next >= count {
+                        return;
+                    }
+                    one(seed.wrapping_add(next), against, folder.path(), &tally);
+                }
+            });
+        }
+    });
+    let failures = tally.failures.into_inner();
+    println!(
+        "{{\"target\": \"fuzz_models\", \"against\": \"{against}\", \"seed\": {seed}, \"models\": {count}, \"verified\": {}, \
+         \"violated\": {}, \"refused\": {}, \"states\": {}, \"failures\": {failures}}}",
+        tally.verified.into_inner(),
+        tally.violated.into_inner(),
+        tally.refused.into_inner(),
+        tally.states.into_inner(),
+    );
+    ExitCode::from(u8::from(failures > 0))
+}
+
+fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
+    let judge = |text: &str| match against {
+        "rumur" => judge::rumur(text, folder),
+        _ => judge::ours(text),
+    };
+    let text = generate::model(seed, against == "rumur" || seed.is_multiple_of(2));
+    let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
+    match judge(&text) {
+        Ok(Agreed::Verified { states, .. }) => {
+            add(&tally.verified, 1);
+            add(&tally.states, states as u64);
+        }
+        Ok(_) => {
+            add(&tally.violated, 1);
+        }
+        Err(Trouble::Refused(why)) => {
+            if add(&tally.refused, 1) < SHOWN {
+                println!("refused: model {seed}\n{why}");
+            }
+        }
+        Err(Trouble::Differ(what, why)) => {
+            if add(&tally.failures, 1) >= SHOWN {
+                return;
+            }
+            let alike = |t: &str| matches!(judge(t), Err(Trouble::Differ(w, _)) if w == what);
+            let small = judge::shrink(&text, alike);
+            let why = match judge(&small) {
+                Err(Trouble::Differ(_, why)) => why,
+                _ => why,
+            };
+            println!("failed: {why}\n----\n{small}----");
+            println!("cargo run -p cohkit-murphi --example fuzz_models -- --seed {seed} --count 1 --against {against}");
+        }
+    }
+}

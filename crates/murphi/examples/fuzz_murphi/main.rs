@@ -1,0 +1,69 @@
+//! Mutation fuzzing of the Murphi front end.
+//!
+//! ```text
+//! cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed SEED --count COUNT
+//! ```
+//!
+//! Runs the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
+//! Ends with one line of JSON; exit code 1 after a failure.
+
+mod mutate;
+
+use cohkit_murphi::Dialect;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Texts a thread takes at a time.
+const BATCH: u64 = 1000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(place + 1)?.parse::<u64>().ok()
+    };
+    let (Some(seed), Some(count), 4) = (option("--seed"), option("--count"), arguments.len())
+    else {
+        eprintln!("usage: fuzz_murphi --seed SEED --count COUNT");
+        return ExitCode::from(2);
+    };
+    // A panic is reported below, with its text.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let corpus = mutate::Corpus::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                if first >= count {
+                    return;
+                }
+                for number in first..count.min(first + BATCH) {
+                    let number = seed.wrapping_add(number);
+                    let text = corpus.text(number);
+                    let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur];
+                    let dialect = dialect[number as usize % 3];
+                    match catch_unwind(AssertUnwindSafe(|| mutate::check(&text, dialect))) {
+                        Ok(Ok(yes)) => {
+                            accepted.fetch_add(yes as u64, Ordering::Relaxed);
+                        }
+                        failure => {
+                            let why = failure.unwrap_or_else(|_| Err("a panic".into()));
+                            if failures.fetch_add(1, Ordering::Relaxed) < 5 {
+                                println!("failed: {why:?}\n----\n{text}\n----");
+                                println!("cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed {number} --count 1");
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (accepted, failures) = (accepted.into_inner(), failures.into_inner());
+    println!(
+        "{{\"target\": \"fuzz_murphi\", \"seed\": {seed}, \"executions\": {count}, \"accepted\": {accepted}, \"failures\": {failures}}}"
+    );
+    ExitCode::from(u8::from(failures > 0))
+}

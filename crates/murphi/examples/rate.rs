@@ -1,0 +1,51 @@
+//! Measures one engine: `cargo run --release --example rate -- MODEL [threads] [interpreter|native|adaptive] [all]`:
+//! `all` visits every state also where scalarsets would let it take one for many; the model is a Murphi text or a number of
+//! processes for Peterson's mutual exclusion.
+
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options};
+use cohkit_murphi as murphi;
+use std::time::Instant;
+
+#[path = "../../engine/tests/models/mod.rs"]
+mod models;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let given = arguments.first().map_or("6", String::as_str);
+    let mut model = match given.parse::<i32>() {
+        Ok(processes) => models::peterson(processes.clamp(2, 8)),
+        Err(_) => {
+            let text = std::fs::read_to_string(given).expect("a Murphi text");
+            let read = murphi::read(given, &text, murphi::Dialect::Any);
+            read.expect("a text without errors").model
+        }
+    };
+    model.quiescent = None;
+    let threads = arguments.get(1).and_then(|a| a.parse().ok()).unwrap_or(1);
+    let engine = match arguments.get(2).map(String::as_str) {
+        Some("interpreter") => Engine::Interpreter,
+        Some("native") => Engine::Native,
+        _ => Engine::Adaptive,
+    };
+    let began = Instant::now();
+    let options = Options {
+        threads,
+        engine,
+        decompose: false,
+        symmetry: arguments.get(3).map(String::as_str) != Some("all"),
+        ..Options::default()
+    };
+    let report = check(&model, &options).expect("the model is valid");
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{}: {} states, {} firings, depth {}, {:.1} bytes per state; {seconds:.3} s, {:.2} M states/s, {:.2} M firings/s",
+        model.name,
+        report.states,
+        report.transitions,
+        report.depth,
+        report.memory as f64 / report.states as f64,
+        report.states as f64 / seconds / 1e6,
+        report.transitions as f64 / seconds / 1e6,
+    );
+}

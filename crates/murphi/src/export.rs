@@ -1,0 +1,484 @@
+//! A model printed as Murphi, for an independent checker to confirm.
+//!
+//! The text is in the dialect of Rumur. Where every variable always has a value, start states clear all
+//! variables first. Without symmetry reduction Rumur reaches exactly the states of the model.
+//! Unions and what they are made of become ranges; multisets and priorities are refused.
+//! [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
+//! spontaneous rules; [`Style::Drain`] asks for the whole property instead.
+//! The progress of a protocol (`cohkit_check::progress`) is asked of models of its own and is not exported.
+//! Limits of loops, notes, and the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
+
+mod expressions;
+mod names;
+mod statements;
+
+use cohkit_engine::model::*;
+use cohkit_engine::visit::{self, Node};
+use expressions::binds;
+use names::{identifier, keywords, Names};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt::Write;
+
+/// What the text should decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    /// The model as it is: same states, and `liveness` where the model can be quiescent.
+    #[default]
+    Plain,
+    /// A further boolean becomes true at any moment and then keeps spontaneous rules from firing, so that `liveness`
+    /// says what drain says. There are more states, and deadlock must not be looked for.
+    Drain,
+}
+
+/// The options that Rumur needs to decide what [`cohkit_engine::check`] decides.
+pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
+    let mut options = vec!["--symmetry-reduction", "off"];
+    if goes_below(model) {
+        // Rumur computes in the smallest type that holds what variables may have, where an amount below zero is an error.
+        options.extend(["--value-type", "int32_t"]);
+    }
+    match model.deadlock {
+        _ if style == Style::Drain => options.extend(["--deadlock-detection", "off"]),
+        Deadlock::Stuttering => {}
+        Deadlock::Stuck => options.extend(["--deadlock-detection", "stuck"]),
+        Deadlock::ExceptQuiescent | Deadlock::Off => {
+            options.extend(["--deadlock-detection", "off"])
+        }
+    }
+    options
+}
+
+/// Whether an amount may be below the least value that is ever kept, while it is computed with or compared.
+/// A difference that is kept at once, or is an index, is an error then in any type.
+fn goes_below(model: &Model) -> bool {
+    let (mut all, mut at_once) = (0, 0);
+    let difference = |e: &Expr| {
+        usize::from(matches!(
+            e,
+            Expr::Binary(Operator::Subtract, ..) | Expr::Negate(_)
+        ))
+    };
+    let indices = |place: &Place| -> usize {
+        let steps = place.path.iter().map(|step| match step {
+            Step::Index(e) => difference(e),
+            _ => 0,
+        });
+        steps.sum()
+    };
+    let mut look = |node: Node| match node {
+        Node::Expr(e) => {
+            all += difference(e);
+            at_once += match e {
+                Expr::Read(place) | Expr::Peek(place) => indices(place),
+                Expr::Table(_, index) => difference(index),
+                _ => 0,
+            };
+        }
+        Node::Stmt(Stmt::Assign(_, e)) => at_once += difference(e),
+        Node::Target(place) => at_once += indices(place),
+        Node::Stmt(_) => {}
+    };
+    for rule in &model.rules {
+        visit::expr(&rule.guard, &mut look);
+        visit::block(&rule.body, &mut look);
+    }
+    for invariant in &model.invariants {
+        visit::expr(&invariant.holds, &mut look);
+    }
+    all > at_once
+}
+
+/// Prints a valid model.
+///
+/// # Errors
+/// What of the model Rumur has no words for.
+pub fn print(model: &Model, style: Style) -> Result<String, String> {
+    for named in &model.types {
+        if let Type::Multiset { .. } = named.ty {
+            return Err(format!(
+                "Rumur has no multisets, as `{}` is one",
+                named.name
+            ));
+        }
+    }
+    if let Some(rule) = model
+        .rules
+        .iter()
+        .find(|rule| rule.priority != model.rules[0].priority)
+    {
+        return Err(format!(
+            "Rumur has no priorities, as `{}` has one",
+            rule.name
+        ));
+    }
+    let mut numeric = vec![false; model.types.len()];
+    for (t, named) in model.types.iter().enumerate() {
+        if let Type::Union(members) = &named.ty {
+            numeric[t] = true;
+            members.iter().for_each(|m| numeric[m.index()] = true);
+        }
+    }
+    let mut p = Printer {
+        model,
+        text: String::new(),
+        indent: 0,
+        for_people: false,
+        names: Names::new(model),
+        numeric,
+        meaning: vec![None; model.variables.len()],
+    };
+    p.model(style);
+    Ok(p.text)
+}
+
+/// Prints an expression of a valid model for people, with the names that its text has.
+pub fn expression(model: &Model, e: &Expr) -> String {
+    let names = Names {
+        types: model.types.iter().map(|t| t.name.clone()).collect(),
+        variables: model.variables.iter().map(|v| v.name.clone()).collect(),
+        tables: model.tables.iter().map(|t| t.name.clone()).collect(),
+        functions: model.functions.iter().map(|f| f.name.clone()).collect(),
+        labels: FxHashMap::default(),
+        draining: String::new(),
+    };
+    let printer = Printer {
+        model,
+        text: String::new(),
+        indent: 0,
+        for_people: true,
+        names,
+        numeric: vec![false; model.types.len()],
+        meaning: vec![None; model.variables.len()],
+    };
+    printer.expr(e, 0)
+}
+
+/// A violation as one text.
+fn said(violation: &Violation) -> String {
+    match violation.why.is_empty() {
+        true => violation.property.clone(),
+        false => format!("{}: {}", violation.property, violation.why),
+    }
+}
+
+/// Text in quotes.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| {
+        if c == '"' || c == '\\' || c.is_control() {
+            '\''
+        } else {
+            c
+        }
+    };
+    format!("\"{}\"", text.chars().map(plain).collect::<String>())
+}
+
+struct Printer<'a> {
+    model: &'a Model,
+    text: String,
+    indent: usize,
+    /// Whether it is to be read in the terms of the model's own text, and not by Rumur.
+    for_people: bool,
+    names: Names,
+    /// Whether a type's values are written as numbers.
+    numeric: Vec<bool>,
+    /// What a name stands for, where Rumur cannot give it one: in expressions.
+    meaning: Vec<Option<String>>,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        if line.is_empty() {
+            self.text.push('\n');
+        } else {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.text, "{:1$}{line}", "", 2 * self.indent);
+        }
+    }
+
+    fn nested(&mut self, f: impl FnOnce(&mut Self)) {
+        self.indent += 1;
+        f(self);
+        self.indent -= 1;
+    }
+
+    fn model(&mut self, style: Style) {
+        let model = self.model;
+        let name: String = model
+            .name
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        self.line(format!("-- {name}"));
+        self.line(match model.undefined {
+            true => "-- Printed by Cohkit for Rumur.",
+            false => "-- Printed by Cohkit for Rumur; every variable always has a value.",
+        });
+        self.line(format!(
+            "-- Check with: rumur {}",
+            rumur_options(model, style).join(" ")
+        ));
+        // Only protocol systems come to rest, and have accesses that make progress.
+        if model.quiescent.is_some() {
+            self.line("-- Not in this text: progress (every access that begins can be performed), which is asked of other models.");
+            if style == Style::Plain {
+                self.line("-- `liveness` below may use all rules; that requests complete, Cohkit asks without the spontaneous ones.");
+            }
+        }
+        self.line("");
+        self.declarations(style);
+        for (t, table) in model.tables.iter().enumerate() {
+            self.table(t, table);
+        }
+        for (f, function) in model.functions.iter().enumerate() {
+            self.function(f, function);
+        }
+        let draining = self.names.draining.clone();
+        for start in &model.starts {
+            self.ruleset(&start.parameters, |p| {
+                p.line(format!("startstate {}", quoted(&start.name)));
+                p.locals(&start.body, &[]);
+                p.nested(|p| {
+                    for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
+                    {
+                        if variable.role == Role::State && !p.model.undefined {
+                            p.line(format!("clear {name};"));
+                        }
+                    }
+                    if style == Style::Drain {
+                        p.line(format!("{draining} := false;"));
+                    }
+                    p.block(&start.body);
+                });
+                p.line("end;");
+            });
+        }
+        if style == Style::Drain {
+            self.line("rule \"nothing new from now on\"");
+            self.line(format!(
+                "  !{draining} ==>\nbegin\n  {draining} := true;\nend;"
+            ));
+            self.line("");
+        }
+        for rule in &model.rules {
+            self.ruleset(&rule.parameters, |p| {
+                let kind = if rule.spontaneous {
+                    "  -- spontaneous"
+                } else {
+                    ""
+                };
+                p.line(format!("rule {}{kind}", quoted(&rule.name)));
+                let guard = match style == Style::Drain && rule.spontaneous {
+                    true => format!("!{draining} & {}", p.expr(&rule.guard, binds::NOT)),
+                    false => p.expr(&rule.guard, 0),
+                };
+                p.line(format!("  {guard} ==>"));
+                p.locals(&rule.body, &[]);
+                p.nested(|p| p.block(&rule.body));
+                p.line("end;");
+            });
+        }
+        let invariants = model.invariants.iter().map(|i| ("invariant", i));
+        let liveness = model.liveness.iter().map(|i| ("liveness", i));
+        let assumptions = model.assumptions.iter().map(|i| ("assume", i));
+        for (word, claim) in invariants.chain(liveness).chain(assumptions) {
+            self.ruleset(&claim.parameters, |p| {
+                let (name, holds) = (quoted(&claim.name), p.expr(&claim.holds, 0));
+                p.line(format!("{word} {name}\n  {holds};"));
+            });
+        }
+        for cover in &model.covers {
+            if let Some(e) = &cover.holds {
+                let claim = self.expr(e, 0);
+                self.line(format!("cover {}\n  {claim};\n", quoted(&cover.name)));
+            }
+        }
+        if let Some(quiescent) = &model.quiescent {
+            let claim = self.expr(quiescent, 0);
+            self.line(format!("liveness \"quiescent\"\n  {claim};"));
+        }
+    }
+
+    fn declarations(&mut self, style: Style) {
+        let model = self.model;
+        if model.types.len() > 1 {
+            self.line("type");
+        }
+        for (t, named) in model.types.iter().enumerate().skip(1) {
+            let name = self.names.types[t].clone();
+            match &named.ty {
+                Type::Record(fields) => {
+                    self.line(format!("  {name}: record"));
+                    for (field, ty) in fields {
+                        let field = self.field(fields, field);
+                        self.line(format!("    {field}: {};", self.names.types[ty.index()]));
+                    }
+                    self.line("  end;");
+                }
+                ty => {
+                    let text = self.simple_type(t, ty);
+                    self.line(format!("  {name}: {text};"));
+                }
+            }
+        }
+        self.line("");
+        self.line("var");
+        for (variable, name) in model.variables.iter().zip(self.names.variables.clone()) {
+            if variable.role == Role::State {
+                self.line(format!(
+                    "  {name}: {};",
+                    self.names.types[variable.ty.index()]
+                ));
+            }
+        }
+        if style == Style::Drain {
+            self.line(format!("  {}: boolean;", self.names.draining));
+        }
+        self.line("");
+    }
+
+    fn simple_type(&self, t: usize, ty: &Type) -> String {
+        if self.numeric[t] {
+            let (lo, hi) = self.model.bounds(TypeId(t as u32)).unwrap_or((0, 0));
+            return format!("{lo} .. {hi}");
+        }
+        match ty {
+            Type::Scalarset(size) => format!("scalarset({size})"),
+            Type::Enum(labels) => {
+                let label = |i: usize| self.names.labels[&(t as u32, i as u32)].as_str();
+                format!(
+                    "enum {{ {} }}",
+                    (0..labels.len()).map(label).collect::<Vec<_>>().join(", ")
+                )
+            }
+            Type::Range { lo, hi } => format!("{lo} .. {hi}"),
+            Type::Array { index, element } => {
+                let name = |id: &TypeId| &self.names.types[id.index()];
+                format!("array [{}] of {}", name(index), name(element))
+            }
+            // Unions are numeric, and multisets refused.
+            Type::Bool | Type::Record(_) | Type::Union(_) | Type::Multiset { .. } => {
+                "boolean".into()
+            }
+        }
+    }
+
+    /// The identifier of a record's field.
+    fn field(&self, fields: &[(String, TypeId)], wanted: &str) -> String {
+        if self.for_people {
+            return wanted.to_string();
+        }
+        let mut taken = keywords();
+        for (field, _) in fields {
+            let name = identifier(field, &mut taken);
+            if field == wanted {
+                return name;
+            }
+        }
+        wanted.to_string()
+    }
+
+    /// A value of a simple type.
+    fn constant(&self, ty: TypeId, value: i32) -> String {
+        if self.numeric[ty.index()] {
+            return value.to_string();
+        }
+        match self.names.labels.get(&(ty.0, value as u32)) {
+            Some(label) => label.clone(),
+            None => self.model.show(ty, value),
+        }
+    }
+
+    fn table(&mut self, t: usize, table: &Table) {
+        let name = self.names.tables[t].clone();
+        let (index, result) = (table.index.index(), table.result.index());
+        self.line(format!(
+            "function {name}(i_: {}): {};",
+            self.names.types[index], self.names.types[result]
+        ));
+        self.line("begin");
+        self.line("  switch i_");
+        let lo = self.model.bounds(table.index).map_or(0, |b| b.0);
+        for (i, &value) in table.values.iter().enumerate() {
+            let (i, value) = (
+                self.constant(table.index, lo + i as i32),
+                self.constant(table.result, value),
+            );
+            self.line(format!("    case {i}: return {value};"));
+        }
+        self.line("  end;");
+        self.line("end;");
+        self.line("");
+    }
+
+    fn function(&mut self, f: usize, function: &Function) {
+        let parameters = function.parameters.iter().map(|&p| {
+            let variable = self.model.variable(p);
+            let word = if variable.role == Role::Alias {
+                "var "
+            } else {
+                ""
+            };
+            let ty = &self.names.types[variable.ty.index()];
+            format!("{word}{}: {ty}", self.names.variables[p.index()])
+        });
+        let parameters = parameters.collect::<Vec<_>>().join("; ");
+        let name = self.names.functions[f].clone();
+        match function.result {
+            Some(ty) => {
+                let ty = &self.names.types[ty.index()];
+                self.line(format!("function {name}({parameters}): {ty};"));
+            }
+            None => self.line(format!("procedure {name}({parameters});")),
+        }
+        self.locals(&function.body, &function.parameters);
+        self.nested(|p| p.block(&function.body));
+        self.line("end;");
+        self.line("");
+    }
+
+    fn ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
+        let quantifier = |p: &VariableId| {
+            let ty = self.model.variable(*p).ty;
+            format!(
+                "{}: {}",
+                self.names.variables[p.index()],
+                self.names.types[ty.index()]
+            )
+        };
+        let quantifiers: Vec<_> = parameters.iter().map(quantifier).collect();
+        if quantifiers.is_empty() {
+            f(self);
+        } else {
+            self.line(format!("ruleset {} do", quantifiers.join("; ")));
+            self.nested(f);
+            self.line("end;");
+        }
+        self.line("");
+    }
+
+    /// Declares the locals of a body, and begins it.
+    fn locals(&mut self, body: &[Stmt], parameters: &[VariableId]) {
+        let mut locals = Vec::new();
+        visit::block(body, &mut |node| {
+            if let Node::Stmt(Stmt::Let(id, _)) = node {
+                if !locals.contains(id) && !parameters.contains(id) {
+                    locals.push(*id);
+                }
+            }
+        });
+        if !locals.is_empty() {
+            self.line("var");
+        }
+        for id in locals {
+            let ty = self.model.variable(id).ty.index();
+            self.line(format!(
+                "  {}: {};",
+                self.names.variables[id.index()],
+                self.names.types[ty]
+            ));
+        }
+        self.line("begin");
+    }
+}

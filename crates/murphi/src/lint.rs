@@ -1,0 +1,34 @@
+//! What is probably not meant, and shows only as a model runs.
+
+use super::{read_as, Diagnostic, Dialect};
+use cohkit_engine::undefined::first_undefined_read;
+use cohkit_protocol::text::Span;
+
+/// The first read of an undefined value of a scalarset or union among the first states of a text that can be read,
+/// as a warning that the dialects disagree about it: for CMurphi such a value is one of its own, and for Rumur an error of
+/// the model. So there is none where one of them is asked for.
+pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
+    if dialect != Dialect::Any {
+        return None;
+    }
+    let model = read_as("", text, dialect, true).ok()?.model;
+    let read = first_undefined_read(&model)?;
+    let line = text.lines().nth((read.line as usize).checked_sub(1)?)?;
+    let start = line.as_ptr() as usize - text.as_ptr() as usize;
+    let words = line.trim();
+    let start = start + (line.len() - line.trim_start().len());
+    Some(Diagnostic {
+        message: format!("`{}` is read while it is undefined", read.what),
+        span: Span {
+            start: start as u32,
+            end: (start + words.len()) as u32,
+        },
+        label: String::new(),
+        notes: vec![(
+            None,
+            "an undefined value of a scalarset or union is one of its own, as for CMurphi; for Rumur it is an error"
+                .into(),
+        )],
+        warning: true,
+    })
+}

@@ -1,0 +1,845 @@
+//! Expressions.
+
+use super::types::fold;
+use super::*;
+
+impl<'t> Lower<'t, '_> {
+    fn simple(expr: M, kind: Kind, span: Span) -> Option<Typed> {
+        Some(Typed {
+            expr,
+            kind,
+            ty: None,
+            place: None,
+            undefined: false,
+            span,
+        })
+    }
+
+    /// A variable or a part of one, read where its value is needed.
+    pub(super) fn at_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
+        // CMurphi takes undefined values of these types as they are.
+        let own = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
+        let expr = match own && !self.strict {
+            true => M::Peek(place.clone()),
+            false => M::Read(place.clone()),
+        };
+        Typed {
+            expr,
+            kind: self.model.kind_of_type(ty),
+            ty: Some(ty),
+            place: Some((place, access)),
+            undefined: false,
+            span,
+        }
+    }
+
+    pub(super) fn expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
+        match &e.kind {
+            ExprKind::Number(digits) => self.number(*digits),
+            ExprKind::Bool(b) => Self::simple(M::Bool(*b), Kind::Bool, e.span),
+            ExprKind::Name(name) => self.name(*name),
+            ExprKind::Field(of, name) => self.field(of, *name, e.span),
+            ExprKind::Index(of, index) => self.index(of, index, e.span),
+            ExprKind::Call(name, arguments) => {
+                let (id, arguments) = self.call(*name, arguments)?;
+                let Some(ty) = self.model.functions[id.index()].result else {
+                    self.error(e.span, format!("`{}` gives no value", name.text))
+                        .label("a value is needed here");
+                    return None;
+                };
+                Some(Typed {
+                    expr: M::Call(id, arguments),
+                    kind: self.model.kind_of_type(ty),
+                    ty: Some(ty),
+                    place: None,
+                    undefined: false,
+                    span: e.span,
+                })
+            }
+            ExprKind::Unary(op, a) => self.unary(*op, a, e.span),
+            ExprKind::Binary(op, sign, a, b) => self.binary(*op, *sign, a, b, e.span),
+            ExprKind::If(c, a, b) => {
+                let c = self.boolean(c, "the condition");
+                let (a, b) = (self.expr(a), self.expr(b));
+                let (c, (a, b)) = (c?, self.unify(a?, b?, e.span)?);
+                if let Kind::Aggregate(_) = a.kind {
+                    self.error(e.span, "`?:` chooses between simple values alone");
+                    return None;
+                }
+                let expr = M::If(Box::new(c), Box::new(a.expr), Box::new(b.expr));
+                Self::simple(expr, a.kind, e.span)
+            }
+            ExprKind::Quantified(all, quantifiers, body) => {
+                let claim = self.quantified(*all, quantifiers, body)?;
+                Self::simple(claim, Kind::Bool, e.span)
+            }
+            ExprKind::IsUndefined(a) => {
+                let typed = self.expr(a)?;
+                let simple = !matches!(typed.kind, Kind::Aggregate(_));
+                match typed.place {
+                    Some((place, _)) if simple => {
+                        Self::simple(M::IsUndefined(place), Kind::Bool, e.span)
+                    }
+                    _ => {
+                        self.error(a.span, "`isundefined` asks for a variable of a simple type")
+                            .label("this is none");
+                        None
+                    }
+                }
+            }
+            ExprKind::IsMember(a, ty) => {
+                let (typed, to) = (self.expr(a), self.type_expr(ty));
+                let (typed, to) = (typed?, to?);
+                if typed.place.is_none() {
+                    self.only(
+                        Dialect::Rumur,
+                        a.span,
+                        "`ismember` of other things than variables",
+                    );
+                }
+                let related = match typed.kind {
+                    Kind::Enum(from) => {
+                        from == to || self.model.offset_in_union(from, to).is_some()
+                    }
+                    _ => false,
+                };
+                if !related {
+                    let (kind, wanted) = (self.kind_name(typed.kind), self.type_name(to));
+                    self.error(e.span, format!("{kind} is never {wanted}"))
+                        .note("`ismember` asks which member of a union a value belongs to");
+                    return None;
+                }
+                let expr = M::IsMember(Box::new(typed.expr), to);
+                Self::simple(expr, Kind::Bool, e.span)
+            }
+            ExprKind::Count(name, multiset, claim) => {
+                let (place, id, claim) = self.each_slot(*name, multiset, claim)?;
+                let expr = M::Count(id, place, Box::new(claim));
+                Self::simple(expr, Kind::Int, e.span)
+            }
+        }
+    }
+
+    /// A claim about each slot of a multiset, which a name stands for.
+    pub(super) fn each_slot(
+        &mut self,
+        name: Name<'t>,
+        multiset: &Expr<'t>,
+        claim: &Expr<'t>,
+    ) -> Option<(Place, VariableId, M)> {
+        let (place, capacity) = self.multiset(multiset)?;
+        let ty = self.slots(capacity);
+        let id = self.variable(name.text, ty, Role::Bound);
+        self.bound.insert(id, name.span);
+        let claim = self.scoped(|l| {
+            l.declare(name, Meaning::Variable(id, Access::Slot));
+            l.boolean(claim, "the claim")
+        });
+        Some((place, id, claim?))
+    }
+
+    /// The numbers of a multiset's slots.
+    pub(super) fn slots(&mut self, capacity: u32) -> TypeId {
+        let hi = capacity as i32 - 1;
+        self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
+    }
+
+    /// A multiset with its capacity.
+    pub(super) fn multiset(&mut self, e: &Expr<'t>) -> Option<(Place, u32)> {
+        let typed = self.expr(e)?;
+        if let (Some((place, _)), Some(ty)) = (typed.place, typed.ty) {
+            if let Type::Multiset { capacity, .. } = self.model.ty(ty) {
+                return Some((place, *capacity));
+            }
+        }
+        let kind = self.kind_name(typed.kind);
+        self.error(e.span, format!("a multiset is needed here, not {kind}"));
+        None
+    }
+
+    fn number(&mut self, span: Span) -> Option<Typed> {
+        let words = self.words(span);
+        let zeros = words.len() > 1 && words.bytes().all(|b| b.is_ascii_digit());
+        if zeros && words.starts_with('0') && self.dialect == Dialect::Any {
+            self.sink
+                .warning(span, format!("`{words}` is taken as a decimal number"))
+                .note("for Rumur it is an octal one; `--dialect rumur` takes it so");
+        }
+        if words.to_ascii_lowercase().starts_with("0x") {
+            self.only(Dialect::Rumur, span, "hexadecimal numbers");
+        }
+        match crate::number(words, self.dialect).and_then(|n| i32::try_from(n).ok()) {
+            Some(n) => Self::simple(M::Int(n), Kind::Int, span),
+            None => {
+                self.error(span, format!("`{words}` is no number of 32 bits"))
+                    .label("at most 2147483647");
+                None
+            }
+        }
+    }
+
+    fn name(&mut self, name: Name<'t>) -> Option<Typed> {
+        match self.find(name.text).map(|s| s.meaning.clone()) {
+            Some(Meaning::Constant(value, kind) | Meaning::Fixed(value, kind)) => {
+                Self::simple(value, kind, name.span)
+            }
+            Some(Meaning::Variable(id, access)) => {
+                let ty = self.model.variable(id).ty;
+                Some(self.at_place(id.into(), access, ty, name.span))
+            }
+            Some(Meaning::Wrong) => None,
+            Some(Meaning::Type(_)) => {
+                self.error(name.span, format!("`{}` is a type, not a value", name.text))
+                    .label("a value is needed here");
+                None
+            }
+            Some(Meaning::Function(_)) => {
+                self.error(name.span, format!("`{}` is a function", name.text))
+                    .label("its arguments are missing");
+                None
+            }
+            None if name.text.eq_ignore_ascii_case("undefined") => {
+                self.only(Dialect::CMurphi, name.span, "`undefined`");
+                Some(Typed {
+                    expr: M::Undefined(TypeId::BOOL),
+                    kind: Kind::Bool,
+                    ty: None,
+                    place: None,
+                    undefined: true,
+                    span: name.span,
+                })
+            }
+            None => {
+                let value = |m: &Meaning| {
+                    matches!(
+                        m,
+                        Meaning::Variable(..) | Meaning::Constant(..) | Meaning::Fixed(..)
+                    )
+                };
+                self.unknown(name, "value", value);
+                None
+            }
+        }
+    }
+
+    fn field(&mut self, of: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
+        let typed = self.expr(of)?;
+        let fields = match typed.ty.map(|ty| self.model.ty(ty)) {
+            Some(Type::Record(fields)) => fields,
+            _ => {
+                let kind = self.kind_name(typed.kind);
+                self.error(name.span, format!("{kind} has no field `{}`", name.text))
+                    .label("not a field")
+                    .see(of.span, "this is no record");
+                return None;
+            }
+        };
+        let Some(&(_, ty)) = fields.iter().find(|f| f.0 == name.text) else {
+            let help = suggestion(name.text, "field", fields.iter().map(|f| f.0.as_str()));
+            self.error(
+                name.span,
+                format!("the record has no field `{}`", name.text),
+            )
+            .label("not a field")
+            .note(help);
+            return None;
+        };
+        let (place, access) = self.part(typed)?;
+        Some(self.at_place(place.field(name.text), access, ty, span))
+    }
+
+    /// The place of something of which a part is wanted.
+    fn part(&mut self, typed: Typed) -> Option<(Place, Access)> {
+        if typed.place.is_none() {
+            self.error(typed.span, "only variables have parts")
+                .label("this is a value");
+        }
+        typed.place
+    }
+
+    fn index(&mut self, of: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
+        let (typed, position) = (self.expr(of), self.expr(index));
+        let (typed, position) = (typed?, position?);
+        match typed.ty.map(|ty| self.model.ty(ty).clone()) {
+            Some(Type::Array { index, element }) => {
+                let e = self.coerce(position, index, "the index")?;
+                let (place, access) = self.part(typed)?;
+                Some(self.at_place(place.at(e), access, element, span))
+            }
+            Some(Type::Multiset { element, .. }) => {
+                if !matches!(position.place, Some((_, Access::Slot))) {
+                    self.error(
+                        index.span,
+                        "a multiset's elements have no order, so no index",
+                    )
+                    .label("only the name of a slot may stand here")
+                    .note("`choose`, `multisetcount` and `multisetremovepred` give names to slots");
+                    return None;
+                }
+                let (place, access) = self.part(typed)?;
+                Some(self.at_place(place.at(position.expr), access, element, span))
+            }
+            _ => {
+                let kind = self.kind_name(typed.kind);
+                self.error(of.span, format!("{kind} has no elements"))
+                    .label("this is no array");
+                None
+            }
+        }
+    }
+
+    fn unary(&mut self, op: Unary, a: &Expr<'t>, span: Span) -> Option<Typed> {
+        if op == Unary::Not {
+            let a = self.boolean(a, "what `!` negates")?;
+            return Self::simple(M::Not(Box::new(a)), Kind::Bool, span);
+        }
+        // The least number has no positive counterpart.
+        if let (Unary::Minus, ExprKind::Number(digits)) = (op, &a.kind) {
+            let words = self.words(*digits);
+            if crate::number(words, self.dialect) == Some(1 << 31) {
+                return Self::simple(M::Int(i32::MIN), Kind::Int, span);
+            }
+        }
+        let a = self.integer(a, "an operand")?;
+        let expr = match (op, fold(&a)) {
+            (Unary::Plus, _) => a,
+            (Unary::Minus, Some(n)) if n != i32::MIN => M::Int(-n),
+            (Unary::Minus, _) => M::Negate(Box::new(a)),
+            _ => M::Binary(Operator::BitXor, Box::new(a), Box::new(M::Int(-1))),
+        };
+        Self::simple(expr, Kind::Int, span)
+    }
+
+    /// An expression that must be a boolean.
+    pub(super) fn boolean(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
+        let typed = self.expr(e)?;
+        self.of_kind(typed, Kind::Bool, what)
+    }
+
+    /// An expression that must be a number.
+    pub(super) fn integer(&mut self, e: &Expr<'t>, what: &str) -> Option<M> {
+        let typed = self.expr(e)?;
+        self.of_kind(typed, Kind::Int, what)
+    }
+
+    fn of_kind(&mut self, typed: Typed, wanted: Kind, what: &str) -> Option<M> {
+        if !self.has_value(&typed) {
+            return None;
+        }
+        if typed.kind == wanted {
+            return Some(typed.expr);
+        }
+        let (is, wanted) = (self.kind_name(typed.kind), self.kind_name(wanted));
+        self.error(typed.span, format!("{what} must be {wanted}, not {is}"))
+            .label(format!("this is {is}"));
+        None
+    }
+
+    /// Refuses the word `undefined` where a value is needed.
+    fn has_value(&mut self, typed: &Typed) -> bool {
+        if typed.undefined {
+            self.error(typed.span, "`undefined` is no value to compute with")
+                .label("it can be stored and passed")
+                .note("`isundefined(x)` asks whether `x` is undefined");
+        }
+        !typed.undefined
+    }
+
+    /// A value as one of a type; of a union as one of its member, and the reverse.
+    pub(super) fn coerce(&mut self, typed: Typed, wanted: TypeId, what: &str) -> Option<M> {
+        if typed.undefined {
+            return Some(M::Undefined(wanted));
+        }
+        let kind = self.model.kind_of_type(wanted);
+        if typed.kind == kind {
+            return Some(typed.expr);
+        }
+        if let (Kind::Enum(from), Kind::Enum(to)) = (typed.kind, kind) {
+            let up = self.model.offset_in_union(to, from).is_some();
+            let down = self.model.offset_in_union(from, to).is_some();
+            if up || down {
+                return Some(convert(typed.expr, to));
+            }
+            if self.model.ty(from) == self.model.ty(to) {
+                if let Type::Scalarset(_) = self.model.ty(from) {
+                    let (from, to) = (self.kind_name(typed.kind), self.kind_name(kind));
+                    self.error(typed.span, format!("{what} must be {to}, not {from}"))
+                        .label(format!("this is {from}"))
+                        .note("scalarsets of equal size are different types, for their values have nothing in common");
+                    return None;
+                }
+            }
+        }
+        self.of_kind(typed, kind, what)
+    }
+
+    /// What is stored: an undefined variable may be copied as it is, but for Rumur.
+    pub(super) fn copied(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
+        match self.dialect {
+            Dialect::Rumur => {
+                let typed = self.expr(e)?;
+                self.coerce(typed, wanted, what)
+            }
+            _ => self.passed(e, wanted, what),
+        }
+    }
+
+    /// What is passed: an undefined variable as it is.
+    fn passed(&mut self, e: &Expr<'t>, wanted: TypeId, what: &str) -> Option<M> {
+        let mut typed = self.expr(e)?;
+        if let Some((place, _)) = &typed.place {
+            typed.expr = M::Peek(place.clone());
+        }
+        self.coerce(typed, wanted, what)
+    }
+
+    /// Two values as ones of the same kind.
+    pub(super) fn unify(
+        &mut self,
+        mut a: Typed,
+        mut b: Typed,
+        span: Span,
+    ) -> Option<(Typed, Typed)> {
+        if !self.has_value(&a) | !self.has_value(&b) {
+            return None;
+        }
+        if a.kind == b.kind {
+            return Some((a, b));
+        }
+        if let (Kind::Enum(x), Kind::Enum(y)) = (a.kind, b.kind) {
+            if self.model.offset_in_union(x, y).is_some() {
+                b.expr = convert(b.expr, x);
+                b.kind = a.kind;
+                return Some((a, b));
+            }
+            if self.model.offset_in_union(y, x).is_some() {
+                a.expr = convert(a.expr, y);
+                a.kind = b.kind;
+                return Some((a, b));
+            }
+        }
+        let (x, y) = (self.kind_name(a.kind), self.kind_name(b.kind));
+        self.error(span, format!("{x} and {y} do not go together"))
+            .see(a.span, format!("this is {x}"))
+            .see(b.span, format!("this is {y}"));
+        None
+    }
+
+    fn binary(
+        &mut self,
+        op: Binary,
+        sign: Span,
+        a: &Expr<'t>,
+        b: &Expr<'t>,
+        span: Span,
+    ) -> Option<Typed> {
+        let operator = match op {
+            Binary::Implies => Operator::Implies,
+            Binary::OrElse | Binary::Or => Operator::Or,
+            Binary::AndAlso | Binary::And => Operator::And,
+            Binary::Xor => Operator::BitXor,
+            Binary::Equal => Operator::Equal,
+            Binary::NotEqual => Operator::NotEqual,
+            Binary::Less => Operator::Less,
+            Binary::LessOrEqual => Operator::LessOrEqual,
+            Binary::Greater => Operator::Greater,
+            Binary::GreaterOrEqual => Operator::GreaterOrEqual,
+            Binary::ShiftLeft => Operator::ShiftLeft,
+            Binary::ShiftRight => Operator::ShiftRight,
+            Binary::Add => Operator::Add,
+            Binary::Subtract => Operator::Subtract,
+            Binary::Multiply => Operator::Multiply,
+            Binary::Divide => Operator::Divide,
+            Binary::Remainder => Operator::Remainder,
+        };
+        let (operator, kind, a, b) = match op {
+            Binary::Equal | Binary::NotEqual => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = self.unify(a?, b?, span)?;
+                if let Kind::Aggregate(ty) = a.kind {
+                    self.only(Dialect::Rumur, sign, "comparison of arrays and records");
+                    if self.holds_multiset(ty) {
+                        self.error(span, "multisets cannot be compared");
+                        return None;
+                    }
+                }
+                (operator, Kind::Bool, a.expr, b.expr)
+            }
+            Binary::Or | Binary::And => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                let (x, y) = (x?, y?);
+                match (x.kind, y.kind) {
+                    (Kind::Int, Kind::Int) if !x.undefined && !y.undefined => {
+                        self.only(Dialect::Rumur, sign, "operators on bits");
+                        let operator = match op {
+                            Binary::Or => Operator::BitOr,
+                            _ => Operator::BitAnd,
+                        };
+                        (operator, Kind::Int, x.expr, y.expr)
+                    }
+                    _ => {
+                        let (x, y) = (
+                            self.of_kind(x, Kind::Bool, "an operand"),
+                            self.of_kind(y, Kind::Bool, "an operand"),
+                        );
+                        (operator, Kind::Bool, x?, y?)
+                    }
+                }
+            }
+            Binary::Implies | Binary::OrElse | Binary::AndAlso => {
+                let (a, b) = (self.boolean(a, "an operand"), self.boolean(b, "an operand"));
+                (operator, Kind::Bool, a?, b?)
+            }
+            _ => {
+                let (a, b) = (self.integer(a, "an operand"), self.integer(b, "an operand"));
+                let kind = match operator.arithmetic() {
+                    true => Kind::Int,
+                    false => Kind::Bool,
+                };
+                (operator, kind, a?, b?)
+            }
+        };
+        let mut expr = M::Binary(operator, Box::new(a), Box::new(b));
+        if let (Kind::Int, Some(n)) = (kind, fold(&expr)) {
+            expr = M::Int(n);
+        }
+        Self::simple(expr, kind, span)
+    }
+
+    fn holds_multiset(&self, ty: TypeId) -> bool {
+        match self.model.ty(ty) {
+            Type::Multiset { .. } => true,
+            Type::Array { element, .. } => self.holds_multiset(*element),
+            Type::Record(fields) => fields.iter().any(|f| self.holds_multiset(f.1)),
+            _ => false,
+        }
+    }
+
+    fn quantified(
+        &mut self,
+        all: bool,
+        quantifiers: &[Quantifier<'t>],
+        body: &Expr<'t>,
+    ) -> Option<M> {
+        let Some((first, rest)) = quantifiers.split_first() else {
+            return self.boolean(body, "the claim");
+        };
+        self.over(first, |l, id, steps| {
+            let claim = l.quantified(all, rest, body)?;
+            let claim = Box::new(claim);
+            Some(match (all, steps) {
+                (true, None) => M::Forall(id, claim),
+                (false, None) => M::Exists(id, claim),
+                (true, Some(steps)) => M::ForallSteps(id, Box::new(steps), claim),
+                (false, Some(steps)) => M::ExistsSteps(id, Box::new(steps), claim),
+            })
+        })
+    }
+
+    /// Does something in which a name stands for each value of a type, or for numbers in steps.
+    pub(super) fn over<T>(
+        &mut self,
+        quantifier: &Quantifier<'t>,
+        f: impl FnOnce(&mut Self, VariableId, Option<Steps>) -> Option<T>,
+    ) -> Option<T> {
+        let name = quantifier.name;
+        if self.dialect == Dialect::CMurphi {
+            if let Some(Meaning::Variable(_, Access::Loop | Access::Value) | Meaning::Fixed(..)) =
+                self.find(name.text).map(|s| &s.meaning)
+            {
+                self.error(
+                    name.span,
+                    format!("in CMurphi `{}` cannot be bound inside itself", name.text),
+                );
+            }
+        }
+        let domain = self.domain(&quantifier.domain);
+        let (meaning, domain) = match domain {
+            Some((ty, steps)) => {
+                let id = self.variable(name.text, ty, Role::Bound);
+                self.bound.insert(id, name.span);
+                (Meaning::Variable(id, Access::Loop), Some((id, steps)))
+            }
+            None => (Meaning::Wrong, None),
+        };
+        let around = self.combinations;
+        if let Some((id, _)) = domain {
+            self.goes_through(id, name.span);
+        }
+        let result = self.scoped(|l| {
+            l.declare(name, meaning);
+            match domain {
+                Some((id, steps)) => f(l, id, steps),
+                None => {
+                    // What stands inside is looked at for its own errors.
+                    let id = l.variable(name.text, TypeId::BOOL, Role::Bound);
+                    f(l, id, None);
+                    None
+                }
+            }
+        });
+        self.combinations = around;
+        result
+    }
+
+    /// Counts the values that a name goes through with those around it, and warns of so many that a single state
+    /// takes seconds or minutes, in which nothing else would be seen.
+    fn goes_through(&mut self, id: VariableId, span: Span) {
+        const MANY: u64 = 10_000_000;
+        let ty = self.model.variable(id).ty;
+        // Of numbers in steps whose bounds are not constant nothing is known.
+        if *self.model.ty(ty) == Type::ANY_NUMBER {
+            return;
+        }
+        let Some((lo, hi)) = self.model.bounds(ty) else {
+            return;
+        };
+        let before = self.combinations;
+        let values = (hi as i64 - lo as i64 + 1).unsigned_abs();
+        self.combinations = before.saturating_mul(values);
+        if before <= MANY && self.combinations > MANY {
+            let all = self.combinations;
+            let what = match before {
+                1 => format!("this goes through {all} values"),
+                _ => format!(
+                    "with the names around it this goes through {all} combinations of values"
+                ),
+            };
+            self.sink.warning(span, what).note(
+                "each state may take as many looks; a smaller type mostly shows the same faults",
+            );
+        }
+    }
+
+    fn domain(&mut self, domain: &Domain<'t>) -> Option<(TypeId, Option<Steps>)> {
+        match domain {
+            Domain::Type(expr) => {
+                let ty = self.type_expr(expr)?;
+                if self.model.bounds(ty).is_none() {
+                    self.error(expr.span, "only simple types have values to go through")
+                        .label("this type has parts");
+                    return None;
+                }
+                Some((ty, None))
+            }
+            Domain::Steps(from, to, by) => {
+                let span = from.span.to(to.span);
+                let (a, b) = (self.integer(from, "a bound"), self.integer(to, "a bound"));
+                let by = match by {
+                    Some(by) => Some(self.step(by)?),
+                    None => None,
+                };
+                let (from, to) = (a?, b?);
+                let known = (fold(&from), fold(&to));
+                let step = by.as_ref().map_or(Some(1), fold);
+                if let ((Some(a), Some(b)), Some(step), Dialect::Rumur) =
+                    (known, step, self.dialect)
+                {
+                    if a > b && step > 0 || a < b && step < 0 {
+                        self.error(span, format!("the steps from {a} to {b} go the other way"));
+                        return None;
+                    }
+                }
+                let by = match (by, self.dialect) {
+                    (Some(by), _) => by,
+                    // It counts down where it is not known before.
+                    (None, Dialect::Rumur) if known.0.is_none() || known.1.is_none() => {
+                        let up = M::Binary(
+                            Operator::LessOrEqual,
+                            Box::new(from.clone()),
+                            Box::new(to.clone()),
+                        );
+                        M::If(Box::new(up), Box::new(M::Int(1)), Box::new(M::Int(-1)))
+                    }
+                    (None, _) => M::Int(1),
+                };
+                let ty = match known {
+                    (Some(a), Some(b)) if (b as i64 - a as i64).abs() < i32::MAX as i64 => {
+                        let (lo, hi) = (a.min(b), a.max(b));
+                        self.intern(format!("{lo}..{hi}"), Type::Range { lo, hi })
+                    }
+                    _ => self.any_number(),
+                };
+                Some((ty, Some(Steps { from, to, by })))
+            }
+        }
+    }
+
+    fn step(&mut self, by: &Expr<'t>) -> Option<M> {
+        let e = self.integer(by, "a step")?;
+        match fold(&e) {
+            Some(0) => {
+                self.error(by.span, "steps of 0 lead nowhere");
+                None
+            }
+            None => {
+                self.only(Dialect::Rumur, by.span, "steps that are not constant");
+                Some(e)
+            }
+            _ => Some(e),
+        }
+    }
+
+    /// A call with its arguments.
+    pub(super) fn call(
+        &mut self,
+        name: Name<'t>,
+        arguments: &[Expr<'t>],
+    ) -> Option<(FunctionId, Vec<Argument>)> {
+        let id = match self.find(name.text).map(|s| s.meaning.clone()) {
+            Some(Meaning::Function(id)) => id,
+            found => {
+                for argument in arguments {
+                    self.expr(argument);
+                }
+                match found {
+                    Some(Meaning::Wrong) => {}
+                    Some(_) => {
+                        self.error(name.span, format!("`{}` is no function", name.text))
+                            .label("called here");
+                    }
+                    None => self.unknown(name, "function", |m| matches!(m, Meaning::Function(_))),
+                }
+                return None;
+            }
+        };
+        let parameters = self.model.functions[id.index()].parameters.clone();
+        if parameters.len() != arguments.len() {
+            self.error(
+                name.span,
+                format!(
+                    "`{}` takes {} but is given {}",
+                    name.text,
+                    arguments_of(parameters.len()),
+                    arguments.len()
+                ),
+            );
+            return None;
+        }
+        let effects = self.effects[id.index()].clone();
+        let mut all = Some(Vec::new());
+        let mut changed = effects.state;
+        let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
+        for (&parameter, e) in parameters.iter().zip(arguments) {
+            let argument = self.argument(parameter, e);
+            match &argument {
+                Some(Argument::Value(M::Peek(place))) => values.push((self.root(place), e.span)),
+                Some(Argument::Place(place)) if effects.parameters.contains(&parameter) => {
+                    variables.push(self.root(place))
+                }
+                _ => {}
+            }
+            if let (Some(Argument::Place(place)), true) =
+                (&argument, effects.parameters.contains(&parameter))
+            {
+                self.wrote(place, e.span);
+                if !self.is_local(place) {
+                    changed.get_or_insert(e.span);
+                }
+            }
+            match (&mut all, argument) {
+                (Some(all), Some(argument)) => all.push(argument),
+                _ => all = None,
+            }
+        }
+        if self.dialect == Dialect::CMurphi {
+            self.changing_value(name, &values, &variables);
+        }
+        if let Some(where_) = effects.state {
+            self.own.state.get_or_insert(where_);
+        }
+        for variable in effects.variables {
+            if !self.own.variables.contains(&variable) {
+                self.own.variables.push(variable);
+            }
+        }
+        if let (Some(claim), Some(place)) = (self.claim, changed) {
+            self.error(
+                name.span,
+                format!("{claim} cannot change the state, as `{}` does", name.text),
+            )
+            .label("called here")
+            .see(place, "the state is changed here");
+        }
+        Some((id, all?))
+    }
+
+    fn is_local(&self, place: &Place) -> bool {
+        self.model.variable(self.root(place)).role == Role::Local
+    }
+
+    /// CMurphi passes variables as they are, so that a value changes while the function runs that changes them; with us it
+    /// does not.
+    fn changing_value(
+        &mut self,
+        name: Name<'t>,
+        values: &[(VariableId, Span)],
+        changed: &[VariableId],
+    ) {
+        for &(root, span) in values {
+            if changed.contains(&root) {
+                let variable = self.model.variable(root).name.clone();
+                self.error(
+                    span,
+                    format!(
+                        "`{}` may change `{variable}`, part of which it is given as a value",
+                        name.text
+                    ),
+                )
+                .label("in CMurphi this value would change as well")
+                .note("a copy in a variable of its own is the same everywhere");
+            }
+        }
+    }
+
+    fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
+        let Variable { name, ty, role } = self.model.variable(parameter).clone();
+        let what = format!("the argument for `{name}`");
+        if role == Role::Local {
+            return self.passed(e, ty, &what).map(Argument::Value);
+        }
+        let typed = self.expr(e)?;
+        let Some((place, access)) = typed.place else {
+            self.error(
+                e.span,
+                format!("{what} must be a variable, for it is declared `var`"),
+            )
+            .label("this is a value");
+            return None;
+        };
+        if access != Access::Writable {
+            self.error(
+                e.span,
+                format!("{what} may be changed, but this is {}", access.why()),
+            );
+            return None;
+        }
+        if typed.ty != Some(ty) {
+            let wanted = self.model.types[ty.index()].name.clone();
+            let found = typed.ty.map(|ty| self.model.types[ty.index()].name.clone());
+            self.error(
+                e.span,
+                format!("{what} must be of its very type, `{wanted}`"),
+            )
+            .label(format!(
+                "this is of the type `{}`",
+                found.unwrap_or_default()
+            ));
+            return None;
+        }
+        Some(Argument::Place(place))
+    }
+}
+
+/// A value of a union as one of a member, or the reverse.
+fn convert(e: M, to: TypeId) -> M {
+    M::Convert(to, Box::new(e))
+}
+
+fn arguments_of(count: usize) -> String {
+    match count {
+        0 => "no arguments".into(),
+        1 => "one argument".into(),
+        _ => format!("{count} arguments"),
+    }
+}

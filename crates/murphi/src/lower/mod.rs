@@ -1,0 +1,429 @@
+//! From the tree to a [`Model`]: names, declarations and functions.
+//!
+//! A name must be declared before it is used, so one walk does everything.
+
+mod expression;
+mod rules;
+mod statement;
+mod types;
+
+use super::ast::*;
+use super::diagnostic::{Diagnostic, Sink};
+use super::Dialect;
+use cohkit_engine::model::{
+    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator,
+    Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
+};
+use cohkit_engine::order::{self, Told};
+use cohkit_engine::validate::Kind;
+use cohkit_protocol::text::{suggestion, Span};
+use rustc_hash::FxHashMap;
+
+/// A name's meaning.
+#[derive(Clone, Debug)]
+enum Meaning {
+    /// With its kind.
+    Constant(M, Kind),
+    /// An alias of a constant, which is one as well.
+    Fixed(M, Kind),
+    Type(TypeId),
+    Variable(VariableId, Access),
+    Function(FunctionId),
+    /// Something that has been reported.
+    Wrong,
+}
+
+/// What may be done with a variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Access {
+    Writable,
+    /// A parameter that was not declared `var`.
+    Parameter,
+    /// The name of a loop, a quantifier or a ruleset.
+    Loop,
+    /// An alias of something that is no variable.
+    Value,
+    /// A slot of a multiset.
+    Slot,
+}
+
+impl Access {
+    /// Why it cannot be changed.
+    fn why(self) -> &'static str {
+        match self {
+            Access::Writable => "a variable",
+            Access::Parameter => "a parameter that is not declared `var`",
+            Access::Loop => "the name of a loop or a ruleset",
+            Access::Value => "an alias of a value",
+            Access::Slot => "a slot of a multiset",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Symbol {
+    meaning: Meaning,
+    span: Span,
+}
+
+/// An expression with what is known of it.
+#[derive(Clone, Debug)]
+struct Typed {
+    expr: M,
+    kind: Kind,
+    /// Its exact type, if it has one.
+    ty: Option<TypeId>,
+    /// If it is a variable or part of one.
+    place: Option<(Place, Access)>,
+    /// Whether it is the word `undefined`.
+    undefined: bool,
+    span: Span,
+}
+
+/// What a function changes beside its own variables.
+#[derive(Clone, Debug, Default)]
+struct Effects {
+    /// The first place where it changes the state.
+    state: Option<Span>,
+    /// Variables of the state that it changes.
+    variables: Vec<VariableId>,
+    /// Parameters that it changes.
+    parameters: Vec<VariableId>,
+}
+
+struct Lower<'t, 's> {
+    text: &'t str,
+    dialect: Dialect,
+    /// Whether it is an error of the model to read an undefined value of a scalarset or union.
+    strict: bool,
+    sink: &'s mut Sink,
+    model: Model,
+    scopes: Vec<FxHashMap<&'t str, Symbol>>,
+    /// Of each function that has been lowered.
+    effects: Vec<Effects>,
+    /// Of the function at hand.
+    own: Effects,
+    /// In a function, the type of what it returns.
+    result: Option<Option<TypeId>>,
+    /// What is being lowered if it may not change the state: "a guard".
+    claim: Option<&'static str>,
+    /// What aliases stand for.
+    roots: FxHashMap<VariableId, VariableId>,
+    /// Where lines begin.
+    lines: Vec<u32>,
+    /// How many rules, start states and properties there have been, for their names.
+    counts: [u32; 3],
+    /// Where names of loops and slots are bound.
+    bound: FxHashMap<VariableId, Span>,
+    /// Through how many combinations of values the names of rulesets, loops and quantifiers go here.
+    combinations: u64,
+}
+
+/// Makes a model of a file. Without errors in the sink it is valid.
+pub(super) fn lower(
+    name: &str,
+    text: &str,
+    items: &[Item],
+    (dialect, strict): (Dialect, bool),
+    sink: &mut Sink,
+) -> Model {
+    let begins = text.char_indices().filter(|c| c.1 == '\n');
+    let mut l = Lower {
+        text,
+        dialect,
+        strict,
+        sink,
+        model: Model {
+            undefined: true,
+            ..cohkit_engine::build::Builder::new(name).into_model()
+        },
+        scopes: vec![FxHashMap::default()],
+        effects: Vec::new(),
+        own: Effects::default(),
+        result: None,
+        claim: None,
+        roots: FxHashMap::default(),
+        lines: begins.map(|c| c.0 as u32).collect(),
+        counts: [0; 3],
+        bound: FxHashMap::default(),
+        combinations: 1,
+    };
+    for item in items {
+        match item {
+            Item::Decl(decl) => l.decl(decl, Role::State, &mut Vec::new()),
+            Item::Function(function) => l.function(function),
+            Item::Rule(rule) => l.rule(rule, &mut Vec::new()),
+        }
+    }
+    l.finish(items)
+}
+
+impl<'t> Lower<'t, '_> {
+    /// Gives what every model needs, and looks for what only the whole shows.
+    fn finish(mut self, items: &[Item]) -> Model {
+        let end = Span {
+            start: self.text.len() as u32,
+            end: self.text.len() as u32,
+        };
+        if !self.sink.failed() {
+            if items.is_empty() {
+                self.sink.error(end, "the text is empty");
+            }
+            let lacks = match (self.model.starts.is_empty(), self.model.rules.is_empty()) {
+                (true, _) => Some("start state"),
+                (_, true) => Some("rule"),
+                _ => None,
+            };
+            if let (Some(what), Dialect::CMurphi) = (lacks, self.dialect) {
+                self.sink.error(end, format!("CMurphi needs a {what}"));
+            }
+        }
+        if self.model.starts.is_empty() {
+            // No state is a start state.
+            self.model.starts.push(Start {
+                name: "none".into(),
+                parameters: Vec::new(),
+                body: vec![model::Stmt::Assume(M::Bool(false))],
+            });
+        }
+        if !self.sink.failed() {
+            for error in self.model.validate() {
+                self.sink.error(end, error.to_string());
+            }
+        }
+        if !self.sink.failed() {
+            self.told_apart();
+        }
+        self.model
+    }
+
+    /// Warns of what tells the values of scalarsets apart. A `clear` that does has been reported.
+    fn told_apart(&mut self) {
+        for finding in order::findings(&self.model).0 {
+            let names = finding
+                .sets
+                .iter()
+                .map(|set| &self.model.types[set.index()].name);
+            let names = names
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(" and ");
+            let (id, what) = match finding.place {
+                Told::Loop(id) => (Some(id), "the order of this loop matters"),
+                Told::Claim(id) => (Some(id), "the order in which this looks at values matters"),
+                Told::Slot(id) => (Some(id), "the number of this slot matters"),
+                Told::Clear => continue,
+                Told::Model => (None, "scalarsets may not be symmetric"),
+            };
+            let span = id.and_then(|id| self.bound.get(&id).copied());
+            let span = span.unwrap_or_default();
+            self.sink
+                .warning(span, format!("{what}: {}", finding.why))
+                .note(format!(
+                    "values of a scalarset have no order; symmetry of {names} is not made use of"
+                ));
+        }
+    }
+
+    fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.sink.error(span, message)
+    }
+
+    /// Says that only one dialect has something, if the other is asked for.
+    fn only(&mut self, dialect: Dialect, span: Span, what: &str) {
+        let (other, name) = match dialect {
+            Dialect::CMurphi => (Dialect::Rumur, "Rumur"),
+            _ => (Dialect::CMurphi, "CMurphi"),
+        };
+        if self.dialect == other {
+            self.error(span, format!("{name} has no {what}"));
+        }
+    }
+
+    fn words(&self, span: Span) -> &'t str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    /// The line of a place, from 1.
+    fn line(&self, span: Span) -> u32 {
+        self.lines.partition_point(|&newline| newline < span.start) as u32 + 1
+    }
+
+    fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(FxHashMap::default());
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+
+    fn declare(&mut self, name: Name<'t>, meaning: Meaning) {
+        let symbol = Symbol {
+            meaning,
+            span: name.span,
+        };
+        let Some(scope) = self.scopes.last_mut() else {
+            return;
+        };
+        if let Some(first) = scope.get(name.text) {
+            let first = first.span;
+            self.error(name.span, format!("`{}` is declared twice", name.text))
+                .label("declared again here")
+                .see(first, "declared here first");
+            return;
+        }
+        scope.insert(name.text, symbol);
+    }
+
+    /// The meaning of a name; nothing if there is none.
+    fn find(&self, name: &str) -> Option<&Symbol> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// Reports a name that nothing declares, with those that exist.
+    fn unknown(&mut self, name: Name, what: &str, fits: fn(&Meaning) -> bool) {
+        let mut names: Vec<&str> = (self.scopes.iter().flatten())
+            .filter(|(_, symbol)| fits(&symbol.meaning))
+            .map(|(&name, _)| name)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let help = suggestion(name.text, what, names.into_iter());
+        self.error(name.span, format!("no {what} is named `{}`", name.text))
+            .label("not declared before it is used here")
+            .note(help);
+    }
+
+    fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
+        self.model.variables.push(Variable {
+            name: name.into(),
+            ty,
+            role,
+        });
+        VariableId(self.model.variables.len() as u32 - 1)
+    }
+
+    /// Declares something; a local variable begins its life by a statement.
+    fn decl(&mut self, decl: &Decl<'t>, role: Role, body: &mut Vec<model::Stmt>) {
+        match decl {
+            Decl::Const(names, e) => {
+                let meaning = match self.constant(e) {
+                    Some((value, kind)) => Meaning::Constant(value, kind),
+                    None => Meaning::Wrong,
+                };
+                for name in names {
+                    self.declare(*name, meaning.clone());
+                }
+            }
+            Decl::Type(names, ty) => {
+                let first = names.first().map(|name| name.text);
+                let meaning = match self.type_named(ty, first) {
+                    Some(ty) => Meaning::Type(ty),
+                    None => Meaning::Wrong,
+                };
+                for name in names {
+                    self.declare(*name, meaning.clone());
+                }
+            }
+            Decl::Var(names, ty) => {
+                let ty = self.type_expr(ty);
+                for name in names {
+                    let meaning = match ty {
+                        Some(ty) => {
+                            let id = self.variable(name.text, ty, role);
+                            if role == Role::Local {
+                                body.push(model::Stmt::Let(id, None));
+                            }
+                            Meaning::Variable(id, Access::Writable)
+                        }
+                        None => Meaning::Wrong,
+                    };
+                    self.declare(*name, meaning);
+                }
+            }
+        }
+    }
+
+    fn function(&mut self, function: &Function<'t>) {
+        let name = function.name;
+        let result = function.result.as_ref().map(|ty| self.type_expr(ty));
+        let broken = matches!(result, Some(None));
+        // Rumur does not look at the range of what is returned.
+        let result = result.flatten().map(|ty| match self.model.ty(ty) {
+            Type::Range { .. } if self.dialect == Dialect::Rumur => self.any_number(),
+            _ => ty,
+        });
+        self.scopes.push(FxHashMap::default());
+        let mut parameters = Vec::new();
+        for parameter in &function.parameters {
+            let Some(ty) = self.type_expr(&parameter.ty) else {
+                self.declare(parameter.name, Meaning::Wrong);
+                continue;
+            };
+            let (role, access) = match parameter.var {
+                true => (Role::Alias, Access::Writable),
+                false => (Role::Local, Access::Parameter),
+            };
+            let id = self.variable(parameter.name.text, ty, role);
+            parameters.push(id);
+            self.declare(parameter.name, Meaning::Variable(id, access));
+        }
+        // It may call itself, so it is known before its body is.
+        let id = FunctionId(self.model.functions.len() as u32);
+        self.model.functions.push(model::Function {
+            name: name.text.into(),
+            parameters: parameters.clone(),
+            result,
+            body: Vec::new(),
+        });
+        let whole = parameters.len() == function.parameters.len() && !broken;
+        let inner = self.scopes.pop();
+        let meaning = match whole {
+            true => Meaning::Function(id),
+            false => Meaning::Wrong,
+        };
+        self.declare(name, meaning);
+        self.scopes.extend(inner);
+        // Of itself it is assumed that it changes all it can.
+        self.own = Effects::default();
+        self.effects.push(Effects {
+            parameters,
+            ..Effects::default()
+        });
+        self.result = Some(result);
+        let mut body = Vec::new();
+        self.scoped(|l| {
+            for decl in &function.locals {
+                l.decl(decl, Role::Local, &mut body);
+            }
+            body.extend(l.block(&function.body));
+        });
+        self.scopes.pop();
+        self.result = None;
+        self.effects[id.index()] = std::mem::take(&mut self.own);
+        self.model.functions[id.index()].body = body;
+    }
+
+    /// The variable that a place is part of, through all aliases.
+    fn root(&self, place: &Place) -> VariableId {
+        let mut root = place.variable;
+        while let Some(&next) = self.roots.get(&root) {
+            root = next;
+        }
+        root
+    }
+
+    /// Notes that a place is changed.
+    fn wrote(&mut self, place: &Place, span: Span) {
+        let root = self.root(place);
+        match self.model.variable(root).role {
+            Role::State => {
+                self.own.state.get_or_insert(span);
+                if !self.own.variables.contains(&root) {
+                    self.own.variables.push(root);
+                }
+            }
+            Role::Alias if !self.own.parameters.contains(&root) => self.own.parameters.push(root),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Rules, start states and properties, with what is around them.
+
+use super::*;
+use cohkit_engine::model::Stmt as S;
+
+/// What a name that stands for an expression is bound to.
+pub(super) enum Bound {
+    Place(VariableId, Place),
+    Value(VariableId, M),
+    /// The name of a loop, which keeps its meaning.
+    Same,
+}
+
+/// What is around a rule, outermost first.
+#[derive(Clone)]
+pub(super) enum Around {
+    /// A parameter, and what must hold of its values.
+    Parameter(VariableId, Option<M>),
+    Alias(VariableId, Place),
+    Value(VariableId, M),
+    /// A slot of a multiset, in which there must be an element.
+    Slot(VariableId, Place),
+}
+
+impl<'t> Lower<'t, '_> {
+    /// Declares another name for an expression.
+    pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<Bound> {
+        let Some(typed) = self.expr(e) else {
+            self.declare(name, Meaning::Wrong);
+            return None;
+        };
+        if typed.undefined {
+            self.error(typed.span, "`undefined` gets no other name");
+            return None;
+        }
+        if let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) {
+            // The names of loops are constants, and stay so.
+            if matches!(access, Access::Loop | Access::Slot) && place.path.is_empty() {
+                self.declare(name, Meaning::Variable(place.variable, access));
+                return Some(Bound::Same);
+            }
+            let id = self.variable(name.text, ty, Role::Alias);
+            self.roots.insert(id, place.variable);
+            self.declare(name, Meaning::Variable(id, access));
+            return Some(Bound::Place(id, place));
+        }
+        // What stands for a constant may be a bound as well.
+        let constant = types::fold(&typed.expr).and_then(|n| types::literal(n, typed.kind));
+        if let Some(value) = constant {
+            self.declare(name, Meaning::Fixed(value, typed.kind));
+            return Some(Bound::Same);
+        }
+        let ty = self.type_for(typed.kind);
+        let id = self.variable(name.text, ty, Role::Local);
+        self.declare(name, Meaning::Variable(id, Access::Value));
+        Some(Bound::Value(id, typed.expr))
+    }
+
+    pub(super) fn rule(&mut self, rule: &Rule<'t>, around: &mut Vec<Around>) {
+        let depth = around.len();
+        match &rule.kind {
+            RuleKind::Rule {
+                title,
+                priority,
+                guard,
+                locals,
+                body,
+            } => {
+                self.counts[0] += 1;
+                let name = title.clone();
+                let name = name.unwrap_or(format!("Rule {}", self.counts[0]));
+                let priority = match priority {
+                    None => 0,
+                    Some((n, span)) => i32::try_from(*n).unwrap_or_else(|_| {
+                        self.error(*span, "a priority is a number of 32 bits");
+                        0
+                    }),
+                };
+                let guard = match guard {
+                    Some(guard) => self.claim(guard, "a guard"),
+                    None => Some(M::Bool(true)),
+                };
+                let body = self.body(locals, body);
+                let Some(guard) = guard else { return };
+                self.model.rules.push(model::Rule {
+                    name,
+                    parameters: parameters(around),
+                    guard: in_claim(around, guard, M::and),
+                    body: in_body(around, body, false),
+                    spontaneous: false,
+                    priority,
+                });
+            }
+            RuleKind::Start {
+                title,
+                locals,
+                body,
+            } => {
+                self.counts[1] += 1;
+                let name = title.clone();
+                let name = name.unwrap_or(format!("Startstate {}", self.counts[1]));
+                let body = self.body(locals, body);
+                self.model.starts.push(Start {
+                    name,
+                    parameters: parameters(around),
+                    body: in_body(around, body, true),
+                });
+            }
+            RuleKind::Property(property) => self.property(property, around),
+            RuleKind::Ruleset(quantifiers, rules) => self.ruleset(quantifiers, rules, around),
+            RuleKind::Alias(aliases, rules) => self.scoped(|l| {
+                l.claim = Some("an alias");
+                for (name, e) in aliases {
+                    match l.alias(*name, e) {
+                        Some(Bound::Place(id, place)) => around.push(Around::Alias(id, place)),
+                        Some(Bound::Value(id, value)) => around.push(Around::Value(id, value)),
+                        Some(Bound::Same) | None => {}
+                    }
+                }
+                l.claim = None;
+                l.rules(rules, around);
+            }),
+            RuleKind::Choose(name, multiset, rules) => self.scoped(|l| {
+                let Some((place, capacity)) = l.multiset(multiset) else {
+                    l.declare(*name, Meaning::Wrong);
+                    return l.rules(rules, around);
+                };
+                let ty = l.slots(capacity);
+                let id = l.variable(name.text, ty, Role::Bound);
+                l.bound.insert(id, name.span);
+                l.declare(*name, Meaning::Variable(id, Access::Slot));
+                around.push(Around::Slot(id, place));
+                l.rules(rules, around);
+            }),
+        }
+        around.truncate(depth);
+    }
+
+    fn rules(&mut self, rules: &[Rule<'t>], around: &mut Vec<Around>) {
+        for rule in rules {
+            self.rule(rule, around);
+        }
+    }
+
+    fn ruleset(
+        &mut self,
+        quantifiers: &[Quantifier<'t>],
+        rules: &[Rule<'t>],
+        around: &mut Vec<Around>,
+    ) {
+        let Some((first, rest)) = quantifiers.split_first() else {
+            return self.rules(rules, around);
+        };
+        let span = first.name.span;
+        self.over(first, |l, id, steps| {
+            match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| types::fold(&e))) {
+                None => around.push(Around::Parameter(id, None)),
+                Some([Some(from), Some(to), Some(by)]) => {
+                    // Steps of 1 are all values of the range.
+                    let backward = (to as i64 - from as i64) * (by.signum() as i64) < 0;
+                    let condition = match by {
+                        _ if backward => Some(M::Bool(false)),
+                        1 | -1 => None,
+                        _ => {
+                            let offset = M::Read(id.into()) - M::Int(from);
+                            Some((offset % M::Int(by)).is(0))
+                        }
+                    };
+                    around.push(Around::Parameter(id, condition));
+                }
+                Some(_) => {
+                    l.error(span, "the bounds of a ruleset must be constant");
+                }
+            }
+            l.ruleset(rest, rules, around);
+            Some(())
+        });
+    }
+
+    /// A claim about a state, which cannot change it.
+    fn claim(&mut self, e: &Expr<'t>, what: &'static str) -> Option<M> {
+        let line = self.line(e.span);
+        self.claim = Some(what);
+        let claim = self.boolean(e, what);
+        self.claim = None;
+        Some(M::Line(line, Box::new(claim?)))
+    }
+
+    fn body(&mut self, locals: &[Decl<'t>], body: &[Stmt<'t>]) -> Vec<S> {
+        self.scoped(|l| {
+            let mut all = Vec::new();
+            for decl in locals {
+                l.decl(decl, Role::Local, &mut all);
+            }
+            all.extend(l.block(body));
+            all
+        })
+    }
+
+    fn property(&mut self, property: &Property<'t>, around: &[Around]) {
+        self.counts[2] += 1;
+        let (number, line) = (self.counts[2], self.line(property.span));
+        let (word, what) = match property.kind {
+            PropertyKind::Invariant => ("Invariant", "an invariant"),
+            PropertyKind::Assume => ("Assumption", "an assumption"),
+            PropertyKind::Cover => ("Cover", "a cover"),
+            PropertyKind::Liveness => ("Liveness", "a liveness property"),
+        };
+        let title = property.title.clone();
+        let name = title.unwrap_or(format!("{word} {number}"));
+        let Some(claim) = self.claim(&property.claim, what) else {
+            return;
+        };
+        let why = format!("the invariant of line {line} does not hold");
+        let all = |holds| Invariant {
+            name: name.clone(),
+            why,
+            parameters: Vec::new(),
+            holds,
+        };
+        match property.kind {
+            PropertyKind::Invariant => {
+                let invariant = all(for_all(around, claim));
+                self.model.invariants.push(invariant);
+            }
+            PropertyKind::Assume => {
+                let assumption = all(for_all(around, claim));
+                self.model.assumptions.push(assumption);
+            }
+            PropertyKind::Cover => {
+                let mut holds = in_claim(around, claim, M::and);
+                for p in parameters(around).into_iter().rev() {
+                    holds = M::Exists(p, Box::new(holds));
+                }
+                let holds = Some(holds);
+                self.model.covers.push(Cover { name, holds });
+            }
+            // Each instance is a property of its own.
+            PropertyKind::Liveness => {
+                let liveness = Invariant {
+                    parameters: parameters(around),
+                    ..all(in_claim(around, claim, M::implies))
+                };
+                self.model.liveness.push(liveness);
+            }
+        }
+    }
+}
+
+fn parameters(around: &[Around]) -> Vec<VariableId> {
+    let parameter = |one: &Around| match one {
+        Around::Parameter(id, _) | Around::Slot(id, _) => Some(*id),
+        _ => None,
+    };
+    around.iter().filter_map(parameter).collect()
+}
+
+/// A claim with the names around it; conditions on them are joined to it.
+fn in_claim(around: &[Around], claim: M, join: fn(M, M) -> M) -> M {
+    around.iter().rev().fold(claim, |claim, one| match one {
+        Around::Parameter(_, None) => claim,
+        Around::Parameter(_, Some(condition)) => join(condition.clone(), claim),
+        Around::Slot(id, place) => join(present(place, *id), claim),
+        Around::Alias(id, place) => M::Alias(*id, place.clone(), Box::new(claim)),
+        Around::Value(id, value) => M::Let(*id, Box::new(value.clone()), Box::new(claim)),
+    })
+}
+
+/// A claim for all values of the parameters around it.
+fn for_all(around: &[Around], claim: M) -> M {
+    around.iter().rev().fold(claim, |claim, one| {
+        let inner = in_claim(std::slice::from_ref(one), claim, M::implies);
+        match one {
+            Around::Parameter(id, _) | Around::Slot(id, _) => M::Forall(*id, Box::new(inner)),
+            _ => inner,
+        }
+    })
+}
+
+/// Statements with the names around them. A start state has no guard that could keep its parameters in bounds.
+fn in_body(around: &[Around], body: Vec<S>, start: bool) -> Vec<S> {
+    around.iter().rev().fold(body, |mut body, one| {
+        match one {
+            Around::Alias(id, place) => return vec![S::Alias(*id, place.clone(), body)],
+            Around::Value(id, value) => body.insert(0, S::Let(*id, Some(value.clone()))),
+            Around::Parameter(_, Some(condition)) if start => {
+                body.insert(0, S::Assume(condition.clone()))
+            }
+            Around::Slot(id, place) if start => body.insert(0, S::Assume(present(place, *id))),
+            Around::Parameter(..) | Around::Slot(..) => {}
+        }
+        body
+    })
+}
+
+fn present(place: &Place, slot: VariableId) -> M {
+    M::Present(place.clone(), Box::new(M::Read(slot.into())))
+}

@@ -1,0 +1,366 @@
+//! Statements.
+
+use super::*;
+use cohkit_engine::model::Stmt as S;
+
+/// Loops that run more often than this are stopped; CMurphi has its own limit.
+const MOST_ROUNDS: u32 = 1_000_000;
+const MOST_ROUNDS_OF_CMURPHI: u32 = 1000;
+
+impl<'t> Lower<'t, '_> {
+    pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
+        let mut all = Vec::new();
+        for stmt in block {
+            let at = S::Line(self.line(stmt.span));
+            if let Some(lowered) = self.stmt(stmt) {
+                all.push(at);
+                all.extend(lowered);
+            }
+        }
+        all
+    }
+
+    fn scoped_block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
+        self.scoped(|l| l.block(block))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt<'t>) -> Option<Vec<S>> {
+        match &stmt.kind {
+            StmtKind::Assign(to, value) => {
+                let target = self.target(to, "stored in");
+                let Some((place, ty)) = target else {
+                    self.expr(value);
+                    return None;
+                };
+                let value = self.copied(value, ty, "the value")?;
+                Some(vec![S::Assign(place, value)])
+            }
+            StmtKind::If(cases, otherwise) => {
+                let mut lowered = Vec::new();
+                for (condition, body) in cases {
+                    let condition = self.boolean(condition, "the condition");
+                    lowered.push((condition, self.scoped_block(body)));
+                }
+                let mut rest = self.scoped_block(otherwise);
+                for (condition, body) in lowered.into_iter().rev() {
+                    rest = vec![S::If(condition?, body, rest)];
+                }
+                Some(rest)
+            }
+            StmtKind::Switch(subject, cases, otherwise) => {
+                let subject = self.expr(subject);
+                let mut lowered = Some(Vec::new());
+                let mut seen: Vec<(i32, Span)> = Vec::new();
+                for (values, body) in cases {
+                    let mut all = Some(Vec::new());
+                    for value in values {
+                        let constant = self.case(value, subject.clone());
+                        if let Some(n) = constant.as_ref().and_then(types::fold) {
+                            self.case_again(n, value.span, &mut seen);
+                        }
+                        match (&mut all, constant) {
+                            (Some(all), Some(value)) => all.push(value),
+                            _ => all = None,
+                        }
+                    }
+                    let body = self.scoped_block(body);
+                    match (&mut lowered, all) {
+                        (Some(lowered), Some(values)) => lowered.push((values, body)),
+                        _ => lowered = None,
+                    }
+                }
+                let otherwise = self.scoped_block(otherwise);
+                let subject = subject?;
+                if let Kind::Aggregate(_) = subject.kind {
+                    self.error(subject.span, "`switch` asks for a simple value");
+                    return None;
+                }
+                Some(vec![S::Switch(subject.expr, lowered?, otherwise)])
+            }
+            StmtKind::For(quantifiers, body) => self.for_stmt(quantifiers, body).map(|s| vec![s]),
+            StmtKind::While(condition, body) => {
+                let condition = self.boolean(condition, "the condition");
+                let body = self.scoped_block(body);
+                let most = match self.dialect {
+                    Dialect::CMurphi => MOST_ROUNDS_OF_CMURPHI,
+                    _ => MOST_ROUNDS,
+                };
+                Some(vec![S::While(condition?, body, most)])
+            }
+            StmtKind::Alias(aliases, body) => self.scoped(|l| {
+                let mut bound = Vec::new();
+                for (name, e) in aliases {
+                    bound.push(l.alias(*name, e));
+                }
+                let mut all = l.block(body);
+                for one in bound.into_iter().rev() {
+                    all = match one? {
+                        rules::Bound::Same => all,
+                        rules::Bound::Place(id, place) => vec![S::Alias(id, place, all)],
+                        rules::Bound::Value(id, value) => {
+                            all.insert(0, S::Let(id, Some(value)));
+                            // A block of its own ends the life of the name.
+                            vec![S::If(M::Bool(true), all, Vec::new())]
+                        }
+                    };
+                }
+                Some(all)
+            }),
+            StmtKind::Property(property) => self.statement_property(property),
+            StmtKind::Error(message) => Some(vec![S::Error(Violation::new(
+                message.clone(),
+                format!("the error \"{message}\" is reached"),
+            ))]),
+            StmtKind::Put(e) => {
+                if let Some(e) = e {
+                    self.expr(e)?;
+                }
+                // Nothing is printed while states are visited.
+                Some(Vec::new())
+            }
+            StmtKind::Return(e) => self.return_stmt(e.as_ref(), stmt.span),
+            StmtKind::Undefine(e) => {
+                let (place, _) = self.target(e, "undefined")?;
+                Some(vec![S::Undefine(place)])
+            }
+            StmtKind::Clear(e) => {
+                let (place, ty) = self.target(e, "cleared")?;
+                if self.holds_scalarset(ty) {
+                    self.only(
+                        Dialect::Rumur,
+                        e.span,
+                        "`clear` of scalarsets, whose values have no first",
+                    );
+                }
+                let mut sets = Vec::new();
+                order::sets_in_first(&self.model, ty, &mut sets);
+                if let Some(set) = sets.first() {
+                    let name = self.model.types[set.index()].name.clone();
+                    self.sink
+                        .warning(e.span, format!("`clear` chooses a first value of `{name}`"))
+                        .note(format!(
+                            "values of a scalarset have no order; symmetry of `{name}` is not made use of"
+                        ));
+                }
+                Some(vec![S::Clear(place)])
+            }
+            StmtKind::Call(name, arguments) => {
+                let (id, arguments) = self.call(*name, arguments)?;
+                if self.model.functions[id.index()].result.is_some() {
+                    self.only(Dialect::Rumur, name.span, "statements that call functions");
+                }
+                Some(vec![S::Call(id, arguments)])
+            }
+            StmtKind::MultisetAdd(element, multiset) => {
+                let place = self.changed_multiset(multiset);
+                let Some((place, element_type)) = place else {
+                    self.expr(element);
+                    return None;
+                };
+                if self.dialect == Dialect::CMurphi {
+                    self.exact_element(element, element_type);
+                }
+                let element = self.copied(element, element_type, "the element")?;
+                Some(vec![S::Insert(place, element)])
+            }
+            StmtKind::MultisetRemove(index, multiset) => {
+                let (slot, place) = (self.expr(index), self.changed_multiset(multiset));
+                let (slot, (place, _)) = (slot?, place?);
+                if !matches!(slot.place, Some((_, Access::Slot))) {
+                    self.error(index.span, "`multisetremove` takes the name of a slot")
+                        .label("this is none")
+                        .note("`choose` gives names to slots");
+                    return None;
+                }
+                Some(vec![S::Remove(place, slot.expr)])
+            }
+            StmtKind::MultisetRemovePred(name, multiset, claim) => {
+                let place = self.changed_multiset(multiset);
+                let each = self.each_slot(*name, multiset, claim);
+                let ((place, _), (_, id, claim)) = (place?, each?);
+                Some(vec![S::RemoveWhere(id, place, claim)])
+            }
+        }
+    }
+
+    /// The first of equal cases is taken; CMurphi's programs are not taken by a C++ compiler.
+    fn case_again(&mut self, n: i32, span: Span, seen: &mut Vec<(i32, Span)>) {
+        let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
+        if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
+            self.error(span, "CMurphi takes no case twice")
+                .label("the same again")
+                .see(first, "first here");
+        }
+        seen.push((n, span));
+    }
+
+    /// A value that a `switch` compares with.
+    fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
+        let typed = self.expr(value)?;
+        if types::fold(&typed.expr).is_none() {
+            self.only(Dialect::Rumur, value.span, "cases that are not constant");
+        }
+        let subject = subject?;
+        let kind = subject.kind;
+        let (_, value) = self.unify(subject, typed, value.span)?;
+        if value.kind != kind {
+            self.error(value.span, "the union must be what `switch` asks for");
+            return None;
+        }
+        Some(value.expr)
+    }
+
+    /// CMurphi puts in variables of the very type of the elements alone.
+    fn exact_element(&mut self, e: &Expr<'t>, wanted: TypeId) {
+        let Some(typed) = self.expr(e) else { return };
+        if typed.place.is_none() || typed.ty != Some(wanted) {
+            let wanted = self.model.types[wanted.index()].name.clone();
+            self.error(
+                e.span,
+                format!("CMurphi puts only variables of the type `{wanted}` into this multiset"),
+            )
+            .label("this is none");
+        }
+    }
+
+    /// A multiset that is changed, and the type of its elements.
+    fn changed_multiset(&mut self, e: &Expr<'t>) -> Option<(Place, TypeId)> {
+        let (place, ty) = self.target(e, "changed")?;
+        match self.model.ty(ty) {
+            Type::Multiset { element, .. } => Some((place, *element)),
+            _ => {
+                let kind = self.type_name(ty);
+                self.error(e.span, format!("a multiset is needed here, not {kind}"));
+                None
+            }
+        }
+    }
+
+    /// A place that is changed.
+    fn target(&mut self, e: &Expr<'t>, what: &str) -> Option<(Place, TypeId)> {
+        let typed = self.expr(e)?;
+        let span = typed.span;
+        let (Some((place, access)), Some(ty)) = (typed.place, typed.ty) else {
+            self.error(span, format!("only variables can be {what}"))
+                .label("this is a value");
+            return None;
+        };
+        if access != Access::Writable {
+            let name = self.model.spell(&place);
+            self.error(
+                span,
+                format!("`{name}` cannot be {what}: it is {}", access.why()),
+            );
+            return None;
+        }
+        self.wrote(&place, span);
+        Some((place, ty))
+    }
+
+    fn holds_scalarset(&self, ty: TypeId) -> bool {
+        match self.model.ty(ty) {
+            Type::Scalarset(_) => true,
+            Type::Array { element, .. } => self.holds_scalarset(*element),
+            Type::Record(fields) => fields.iter().any(|f| self.holds_scalarset(f.1)),
+            _ => false,
+        }
+    }
+
+    fn for_stmt(&mut self, quantifiers: &[Quantifier<'t>], body: &[Stmt<'t>]) -> Option<S> {
+        let (first, rest) = quantifiers.split_first()?;
+        let assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
+        self.over(first, |l, id, steps| {
+            let mut inner = Vec::new();
+            if assigned {
+                // What the body assigns is a variable of its own that begins with the loop's value.
+                let ty = l.model.variable(id).ty;
+                let own = l.variable(first.name.text, ty, Role::Local);
+                let meaning = Meaning::Variable(own, Access::Writable);
+                let span = first.name.span;
+                if let Some(scope) = l.scopes.last_mut() {
+                    scope.insert(first.name.text, Symbol { meaning, span });
+                }
+                inner.push(S::Let(own, Some(M::Read(id.into()))));
+            }
+            if rest.is_empty() {
+                inner.extend(l.scoped_block(body));
+            } else {
+                inner.push(l.for_stmt(rest, body)?);
+            }
+            Some(match steps {
+                None => S::For(id, inner),
+                Some(steps) => S::ForSteps(id, Box::new(steps), inner),
+            })
+        })
+    }
+
+    fn statement_property(&mut self, property: &Property<'t>) -> Option<Vec<S>> {
+        let claim = self.boolean(&property.claim, "the claim")?;
+        let words = self.words(property.claim.span);
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = property.title.clone().unwrap_or(words);
+        Some(match property.kind {
+            PropertyKind::Assume => vec![S::Assume(claim)],
+            PropertyKind::Cover => {
+                let id = CoverId(self.model.covers.len() as u32);
+                self.model.covers.push(Cover { name, holds: None });
+                vec![S::If(claim, vec![S::Cover(id)], Vec::new())]
+            }
+            PropertyKind::Invariant | PropertyKind::Liveness => {
+                let why = format!("the assertion `{name}` does not hold");
+                vec![S::Assert(Violation::new(name, why), claim)]
+            }
+        })
+    }
+
+    fn return_stmt(&mut self, e: Option<&Expr<'t>>, span: Span) -> Option<Vec<S>> {
+        match (e, self.result) {
+            (None, None | Some(None)) => Some(vec![S::Return(None)]),
+            (None, Some(Some(ty))) => {
+                let ty = self.type_name(ty);
+                self.error(span, format!("a value is returned here: {ty}"))
+                    .label("expected an expression");
+                None
+            }
+            (Some(e), Some(Some(ty))) => {
+                let typed = self.expr(e)?;
+                let value = self.coerce(typed, ty, "what is returned")?;
+                Some(vec![S::Return(Some(value))])
+            }
+            (Some(e), place) => {
+                self.expr(e);
+                let what = match place {
+                    None => "a rule returns no value",
+                    Some(_) => "a procedure returns no value",
+                };
+                self.error(e.span, what).label("for whom is it?");
+                None
+            }
+        }
+    }
+}
+
+/// Whether statements may assign a variable of this name.
+fn assigns(block: &[Stmt], name: &str) -> bool {
+    fn root<'t>(e: &Expr<'t>) -> Option<&'t str> {
+        match &e.kind {
+            ExprKind::Name(name) => Some(name.text),
+            ExprKind::Field(of, _) | ExprKind::Index(of, _) => root(of),
+            _ => None,
+        }
+    }
+    let is = |e: &Expr| root(e) == Some(name);
+    block.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Assign(to, _) | StmtKind::Undefine(to) | StmtKind::Clear(to) => is(to),
+        StmtKind::If(cases, otherwise) => {
+            cases.iter().any(|c| assigns(&c.1, name)) || assigns(otherwise, name)
+        }
+        StmtKind::Switch(_, cases, otherwise) => {
+            cases.iter().any(|c| assigns(&c.1, name)) || assigns(otherwise, name)
+        }
+        StmtKind::For(_, body) | StmtKind::While(_, body) | StmtKind::Alias(_, body) => {
+            assigns(body, name)
+        }
+        _ => false,
+    })
+}

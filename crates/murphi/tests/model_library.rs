@@ -1,0 +1,424 @@
+//! The library of Murphi models under `models/`: its first lines say what they must, its README lists it, and we find what
+//! they say.
+//!
+//! `UPDATE_EXPECT=1` writes the list anew from the models.
+
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::trace::replay;
+use cohkit_engine::{check, Options, Outcome, Property, Report};
+use cohkit_murphi::{read, Dialect};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a model says of itself.
+struct Card {
+    file: String,
+    text: String,
+    keys: BTreeMap<String, String>,
+    /// The comment after the keys, as one line.
+    story: String,
+}
+
+const KEYS: [&str; 9] = [
+    "verdict",
+    "property",
+    "deadlock",
+    "states",
+    "orbits",
+    "steps",
+    "dialect",
+    "counted by",
+    "slow",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
+}
+
+fn cards() -> Vec<Card> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "m"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| card(path)).collect()
+}
+
+/// Fails the test where the first lines are not as `models/README.md` says.
+fn card(path: &Path) -> Card {
+    let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().peekable();
+    let mut order = Vec::new();
+    let mut keys = BTreeMap::new();
+    while let Some((key, value)) = lines
+        .peek()
+        .and_then(|line| line.strip_prefix("-- "))
+        .and_then(|line| line.split_once(": "))
+    {
+        let place = KEYS.iter().position(|known| *known == key);
+        order.push(place.unwrap_or_else(|| panic!("{file}: the keys are {KEYS:?}, not `{key}`")));
+        keys.insert(key.to_owned(), value.to_owned());
+        lines.next();
+    }
+    assert!(
+        order.windows(2).all(|w| w[0] < w[1]),
+        "{file}: keys in the order {KEYS:?}"
+    );
+    assert_eq!(
+        lines.next(),
+        Some("--"),
+        "{file}: an empty comment line after the keys"
+    );
+    let story: Vec<&str> = lines.map_while(|line| line.strip_prefix("-- ")).collect();
+    assert!(!story.is_empty(), "{file}: a story after the keys");
+    Card {
+        file,
+        story: story.join(" "),
+        keys,
+        text,
+    }
+}
+
+impl Card {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).map(String::as_str)
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.get(key).map(|value| {
+            value
+                .parse()
+                .unwrap_or_else(|_| panic!("{}: `{key}` is a number", self.file))
+        })
+    }
+
+    /// The story's first sentence without what stands in parentheses.
+    fn title(&self) -> String {
+        let mut title = String::new();
+        let mut depth = 0;
+        let mut rest = self.story.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '(' => {
+                    depth += 1;
+                    title.truncate(title.trim_end().len());
+                }
+                ')' => depth -= 1,
+                // A single letter before it is somebody's first name.
+                '.' if title.rsplit(' ').next().is_some_and(|word| word.len() == 1) => {
+                    title.push(c)
+                }
+                '.' | ':' if depth == 0 && rest.peek().is_none_or(|next| *next == ' ') => break,
+                _ if depth == 0 => title.push(c),
+                _ => {}
+            }
+        }
+        title
+    }
+}
+
+fn listing(cards: &[Card]) -> String {
+    let mut list = String::from(
+        "| Model | What it is | Dialect | Verdict | States | Orbits |\n|---|---|---|---|---:|---:|\n",
+    );
+    for card in cards {
+        let verdict = match (card.get("property"), card.number("steps")) {
+            (Some(property), Some(steps)) => format!("violated after {steps}: {property}"),
+            (Some(property), None) => format!("violated: {property}"),
+            _ => card.get("verdict").unwrap().to_owned(),
+        };
+        writeln!(
+            list,
+            "| [`{0}`]({0}) | {1} | {2} | {3} | {4} | {5} |",
+            card.file,
+            card.title(),
+            card.get("dialect").unwrap(),
+            verdict,
+            card.get("states").unwrap_or(""),
+            card.get("orbits").unwrap_or(""),
+        )
+        .unwrap();
+    }
+    list
+}
+
+#[test]
+fn every_model_says_what_is_expected_of_it() {
+    for card in cards() {
+        let file = &card.file;
+        let (states, orbits, steps) = (
+            card.number("states"),
+            card.number("orbits"),
+            card.number("steps"),
+        );
+        match card.get("verdict") {
+            Some("verified") => {
+                assert!(states.is_some(), "{file}: how many states");
+                assert!(
+                    steps.is_none() && card.get("property").is_none(),
+                    "{file}: nothing fails"
+                );
+                assert!(orbits <= states, "{file}: not more orbits than states");
+            }
+            Some("violated") => {
+                let property = card
+                    .get("property")
+                    .unwrap_or_else(|| panic!("{file}: what fails"));
+                // These are judged when everything is explored, and have no counterexample that is a path.
+                if property.starts_with("cover") || property.starts_with("liveness") {
+                    assert!(
+                        states.is_some() && steps.is_none(),
+                        "{file}: states, no steps"
+                    );
+                } else {
+                    assert!(
+                        states.is_none() && orbits.is_none() && steps.is_some(),
+                        "{file}: the search ends at the failure after these steps"
+                    );
+                }
+            }
+            other => panic!("{file}: the verdict is verified or violated, not {other:?}"),
+        }
+        assert!(
+            matches!(card.get("dialect"), Some("both" | "rumur" | "cmurphi")),
+            "{file}: dialect"
+        );
+        assert!(
+            matches!(card.get("counted by"), Some("rumur" | "brute_force.py")),
+            "{file}: counted by"
+        );
+        assert!(
+            matches!(card.get("deadlock"), None | Some("off" | "stuck")),
+            "{file}: deadlock"
+        );
+        assert!(
+            matches!(card.get("slow"), None | Some("yes")),
+            "{file}: slow"
+        );
+    }
+}
+
+#[test]
+fn the_readme_lists_every_model() {
+    let path = folder().join("README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let start = text.find("| Model |").expect("a table of models");
+    let kept = &text[..start];
+    let expected = format!("{kept}{}", listing(&cards()));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, expected).unwrap();
+        return;
+    }
+    assert!(
+        text == expected,
+        "models/README.md is not what the models say; UPDATE_EXPECT=1 writes it anew"
+    );
+}
+
+/// What the independent checker does not read was counted by a program of our own, which is run here; `make soak` runs both
+/// over the whole library.
+#[test]
+fn brute_force_confirms_the_cards_that_rumur_cannot() {
+    let tool = folder().join("../tests/murphi/tools/brute_force.py");
+    let models: Vec<PathBuf> = cards()
+        .iter()
+        .filter(|card| card.get("counted by") == Some("brute_force.py"))
+        .map(|card| folder().join(&card.file))
+        .collect();
+    assert!(models.len() >= 4, "some models are in one dialect only");
+    let output = Command::new("python3")
+        .arg(tool)
+        .args(models)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+impl Card {
+    fn model(&self) -> Result<Model, String> {
+        let dialect = match self.get("dialect") {
+            Some("rumur") => Dialect::Rumur,
+            Some("cmurphi") => Dialect::CMurphi,
+            _ => Dialect::Any,
+        };
+        self.model_as(dialect)
+    }
+
+    fn model_as(&self, dialect: Dialect) -> Result<Model, String> {
+        let name = self.file.trim_end_matches(".m");
+        let mut model = read(name, &self.text, dialect)
+            .map_err(|errors| {
+                let shown = errors
+                    .iter()
+                    .map(|e| e.render(&self.file, &self.text, false));
+                shown.collect::<Vec<_>>().join("\n")
+            })?
+            .model;
+        model.deadlock = match self.get("deadlock") {
+            Some("stuck") => Deadlock::Stuck,
+            Some("off") => Deadlock::Off,
+            _ => Deadlock::Stuttering,
+        };
+        Ok(model)
+    }
+
+    /// What a report says otherwise than the card.
+    fn differences(&self, model: &Model, report: &Report, symmetry: bool) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut compare = |what: &str, expected: String, found: String| {
+            if expected != found {
+                wrong.push(format!(
+                    "{}: {what}: {expected} on the card, found {found}",
+                    self.file
+                ));
+            }
+        };
+        let verdict = match &report.outcome {
+            Outcome::Verified => "verified",
+            Outcome::Violated { .. } => "violated",
+            _ => "undecided",
+        };
+        compare(
+            "verdict",
+            self.get("verdict").unwrap().into(),
+            verdict.into(),
+        );
+        // Without scalarsets every state is an orbit.
+        let counted = if symmetry && self.get("orbits").is_some() {
+            "orbits"
+        } else {
+            "states"
+        };
+        if let Some(states) = self.get(counted) {
+            compare(counted, states.into(), report.states.to_string());
+        }
+        if let Outcome::Violated {
+            property,
+            message,
+            trace,
+        } = &report.outcome
+        {
+            let property = in_words(property, message);
+            compare(
+                "property",
+                self.get("property").unwrap_or("none").into(),
+                property,
+            );
+            if let Some(steps) = self.get("steps") {
+                compare("steps", steps.into(), trace.steps.len().to_string());
+            }
+            let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
+            if replay(model, trace.start_index, &rules).as_ref() != Ok(&**trace) {
+                wrong.push(format!(
+                    "{}: its counterexample is not what replay gives",
+                    self.file
+                ));
+            }
+        }
+        wrong
+    }
+}
+
+/// A property as cards name it.
+fn in_words(property: &Property, message: &str) -> String {
+    match property {
+        Property::Invariant(name) => format!("invariant \"{name}\""),
+        Property::Assertion(name) if message.contains("error") => format!("error \"{name}\""),
+        Property::Assertion(name) => format!("assert \"{name}\""),
+        Property::Cover(name) => format!("cover \"{name}\""),
+        Property::Liveness(name) => format!("liveness \"{name}\""),
+        Property::NoDeadlock => "deadlock".into(),
+        Property::Drain => "drain".into(),
+        Property::Progress => "progress".into(),
+        Property::WellDefined => {
+            let kinds = [
+                ("division by zero", "division by zero"),
+                ("has room for", "multiset full"),
+                ("read but undefined", "undefined"),
+                ("the index", "index"),
+                ("the value", "range"),
+            ];
+            let found = kinds.iter().find(|(phrase, _)| message.contains(phrase));
+            found.map_or_else(|| message.to_owned(), |(_, kind)| (*kind).to_owned())
+        }
+    }
+}
+
+#[test]
+fn we_find_what_the_cards_say() {
+    let whole = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
+    let mut wrong = Vec::new();
+    let mut explored = 0;
+    for card in cards() {
+        let model = match card.model() {
+            Ok(model) => model,
+            Err(why) => {
+                wrong.push(why);
+                continue;
+            }
+        };
+        let slow = !whole && card.get("slow").is_some();
+        explored += usize::from(!slow);
+        for symmetry in [false, true] {
+            // `make soak` explores these too; of some there are few orbits.
+            let few = symmetry && card.number("orbits").is_some_and(|orbits| orbits < 20_000);
+            if slow && !few {
+                continue;
+            }
+            let options = Options {
+                decompose: false,
+                symmetry,
+                ..Options::default()
+            };
+            match check(&model, &options) {
+                Ok(report) => wrong.extend(card.differences(&model, &report, symmetry)),
+                Err(errors) => wrong.push(format!("{}: {errors:?}", card.file)),
+            }
+        }
+    }
+    assert!(explored > 40, "only {explored} models are small enough");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_for_both_is_read_in_every_dialect() {
+    for card in cards() {
+        let (others, other): (&[Dialect], _) = match card.get("dialect") {
+            Some("both") => (&[Dialect::CMurphi, Dialect::Rumur], None),
+            Some("rumur") => (&[Dialect::Any], None),
+            _ => (&[Dialect::Any], Some(Dialect::Rumur)),
+        };
+        for dialect in others {
+            if let Err(why) = card.model_as(*dialect) {
+                panic!("{}, {dialect:?}: {why}", card.file);
+            }
+        }
+        if let Some(dialect) = other {
+            assert!(
+                card.model_as(dialect).is_err(),
+                "{}: {dialect:?} takes it",
+                card.file
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_in_the_library_is_warned_of() {
+    for card in cards() {
+        let warnings = read(&card.file, &card.text, Dialect::Any).unwrap().warnings;
+        let shown = warnings
+            .iter()
+            .map(|w| w.render(&card.file, &card.text, false));
+        assert_eq!(shown.collect::<String>(), "", "{}", card.file);
+    }
+}

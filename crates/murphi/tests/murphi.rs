@@ -1,0 +1,327 @@
+//! Is each model of `tests/murphi` what its first lines say?
+//!
+//! A file there is a test: it begins with lines `-- key: value`, and then its story.
+//!
+//! | Key | Value |
+//! |---|---|
+//! | `verdict` | `verified`, `violated` or `rejected` |
+//! | `states` | how many are reached, without symmetry; of a verified model |
+//! | `dialect` | `cmurphi` or `rumur`, if it is to be read so |
+//! | `deadlock` | `stuck` or `off`, if it is not stuttering |
+//! | `rumur` | `refuses` if Rumur does not take the text, or `differs`, followed by the reason, if it means something else |
+//!
+//! What is violated with its trace, why a text is rejected, and what it is warned of, stands in a file beside it that
+//! ends in `.txt`.
+//! What Rumur takes it must agree on; what it does not, it is given as we print it, where we can.
+
+mod tools;
+
+use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::trace::replay;
+use cohkit_engine::{check, Options, Outcome, Report};
+use cohkit_murphi::{print, read, rumur_options, undefined_read, Diagnostic, Dialect, Read, Style};
+use expect_test::expect_file;
+use std::path::{Path, PathBuf};
+use tools::{require, rumur_text, Compiled};
+
+struct Case {
+    path: PathBuf,
+    text: String,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        self.path.file_stem().unwrap().to_string_lossy().into()
+    }
+
+    /// What the first lines say of a key.
+    fn key(&self, key: &str) -> Option<&str> {
+        let head = self.text.lines().take_while(|line| line.contains(": "));
+        let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
+        pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
+    }
+
+    fn read(&self) -> Result<Model, Vec<Diagnostic>> {
+        Ok(self.read_with_warnings()?.model)
+    }
+
+    fn read_with_warnings(&self) -> Result<Read, Vec<Diagnostic>> {
+        let dialect = match self.key("dialect") {
+            None => Dialect::Any,
+            Some("cmurphi") => Dialect::CMurphi,
+            Some("rumur") => Dialect::Rumur,
+            Some(other) => panic!("{}: no dialect {other}", self.name()),
+        };
+        let mut read = read(&self.name(), &self.text, dialect)?;
+        read.model.deadlock = match self.key("deadlock") {
+            None => Deadlock::Stuttering,
+            Some("stuck") => Deadlock::Stuck,
+            Some("off") => Deadlock::Off,
+            Some(other) => panic!("{}: no deadlock {other}", self.name()),
+        };
+        Ok(read)
+    }
+
+    /// Diagnostics as they are shown.
+    fn shown(&self, all: &[Diagnostic]) -> String {
+        let file = format!("{}.m", self.name());
+        let shown: Vec<_> = all
+            .iter()
+            .map(|d| d.render(&file, &self.text, false))
+            .collect();
+        shown.join("\n\n") + "\n"
+    }
+
+    fn golden(&self, text: &str) {
+        expect_file![self.path.with_extension("txt")].assert_eq(text);
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
+    let files = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    // What `fuzz_models` found, made small.
+    let found = std::fs::read_dir(folder.join("found")).unwrap();
+    let files = files.chain(found.map(|f| f.unwrap().path()));
+    let mut files: Vec<PathBuf> = files
+        .filter(|f| f.extension().is_some_and(|e| e == "m"))
+        .collect();
+    files.sort();
+    let case = |path: PathBuf| Case {
+        text: std::fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    files.into_iter().map(case).collect()
+}
+
+fn run(model: &Model, options: &Options) -> Report {
+    check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
+}
+
+fn flat() -> Options<'static> {
+    Options {
+        decompose: false,
+        symmetry: false,
+        ..Options::default()
+    }
+}
+
+/// `verified` or `violated`.
+fn verdict(report: &Report) -> &'static str {
+    match report.outcome {
+        Outcome::Verified => "verified",
+        Outcome::Violated { .. } => "violated",
+        _ => "undecided",
+    }
+}
+
+#[test]
+fn each_is_what_it_says() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let name = case.name();
+        let wanted = case.key("verdict").unwrap_or_default();
+        let Read {
+            model, warnings, ..
+        } = match case.read_with_warnings() {
+            Ok(read) => read,
+            Err(errors) if wanted == "rejected" => {
+                case.golden(&case.shown(&errors));
+                continue;
+            }
+            Err(errors) => {
+                wrong.push(format!("{name}: rejected\n{}", case.shown(&errors)));
+                continue;
+            }
+        };
+        let mut told = match warnings.is_empty() {
+            true => String::new(),
+            false => case.shown(&warnings),
+        };
+        let report = run(&model, &flat());
+        let found = verdict(&report);
+        if let Outcome::Violated {
+            property,
+            message,
+            trace,
+        } = &report.outcome
+        {
+            if wanted == "violated" {
+                told += &format!("{property}: {message}\n{trace}");
+            }
+            let rules: Vec<u32> = trace.steps.iter().map(|s| s.rule_index).collect();
+            assert_eq!(
+                replay(&model, trace.start_index, &rules).as_ref(),
+                Ok(&**trace),
+                "{name}"
+            );
+        }
+        if !told.is_empty() || case.path.with_extension("txt").exists() {
+            case.golden(&told);
+        }
+        let states = case.key("states").map(|n| n.parse().unwrap());
+        if found != wanted || found == "verified" && states != Some(report.states) {
+            wrong.push(format!(
+                "{name}: {found}, {} states\n{:?}",
+                report.states, report.outcome
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the dialects disagree about is told where neither is asked for.
+#[test]
+fn a_read_of_an_undefined_scalarset_is_warned_of() {
+    let text = |condition| {
+        format!(
+            "type node: scalarset(2);\nvar owner: node; steps: 0..3;\nstartstate begin steps := 0; end;\n\
+             rule steps < 3 ==> begin steps := steps + 1; end;\n\
+             ruleset n: node do\n  rule steps = 3 & {condition} ==> begin owner := n; steps := 0; end;\nend;"
+        )
+    };
+    let careless = text("owner != n");
+    let warning = undefined_read(&careless, Dialect::Any).unwrap();
+    assert!(warning.warning && warning.message.contains("`owner` is read"));
+    let (start, end) = (warning.span.start as usize, warning.span.end as usize);
+    assert!(careless[start..end].starts_with("rule steps = 3 & owner != n"));
+    for dialect in [Dialect::CMurphi, Dialect::Rumur] {
+        assert_eq!(undefined_read(&careless, dialect), None);
+    }
+    for careful in ["(isundefined(owner) | owner != n)", "true"] {
+        assert_eq!(undefined_read(&text(careful), Dialect::Any), None);
+    }
+    // Read where it always has a value.
+    let given = careless.replace(
+        "startstate begin",
+        "ruleset n: node do startstate begin owner := n;",
+    );
+    let given = given.replacen("end;\nrule", "end; end;\nrule", 1);
+    assert_eq!(undefined_read(&given, Dialect::Any), None);
+    // Not a text that can be read.
+    assert_eq!(undefined_read("rule", Dialect::Any), None);
+}
+
+#[test]
+fn two_threads_and_parts_apart_agree() {
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let one = run(&model, &flat());
+        let two = run(
+            &model,
+            &Options {
+                threads: 2,
+                ..flat()
+            },
+        );
+        assert_eq!(one, two, "{}", case.name());
+        let apart = Options {
+            decompose: true,
+            ..flat()
+        };
+        let apart = run(&model, &apart);
+        assert_eq!(verdict(&one), verdict(&apart), "{}", case.name());
+        if one.outcome == Outcome::Verified {
+            assert_eq!(
+                (one.states, one.transitions),
+                (apart.states, apart.transitions),
+                "{}",
+                case.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_printed_can_be_read_again() {
+    let mut printed = 0;
+    for case in cases() {
+        let Ok(model) = case.read() else { continue };
+        let Ok(text) = print(&model, Style::Plain) else {
+            continue;
+        };
+        printed += 1;
+        let again = read(&case.name(), &text, Dialect::Any).unwrap_or_else(|errors| {
+            let errors: Vec<_> = errors
+                .iter()
+                .map(|e| e.render("printed.m", &text, false))
+                .collect();
+            panic!("{}: {}\n{text}", case.name(), errors.join("\n"))
+        });
+        let mut again = again.model;
+        again.deadlock = model.deadlock;
+        let (a, b) = (run(&model, &flat()), run(&again, &flat()));
+        assert_eq!(verdict(&a), verdict(&b), "{}\n{text}", case.name());
+        if a.outcome == Outcome::Verified {
+            assert_eq!(a.states, b.states, "{}\n{text}", case.name());
+        }
+    }
+    assert!(printed > 20, "only {printed}");
+}
+
+#[test]
+fn rumur_agrees() {
+    if !require("rumur") {
+        return;
+    }
+    let cases = cases();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wrong = Vec::new();
+        loop {
+            let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(case) = cases.get(i) else {
+                return wrong;
+            };
+            if let Err(why) = compare(case, folder.path()) {
+                wrong.push(format!("{}: {why}", case.name()));
+            }
+        }
+    };
+    let wrong = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut wrong = work();
+        wrong.extend(other.join().unwrap());
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn compare(case: &Case, folder: &Path) -> Result<(), String> {
+    let Ok(model) = case.read() else {
+        return Ok(());
+    };
+    let said = case.key("rumur").unwrap_or_default();
+    if said.starts_with("differs ") {
+        return Ok(());
+    }
+    let options = rumur_options(&model, Style::Plain);
+    let found = match rumur_text(&case.text, &options, Compiled::Fast, folder) {
+        Ok(_) if said == "refuses" => return Err("Rumur takes it".into()),
+        Ok(found) => found,
+        Err(why) if said != "refuses" => return Err(format!("Rumur does not take it: {why}")),
+        Err(_) => match print(&model, Style::Plain) {
+            Ok(text) => rumur_text(&text, &options, Compiled::Fast, folder)
+                .map_err(|why| format!("{why}\n{text}"))?,
+            Err(_) => return Ok(()),
+        },
+    };
+    let ours = run(&model, &flat());
+    let (fine, states, printed) = found;
+    if fine != (ours.outcome == Outcome::Verified) {
+        return Err(format!(
+            "Rumur does not agree with {:?}: {printed}",
+            ours.outcome
+        ));
+    }
+    if fine && states as u128 != ours.states {
+        return Err(format!(
+            "Rumur has {states} states, we have {}",
+            ours.states
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,691 @@
+//! Applications with their protocol, in every order: two lines, in units of their own and in one.
+
+#[path = "../../../tests/mutations/kept_without_right.rs"]
+mod kept_without_right;
+#[path = "../../../tests/mutations/tried_again.rs"]
+mod tried_again;
+
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
+    Thread, Update,
+};
+use cohkit_application::invalidation::Invalidation;
+use cohkit_application::locks::LockTable;
+use cohkit_application::prefetcher::Prefetch;
+use cohkit_application::rpc::Calls;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_application::view::{Order, View};
+use cohkit_play::{explore, Ending, Game};
+use cohkit_protocol::construct::construct;
+use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
+use cohkit_protocol::text::{parse, Span};
+use kept_without_right::{kept_without_right, mixed_up};
+use std::fmt::Debug;
+use std::hash::Hash;
+use tried_again::tried_again;
+
+fn play<S: Scenario>(scenario: &S, remotes: u8, lines: Line, units: u32, waiting: usize) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    play_with(scenario, remotes, (lines, 1), (units, waiting, 1))
+}
+
+/// The same with lines of so many words, and units that have so many reads in hand.
+fn play_with<S: Scenario>(
+    scenario: &S,
+    remotes: u8,
+    (lines, words): (Line, u16),
+    (units, waiting, reads): (u32, usize, usize),
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let protocol = parse(&eci()).expect("it is right");
+    let system = ((lines, words), (units, waiting, reads));
+    play_under(&protocol, &Bounds::default(), scenario, remotes, system)
+}
+
+fn eci() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    std::fs::read_to_string(path).expect("it is there")
+}
+
+/// The same with a protocol of one's own, whose home was constructed without these bounds.
+fn play_under<S: Scenario>(
+    protocol: &Protocol,
+    bounds: &Bounds,
+    scenario: &S,
+    remotes: u8,
+    ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
+) -> Ending
+where
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    let construction = construct(protocol).expect("there is a home");
+    let bounded = Protocol {
+        bounds: bounds.clone(),
+        ..protocol.clone()
+    };
+    explore(&Game {
+        protocol: &bounded,
+        home: &construction.controller(remotes),
+        rights: &construction.rights(remotes),
+        scenario,
+        remotes,
+        lines,
+        words,
+        units,
+        waiting,
+        reads,
+        most_states: 1_000_000,
+    })
+}
+
+/// The number of states, all of which hold.
+#[track_caller]
+fn holds(ending: &Ending) -> usize {
+    match ending {
+        Ending::Verified { states, ends } => {
+            assert!(*ends > 0);
+            *states
+        }
+        Ending::Violated { what, steps } => panic!("{what}\n{}", steps.join("\n")),
+        Ending::Undecided { states } => panic!("undecided after {states}"),
+    }
+}
+
+fn table(rows: Line) -> SharedTable {
+    SharedTable {
+        rows,
+        contended: 1000,
+        engines: 1,
+        outstanding: 2,
+        device: Some(u64::from(rows)),
+        threads: 1,
+        thread: Some(u64::from(rows)),
+    }
+}
+
+/// Two lines in units of their own, and in one that keeps one request waiting, or none.
+const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
+
+#[test]
+fn no_increment_of_a_shared_table_is_lost() {
+    let all = UNITS.map(|(units, waiting)| holds(&play(&table(2), 1, 2, units, waiting)));
+    // Two lines that share a unit get in each other's way.
+    assert!(all[0] > all[1], "{all:?}");
+}
+
+#[test]
+fn two_caches_share_a_table() {
+    let table = SharedTable {
+        threads: 2,
+        ..table(1)
+    };
+    holds(&play(&table, 2, 1, 1, 0));
+}
+
+#[test]
+fn lines_are_invalidated() {
+    for (dirty, held) in [(true, true), (false, true), (false, false)] {
+        let engine = Invalidation {
+            lines: 1,
+            outstanding: 1,
+            dirty,
+            held,
+        };
+        holds(&play(&engine, 1, 2, 1, 0));
+    }
+}
+
+#[test]
+fn reads_are_answered_by_a_prefetcher() {
+    for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
+        let prefetch = Prefetch {
+            lines: 2,
+            blocks,
+            block: 2,
+            burst,
+            threads: 1,
+            reads: Some(3),
+            written: 0,
+        };
+        let writing = Prefetch {
+            written: 500,
+            ..prefetch.clone()
+        };
+        for (units, waiting) in UNITS {
+            holds(&play(&prefetch, 1, 2, units, waiting));
+            holds(&play(&writing, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Both control lines in one unit that keeps no request waiting: the device withholds one line while it takes the other.
+#[test]
+fn calls_return() {
+    let calls = Calls::new(1, 1, Some(3));
+    for (units, waiting) in UNITS {
+        holds(&play(&calls, 1, 2, units, waiting));
+    }
+}
+
+#[test]
+fn locks_exclude_each_other() {
+    for (records, device) in [(1, 1), (2, 1), (1, 2)] {
+        let table = LockTable {
+            records,
+            threads: 1,
+            device,
+            hold: 1,
+            pause: 1,
+            transactions: Some(1),
+            messages: false,
+        };
+        for (units, waiting) in UNITS {
+            holds(&play(&table, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// What threads do without coherence is refused, not passed over.
+#[test]
+fn messages_over_a_bus_are_not_explored() {
+    let table = LockTable {
+        records: 1,
+        threads: 1,
+        device: 0,
+        hold: 1,
+        pause: 1,
+        transactions: Some(1),
+        messages: true,
+    };
+    let Ending::Violated { what, .. } = play(&table, 1, 1, 1, 1) else {
+        panic!("it is refused");
+    };
+    assert!(
+        what.contains("registers and the CPU's own memory are not explored"),
+        "{what}"
+    );
+}
+
+/// A view in one line, two addresses to synchronise by, and the base table: a row in two lines of one word, or rows in
+/// lines of two, which one transaction appends or two.
+#[test]
+fn a_view_is_brought_up_to_date() {
+    let order = Order {
+        customer: 1,
+        price: 5,
+    };
+    for (words, transactions, units, waiting) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
+        for incremental in [true, false] {
+            let view = View {
+                orders: vec![order; transactions as usize].into(),
+                updates: 1,
+                transactions,
+                incremental,
+                words: words.into(),
+                outstanding: 1,
+            };
+            let lines = (view.lines(), words);
+            holds(&play_with(&view, 1, lines, (units, waiting, 1)));
+        }
+    }
+}
+
+/// Withholds each line that is read until it has taken the other one from the CPU, under lock or without. If that is read
+/// meanwhile it withholds both: the second for a while, as it can be taken only when its read is over.
+#[derive(Clone)]
+struct Withholding {
+    locks: bool,
+    /// The first line of each thread, and how often it increments one and the other in turn.
+    threads: [(Line, u8); 2],
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Withholder {
+    locks: bool,
+    /// The line that is taken.
+    taking: Option<Line>,
+    rows: [u64; 2],
+}
+
+impl Withholder {
+    fn answer(&self, line: Line, actions: &mut Actions) {
+        actions.answer(line, vec![self.rows[line as usize]].into());
+    }
+}
+
+impl Application for Withholder {
+    fn name(&self) -> &str {
+        "withholder"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Between(0..2)
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Read { line, .. } if self.taking == Some(line) => actions.wake(line, 1),
+            Event::Timer { tag } => self.answer(tag, actions),
+            Event::Read { line, .. } => {
+                self.taking = Some(1 - line);
+                actions.local(1 - line, Operation::CleanInvalidate, self.locks);
+            }
+            Event::Done { line, .. } => {
+                self.taking = None;
+                if self.locks {
+                    actions.unlock(line);
+                }
+                self.answer(1 - line, actions);
+            }
+            Event::Write { line, words, .. } => {
+                self.rows[line as usize] = words[0];
+                actions.accept(line);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Increments one line, then the other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Both {
+    next: Line,
+    left: u8,
+}
+
+impl Thread for Both {
+    fn step(&mut self, _result: u64) -> Step {
+        if self.left == 0 {
+            return Step::Stop;
+        }
+        let line = self.next;
+        self.next = 1 - line;
+        self.left -= 1;
+        Step::Update {
+            line,
+            word: 0,
+            update: Update::Add(1),
+        }
+    }
+}
+
+impl Scenario for Withholding {
+    type Application = Withholder;
+    type Thread = Both;
+    fn lines(&self) -> Line {
+        2
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Withholder {
+        Withholder {
+            locks: self.locks,
+            taking: None,
+            rows: [0; 2],
+        }
+    }
+    fn threads(&self) -> Vec<Both> {
+        let threads = self.threads.map(|(next, left)| Both { next, left });
+        threads.to_vec()
+    }
+    fn verify(&self, _: &Withholder, _: &[Both], contents: &dyn Contents) -> Result<(), String> {
+        let rows = [0, 1].map(|line| contents.word(line, 0));
+        let mut made = [0; 2];
+        for (first, times) in self.threads {
+            for time in 0..Line::from(times) {
+                made[((first + time) % 2) as usize] += 1;
+            }
+        }
+        match rows == made {
+            true => Ok(()),
+            false => Err(format!("the rows are {rows:?} after {made:?} increments")),
+        }
+    }
+}
+
+#[test]
+fn one_line_or_two_may_be_withheld() {
+    for locks in [false, true] {
+        for (units, waiting) in [(2, 1), (1, 0)] {
+            let threads = [(0, 2), (1, 2)];
+            let withholding = Withholding { locks, threads };
+            holds(&play(&withholding, 1, 2, units, waiting));
+        }
+    }
+}
+
+/// Two caches hand a line to each other by way of memory, which is a read. If the application takes that line while it
+/// withholds another, and the unit has no place for two reads, neither goes on.
+#[test]
+fn a_withheld_read_keeps_its_place() {
+    let withholding = Withholding {
+        locks: false,
+        threads: [(1, 1), (1, 2)],
+    };
+    let with = |reads| play_with(&withholding, 2, (2, 1), (1, 0, reads));
+    let Ending::Violated { what, .. } = with(1) else {
+        panic!("there is one place");
+    };
+    expect_test::expect!["the end cannot be reached from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&what);
+    holds(&with(2));
+}
+
+/// A mistake in an application.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Slip {
+    NeverUnlocks,
+    NeverLocks,
+    /// Gives the lock back while memory still writes.
+    UnlocksEarly,
+    NeverAnswers,
+    AnswersTwice,
+    NeverAccepts,
+}
+
+impl Slip {
+    /// What becomes of an action.
+    fn of(self, action: Action) -> Vec<Action> {
+        match (self, action) {
+            (Slip::NeverUnlocks | Slip::UnlocksEarly, Action::Unlock { .. })
+            | (Slip::NeverAnswers, Action::Answer { .. })
+            | (Slip::NeverAccepts, Action::Accept { .. }) => vec![],
+            (Slip::UnlocksEarly, Action::Store { tag, line, words }) => {
+                vec![Action::Store { tag, line, words }, Action::Unlock { line }]
+            }
+            (Slip::AnswersTwice, action @ Action::Answer { .. }) => vec![action.clone(), action],
+            (
+                Slip::NeverLocks,
+                Action::Local {
+                    line, operation, ..
+                },
+            ) => vec![Action::Local {
+                line,
+                operation,
+                lock: false,
+            }],
+            (_, action) => vec![action],
+        }
+    }
+}
+
+/// An application with a mistake.
+#[derive(Clone)]
+struct Faulty<S>(S, Slip);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Fault<A>(A, Slip);
+
+impl<A: Application> Application for Fault<A> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn placement(&self) -> Placement {
+        self.0.placement()
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        let mut meant = Actions::new();
+        self.0.handle(event, &mut meant);
+        for action in meant.take().flat_map(|action| self.1.of(action)) {
+            actions.push(action);
+        }
+    }
+}
+
+impl<S: Scenario> Scenario for Faulty<S> {
+    type Application = Fault<S::Application>;
+    type Thread = S::Thread;
+    fn lines(&self) -> Line {
+        self.0.lines()
+    }
+    fn ends(&self) -> bool {
+        self.0.ends()
+    }
+    fn application(&self) -> Self::Application {
+        Fault(self.0.application(), self.1)
+    }
+    fn threads(&self) -> Vec<S::Thread> {
+        self.0.threads()
+    }
+    fn verify(
+        &self,
+        application: &Self::Application,
+        threads: &[S::Thread],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        self.0.verify(&application.0, threads, contents)
+    }
+}
+
+/// How the violation of an application with a mistake is told.
+fn violation<S>(scenario: &S, slip: Slip) -> String
+where
+    S: Scenario + Clone,
+    S::Application: Clone + Eq + Hash + Debug,
+    S::Thread: Clone + Eq + Hash + Debug,
+{
+    match play(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
+        Ending::Violated { what, steps } => {
+            format!("{slip:?}: {what}\n  {}\n", steps.join("\n  "))
+        }
+        other => panic!("{slip:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn mistakes_of_applications_are_found() {
+    let calls = Calls::new(1, 1, Some(2));
+    let all = [
+        violation(&table(1), Slip::NeverUnlocks),
+        violation(&table(1), Slip::NeverLocks),
+        violation(&table(1), Slip::UnlocksEarly),
+        violation(&calls, Slip::NeverAnswers),
+        violation(&calls, Slip::AnswersTwice),
+        violation(&calls, Slip::NeverAccepts),
+    ];
+    expect_test::expect![[r#"
+        NeverUnlocks: the end cannot be reached from here; thread 0 waits for Update { line: 0, word: 0, update: Add(1) }; shared table has not given its lock back of line 0; line 0: home in I.lock; line 1: home in I
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          line 0: the home takes ReadExclusive from cpu
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          shared table stores line 0
+        NeverLocks: line 0: shared table writes memory of a line that it has not locked and invalidated
+          line 0: the home takes clean_invalidate
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+        UnlocksEarly: shared table changes line 0, of which cpu has a copy
+          thread 0: Update { line: 0, word: 0, update: Add(1) }
+          line 0: the home takes clean_invalidate_lock
+          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table fetches line 0
+          line 0: the home takes the unlock
+          line 0: the home takes ReadExclusive from cpu
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          shared table stores line 0
+        NeverAnswers: the end cannot be reached from here; thread 0 waits for Store { line: 0, word: 0, value: 65537 }; two-line RPC has not answered a read of line 0; line 0: home in I:ReadExclusive.rd; line 1: home in I
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        AnswersTwice: line 0: two-line RPC answers a read that is not open
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+        NeverAccepts: the end cannot be reached from here; thread 0 waits for LoadExclusive { line: 1, word: 0 }; two-line RPC has not accepted a write of line 0; two-line RPC has not answered a read of line 1; two-line RPC waits for its clean-invalidate of line 0; line 0: home in I.wr.clean_invalidate; line 1: home in I:ReadExclusive.rd
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          line 0: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 0, wants: Write, has: None }
+          line 0: the home's read ends
+          line 0: cpu takes DataExclusive
+          thread 0: Store { line: 0, word: 0, value: 65537 }
+          thread 0: LoadExclusive { line: 1, word: 0 }
+          line 0: cpu does evict
+          line 1: the home takes ReadExclusive from cpu
+          two-line RPC hears Read { line: 1, wants: Write, has: None }
+          two-line RPC hears Changed { line: 0, from: None, to: Write }
+          line 0: the home takes VictimDirty from cpu
+          line 0: the home takes clean_invalidate
+          two-line RPC hears Write { line: 0, words: [65537], keeps: None }
+          two-line RPC hears Changed { line: 0, from: Write, to: None }
+    "#]].assert_eq(&all.concat());
+}
+
+/// Threads that take the given steps, and a device that does nothing.
+#[derive(Clone)]
+struct Steps(Vec<Vec<Step>>);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Idle;
+
+impl Application for Idle {
+    fn name(&self) -> &str {
+        "idle"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+    fn handle(&mut self, _: Event, _: &mut Actions) {}
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Follows {
+    steps: Vec<Step>,
+    next: usize,
+}
+
+impl Thread for Follows {
+    fn step(&mut self, _result: u64) -> Step {
+        let step = self.steps.get(self.next).copied();
+        self.next += 1;
+        step.unwrap_or(Step::Stop)
+    }
+}
+
+impl Scenario for Steps {
+    type Application = Idle;
+    type Thread = Follows;
+    fn lines(&self) -> Line {
+        1
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Idle {
+        Idle
+    }
+    fn threads(&self) -> Vec<Follows> {
+        let steps = self.0.iter().cloned();
+        steps.map(|steps| Follows { steps, next: 0 }).collect()
+    }
+    fn verify(&self, _: &Idle, _: &[Follows], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+const LOAD: Step = Step::Load { line: 0, word: 0 };
+const STORE: Step = Step::Store {
+    line: 0,
+    word: 0,
+    value: 7,
+};
+const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
+
+fn bound(limit: u16) -> Bound {
+    let span = Span { start: 0, end: 0 };
+    Bound { limit, span }
+}
+
+/// Once only the simulator and the checker looked at these bytes.
+#[test]
+fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
+    let threads = Steps(vec![vec![STORE], vec![LOAD]]);
+    let played = |text: &str| {
+        let protocol = parse(text).expect("it is right");
+        play_under(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
+    };
+    let Ending::Violated { what, .. } = played(&mixed_up(&eci())) else {
+        panic!("old bytes are used");
+    };
+    expect_test::expect!["DataOnce carries an old copy, which is used without being kept"]
+        .assert_eq(&what);
+    holds(&played(&kept_without_right(&eci())));
+}
+
+/// A store gives a right back first and is tried again, whatever comes in between: it is performed once.
+#[test]
+fn accesses_that_are_to_be_tried_again_are_performed_once() {
+    let again = tried_again(&eci());
+    let threads = Steps(vec![vec![LOAD, STORE, LOAD], vec![LOAD, STORE]]);
+    let protocol = parse(&again).expect("it is right");
+    let bounds = Bounds::default();
+    holds(&play_under(&protocol, &bounds, &threads, 2, ONE_LINE));
+    holds(&play_under(&protocol, &bounds, &table(1), 1, ONE_LINE));
+}
+
+/// Hints once began what they liked. Here the text lets no ReadShared go, so that nothing happens.
+#[test]
+fn hints_keep_the_bounds_of_the_text() {
+    let protocol = parse(&eci()).expect("it is right");
+    let read = protocol
+        .message_ids()
+        .find(|&id| protocol.message(id).name == "ReadShared");
+    let none = Bounds {
+        per_message: vec![(read.expect("it is there"), bound(0))],
+        ..Bounds::default()
+    };
+    let hint = Steps(vec![vec![Step::Hint { line: 0 }]]);
+    let states = |bounds: &Bounds| holds(&play_under(&protocol, bounds, &hint, 1, ONE_LINE));
+    assert_eq!(states(&none), 1);
+    assert!(states(&Bounds::default()) > 1);
+}
+
+/// The same in words as in the checker and the simulator.
+#[test]
+fn messages_in_flight_are_counted_in_games_too() {
+    let protocol = parse(&eci()).expect("it is right");
+    let at_most = |limit| Bounds {
+        in_flight: Some(bound(limit)),
+        ..Bounds::default()
+    };
+    let threads = Steps(vec![vec![STORE], vec![STORE]]);
+    let played = |limit| play_under(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
+    let Ending::Violated { what, .. } = played(1) else {
+        panic!("a request and a forward are in flight at once");
+    };
+    expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]
+        .assert_eq(&what);
+    holds(&played(8));
+}
+
+/// What the home takes left its circuit only after the home had sent, at a place that was another message's by then if
+/// the text names what the home sends first.
+#[test]
+fn the_order_of_messages_in_the_text_makes_no_difference() {
+    let text = eci();
+    let (before, rest) = text.split_once("  request:  ").expect("requests");
+    let (requests, rest) = rest.split_once("  grant:    ").expect("grants");
+    let (grants, after) = rest.split_once("\n}").expect("an end");
+    let turned = format!(
+        "{before}  grant:    {grants}\n  request:  {}\n}}{after}",
+        requests.trim_end()
+    );
+    let threads = Steps(vec![vec![STORE, LOAD], vec![LOAD, STORE]]);
+    let [one, other] = [&text, &turned].map(|text| {
+        let protocol = parse(text).expect("it is right");
+        holds(&play_under(
+            &protocol,
+            &Bounds::default(),
+            &threads,
+            2,
+            ONE_LINE,
+        ))
+    });
+    assert_eq!(one, other);
+}
