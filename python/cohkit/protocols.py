@@ -164,8 +164,8 @@ def check(
     Args:
         protocol: what to check: a protocol, the path of a text, or the name of one that ships.
         systems: names of systems in the text, or one name; all of them if not given.
-        remotes: caching agents of a system to check instead of those of the text, 1 to 8.
-        lines: cache lines of that system, 1 to 4.
+        remotes: caching agents of a system to check instead of those of the text, 1 to 8; 1 if only `lines` is given.
+        lines: cache lines of that system, 1 to 4; 1 if only `remotes` is given.
         capacity: leave the verdict open beyond this many equal messages in an unordered channel, or this many for
             each line in an ordered one, 1 to 255; 7 if not given.
         **options: how to look at the states: :class:`cohkit.looking.Options`.

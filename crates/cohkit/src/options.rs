@@ -184,11 +184,11 @@ pub(crate) struct Check {
     #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,
 
-    /// Check a system with this many caching agents instead of those of the text.
+    /// Check a system with this many caching agents instead of those of the text; 1 if only `--lines` is given.
     #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_REMOTES)))]
     pub remotes: Option<u8>,
 
-    /// Check a system with this many cache lines instead of those of the text.
+    /// Check a system with this many cache lines instead of those of the text; 1 if only `--remotes` is given.
     #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_LINES)))]
     pub lines: Option<u8>,
 
@@ -247,7 +247,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", default_value_t = 30, requires = "kept", value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: u64,
 
-    /// Write each system or model that is checked into this folder as a Murphi model, for another checker to confirm.
+    /// Write each system or model that is checked into this folder as a Murphi model, for another checker to confirm;
+    /// what a protocol text becomes is for Rumur.
     /// Files are named after protocol and system, so the texts have to be of different protocols.
     #[arg(long, value_name = "DIR")]
     pub export_murphi: Option<PathBuf>,
