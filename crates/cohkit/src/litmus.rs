@@ -43,31 +43,37 @@ pub(crate) fn run(
         Between::InOrder => Cores::InOrder,
         Between::StoreBuffer => Cores::StoreBuffer,
     };
-    let mut results = Vec::new();
+    // All are read before the first is run: what is wrong with the last is not found out after hours.
+    let mut outcome = Outcome::Yes;
+    let mut tests = Vec::new();
     for file in &options.files {
-        let text = files::read(file)?;
-        let program = herd::read(&text).map_err(|error| {
-            let name = file.display().to_string();
-            let said = error.render(&name, &text, console.terminal.colour);
-            Failure::new(Outcome::BadInput, said)
-        })?;
+        match read(file, console) {
+            Ok(program) => tests.push((file, program)),
+            Err(failure) => outcome = outcome.max(said(&failure, console)),
+        }
+    }
+    let mut results = Vec::new();
+    for (file, program) in tests {
         let allowed = ends(&program, cores);
         let found = match &source {
-            None => Found::Ends {
+            None => Ok(Found::Ends {
                 ends: allowed.clone(),
                 states: 0,
-            },
-            Some(source) => on_protocol(source, &program, cores, options, console)?,
+            }),
+            Some(source) => on_protocol(source, &program, cores, options, console),
         };
-        if found == Found::Interrupted {
-            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        match found {
+            Ok(Found::Interrupted) => {
+                return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+            }
+            Ok(found) => results.push(Result {
+                file,
+                program,
+                found,
+                allowed,
+            }),
+            Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
-        results.push(Result {
-            file,
-            program,
-            found,
-            allowed,
-        });
     }
     let name = source.as_ref().map(|source| source.protocol.name.as_str());
     let text = if options.output.json {
@@ -77,8 +83,22 @@ pub(crate) fn run(
         results.iter().map(|r| r.text(name, cores)).collect()
     };
     deliver(&text, &options.output, console)?;
-    let outcomes = results.iter().map(Result::outcome);
-    Ok(outcomes.max().unwrap_or(Outcome::Yes))
+    Ok(results.iter().map(Result::outcome).fold(outcome, Ord::max))
+}
+
+/// What is wrong with one test keeps no other from being run.
+fn said(failure: &Failure, console: &mut Console) -> Outcome {
+    console.say(&failure.message);
+    failure.outcome
+}
+
+fn read(file: &Path, console: &Console) -> std::result::Result<Program, Failure> {
+    let text = files::read(file)?;
+    herd::read(&text).map_err(|error| {
+        let name = file.display().to_string();
+        let said = error.render(&name, &text, console.terminal.colour);
+        Failure::new(Outcome::BadInput, said)
+    })
 }
 
 fn on_protocol(
@@ -103,10 +123,10 @@ fn on_protocol(
     let mut goes_on = || !console.is_interrupted();
     match explore(&source.protocol, &home, program, &how, &mut goes_on) {
         Found::Cannot(what) => {
-            let path = source.path.display();
+            let (path, test) = (source.path.display(), &program.name);
             Err(Failure::new(
                 Outcome::BadInput,
-                format!("error: {path}: {what}"),
+                format!("error: {path}: cannot run {test}: {what}"),
             ))
         }
         found => Ok(found),

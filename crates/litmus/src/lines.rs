@@ -102,8 +102,8 @@ pub type Line = u32;
 pub struct Move {
     /// What the line is then.
     pub to: Line,
-    /// The threads whose accesses end, and the values found.
-    pub ended: Vec<(u8, i64)>,
+    /// The threads whose accesses end, and the values found; `None` if the home has performed a write, and gives none back.
+    pub ended: Vec<(u8, Option<i64>)>,
     /// Whether a cache gives up what it was not asked for.
     pub gives_up: bool,
     /// The order whose first message arrives.
@@ -139,6 +139,11 @@ impl<'p> Lines<'p> {
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),
         })
+    }
+
+    /// The protocol's name.
+    pub fn protocol(&self) -> &'p str {
+        &self.system.protocol.name
     }
 
     /// How many caches there are.
@@ -239,7 +244,7 @@ impl<'p> Lines<'p> {
         gives_up: bool,
     ) -> Result<Move, Wrong> {
         let ended = ended.into_iter();
-        let ended = ended.map(|one| (one.remote, one.found.unwrap_or_default().1));
+        let ended = ended.map(|one| (one.remote, one.found.map(|copy| copy.1)));
         let mut puts = Vec::new();
         for arrival in after.network.arrivals() {
             if let Arrival::Ordered(order) = arrival {

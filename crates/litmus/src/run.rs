@@ -57,7 +57,7 @@ pub enum Found {
     TooMany,
     /// It was told to stop.
     Interrupted,
-    /// The protocol has no access with which it could be run.
+    /// The protocol has no access with which the program could be run.
     Cannot(String),
 }
 
@@ -94,6 +94,7 @@ pub fn run_on(
             .collect(),
         queues: Numbered::default(),
         next: Vec::new(),
+        unread: false,
     };
     match runner.explore(options, goes_on) {
         Ok(found) => found,
@@ -112,6 +113,8 @@ struct Runner<'r, 'p> {
     queues: Numbered<Queues>,
     /// The state that is being made.
     next: Vec<u32>,
+    /// Whether a thread has read and written at once, and was not told what it read.
+    unread: bool,
 }
 
 impl Runner<'_, '_> {
@@ -146,6 +149,11 @@ impl Runner<'_, '_> {
                 leads_on |= !gives_up;
                 work.extend(states.add(next));
             })?;
+            if self.unread {
+                let name = self.lines.protocol();
+                let what = format!("the home of {name} performs what caches write and gives nothing back, so nothing can be read and written at once");
+                return Ok(Found::Cannot(what));
+            }
             if !leads_on {
                 let waiting = self.waiting(&state);
                 return Ok(Found::Stuck { waiting });
@@ -253,7 +261,10 @@ impl Runner<'_, '_> {
         for &(thread, value) in &step.ended {
             let place = self.program.locations.len() + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
-            next[place] = thread.ended(next[place], line as u8, value);
+            let wish = thread.known(next[place]).access;
+            let updates = matches!(wish, Some(Wish::Update(at, _)) if usize::from(at) == line);
+            self.unread |= updates && value.is_none();
+            next[place] = thread.ended(next[place], line as u8, value.unwrap_or_default());
         }
         true
     }

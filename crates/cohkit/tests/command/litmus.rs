@@ -90,3 +90,46 @@ fn a_fault_of_the_protocol_is_found() {
     assert_eq!(code, Some(1), "{shown}{said}");
     assert!(shown.contains("violated: "), "{shown}");
 }
+
+/// The results of all tests before a wrong one were lost with it, and what came after it was not looked at.
+#[test]
+fn a_wrong_test_keeps_no_other_from_being_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("wrong.litmus");
+    std::fs::write(&wrong, "").expect("written");
+    let (mp, sb) = ("../../litmus/MP.litmus", "../../litmus/SB.litmus");
+    let (code, shown, said) = litmus(&[mp, wrong.to_str().expect("a path"), "none.litmus", sb]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(shown.contains("MP on memory"), "{shown}");
+    assert!(shown.contains("SB on memory"), "{shown}");
+    assert!(said.contains("wrong.litmus:1:1"), "{said}");
+    assert!(said.contains("none.litmus: no such file"), "{said}");
+}
+
+/// Two increments of 0 to 2 were said to have both read 0: a home that performs what caches write does not tell what was
+/// there before.
+#[test]
+fn what_a_home_performs_cannot_be_read_and_written_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("INC.litmus");
+    let increment = " MOV W0,#1 | MOV W0,#1 ;\n LDADDAL W0,W2,[X1] | LDADDAL W0,W2,[X1] ;\n";
+    let text = format!("AArch64 INC\n{{ 0:X1=x; 1:X1=x; }}\n P0 | P1 ;\n{increment}forall (x=2)\n");
+    std::fs::write(&file, text).expect("written");
+    let on = |protocol: &str| {
+        let file = file.to_str().expect("a path");
+        litmus(&[
+            file,
+            "--protocol",
+            &format!("../../protocols/{protocol}.coh"),
+        ])
+    };
+    let (code, shown, said) = on("write-through");
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(
+        said.contains("cannot run INC: the home of write_through"),
+        "{said}"
+    );
+    let (code, shown, _) = on("mesi");
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("exactly the ends"), "{shown}");
+}
