@@ -1,18 +1,22 @@
 //! `cohkit litmus`: what programs of a few threads may show, and what they show on a protocol.
 
 use crate::console::Console;
-use crate::options::{Cores as Between, Litmus as Options};
+use crate::options::{Cores as Between, Litmus as Options, Model as Compared};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
+use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
+use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::models::ends;
+use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier};
 use cohkit_litmus::run::{run as explore, Found};
 use cohkit_litmus::{herd, run as protocols};
 use cohkit_protocol::construct;
+use cohkit_protocol::text::suggestion;
 use cohkit_system::world::Wrong;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -20,11 +24,14 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// What came of one test.
-struct Result<'f> {
-    file: &'f Path,
+struct Result {
+    /// The file; none of a shape.
+    file: Option<String>,
     program: Program,
     found: Found,
-    /// The ends that memory which acts at once allows.
+    /// What the ends are compared with.
+    model: Model,
+    /// The ends that it allows.
     allowed: BTreeSet<End>,
 }
 
@@ -39,22 +46,36 @@ pub(crate) fn run(
         Some(path) => Some(Source::read(path, console)?),
         None => None,
     };
-    let cores = match options.cores {
-        Between::InOrder => Cores::InOrder,
-        Between::StoreBuffer => Cores::StoreBuffer,
+    let (cores, own) = match options.cores {
+        Between::InOrder => (Cores::InOrder, Model::Sc),
+        Between::StoreBuffer => (Cores::StoreBuffer, Model::Tso),
+    };
+    let model = match options.model {
+        Some(Compared::Sc) => Model::Sc,
+        Some(Compared::Tso) => Model::Tso,
+        Some(Compared::Rc) => Model::Rc,
+        None => own,
     };
     // All are read before the first is run: what is wrong with the last is not found out after hours.
     let mut outcome = Outcome::Yes;
     let mut tests = Vec::new();
     for file in &options.files {
-        match read(file, console) {
-            Ok(program) => tests.push((file, program)),
+        match test(file, console) {
+            Ok(test) => tests.push(test),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
     }
+    if options.shapes {
+        tests.extend(classic().into_iter().map(|shape| (None, shape)));
+    }
+    if options.print {
+        let all: Vec<String> = tests.iter().map(|(_, program)| print(program)).collect();
+        deliver(&all.join("\n"), &options.output, console)?;
+        return Ok(outcome);
+    }
     let mut results = Vec::new();
     for (file, program) in tests {
-        let allowed = ends(&program, cores);
+        let allowed = allowed(&program, model)?;
         let found = match &source {
             None => Ok(Found::Ends {
                 ends: allowed.clone(),
@@ -70,6 +91,7 @@ pub(crate) fn run(
                 file,
                 program,
                 found,
+                model,
                 allowed,
             }),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
@@ -92,13 +114,36 @@ fn said(failure: &Failure, console: &mut Console) -> Outcome {
     failure.outcome
 }
 
-fn read(file: &Path, console: &Console) -> std::result::Result<Program, Failure> {
+/// A test, and its file if it has one: what has no ending is meant as the name of a shape. A file goes before that.
+fn test(file: &Path, console: &Console) -> std::result::Result<(Option<String>, Program), Failure> {
+    let name = file.display().to_string();
+    if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {
+        if let Some(shape) = named(&name) {
+            return Ok((None, shape));
+        }
+        let all = classic();
+        let help = suggestion(&name, "shape", all.iter().map(|shape| shape.name.as_str()));
+        let said = format!(
+            "error: {name}: no such file, and no classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
+        );
+        return Err(Failure::new(Outcome::BadInput, said));
+    }
     let text = files::read(file)?;
-    herd::read(&text).map_err(|error| {
-        let name = file.display().to_string();
+    let program = herd::read(&text).map_err(|error| {
         let said = error.render(&name, &text, console.terminal.colour);
         Failure::new(Outcome::BadInput, said)
-    })
+    })?;
+    Ok((Some(name), program))
+}
+
+/// The ends that a model allows: by running the program where there is a way to, and otherwise by axioms.
+fn allowed(program: &Program, model: Model) -> std::result::Result<BTreeSet<End>, Failure> {
+    match model {
+        Model::Sc => Ok(ends(program, Cores::InOrder)),
+        Model::Tso => Ok(ends(program, Cores::StoreBuffer)),
+        Model::Rc => axioms::ends(program, model)
+            .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}"))),
+    }
 }
 
 fn on_protocol(
@@ -133,14 +178,7 @@ fn on_protocol(
     }
 }
 
-fn model(cores: Cores) -> &'static str {
-    match cores {
-        Cores::InOrder => "sequential consistency",
-        Cores::StoreBuffer => "total store order",
-    }
-}
-
-impl Result<'_> {
+impl Result {
     fn outcome(&self) -> Outcome {
         match &self.found {
             Found::Ends { ends, .. } if self.program.fulfilled(ends) => Outcome::Yes,
@@ -154,8 +192,8 @@ impl Result<'_> {
     }
 
     /// How the ends stand to those that are allowed.
-    fn relation(&self, ends: &BTreeSet<End>, cores: Cores) -> String {
-        let model = model(cores);
+    fn relation(&self, ends: &BTreeSet<End>) -> String {
+        let model = self.model;
         let (more, all) = (ends.difference(&self.allowed).count(), self.allowed.len());
         match (more, ends.len() == all) {
             (0, true) => format!("exactly the ends of {model}"),
@@ -167,12 +205,19 @@ impl Result<'_> {
 
     fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
         let program = &self.program;
-        let on = protocol.map_or("memory that acts at once".to_string(), str::to_string);
         let between = match cores {
             Cores::InOrder => "in order",
             Cores::StoreBuffer => "with store buffers",
         };
-        let mut text = format!("{} on {on}, cores {between}: ", program.name);
+        let name = &program.name;
+        let mut text = match (protocol, self.model) {
+            (Some(on), _) => format!("{name} on {on}, cores {between}: "),
+            (None, Model::Rc) => format!("{name} under {}: ", self.model),
+            (None, Model::Sc) => format!("{name} on memory that acts at once, cores in order: "),
+            (None, Model::Tso) => {
+                format!("{name} on memory that acts at once, cores with store buffers: ")
+            }
+        };
         let _ = match &self.found {
             Found::Ends { ends, states } => {
                 let fulfil = ends.iter().filter(|end| program.holds(end)).count();
@@ -198,9 +243,9 @@ impl Result<'_> {
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        writeln!(text, "  {}, in {states}", self.relation(ends, cores))
+                        writeln!(text, "  {}, in {states}", self.relation(ends))
                     }
-                    None => writeln!(text, "  the ends of {}", model(cores)),
+                    None => writeln!(text, "  the ends of {}", self.model),
                 }
             }
             Found::Wrong(Wrong::Violated(violation)) => {
@@ -285,17 +330,14 @@ impl Result<'_> {
                 Cores::InOrder => "in_order",
                 Cores::StoreBuffer => "store_buffer",
             },
-            "model": match cores {
-                Cores::InOrder => "sc",
-                Cores::StoreBuffer => "tso",
-            },
+            "model": self.model.name(),
             "condition": exists,
             "outcome": outcome,
             "reason": reason,
             "ends": ends,
             "allowed": self.allowed.len(),
             "states": states,
-            "run": { "file": self.file.display().to_string(), "version": env!("CARGO_PKG_VERSION") },
+            "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
         })
     }
 }

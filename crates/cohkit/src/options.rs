@@ -93,12 +93,22 @@ pub(crate) struct Table {
 /// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
 /// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
 /// of total store order where cores buffer stores.
+///
+/// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by their names.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Litmus {
-    /// The tests.
-    #[arg(required = true, value_name = "FILE")]
+    /// The tests: files, or names of classic shapes.
+    #[arg(required_unless_present = "shapes", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// All classic shapes, after the tests named.
+    #[arg(long)]
+    pub shapes: bool,
+
+    /// Print the tests, in the format of the herd tools, and run nothing.
+    #[arg(long, conflicts_with_all = ["protocol", "json"])]
+    pub print: bool,
 
     /// The protocol text whose caches the threads run on; memory that acts at once, if not given.
     #[arg(long, value_name = "FILE")]
@@ -107,6 +117,10 @@ pub(crate) struct Litmus {
     /// What stands between threads and caches.
     #[arg(long, value_enum, default_value_t = Cores::InOrder)]
     pub cores: Cores,
+
+    /// What the ends are compared with, and without a protocol whose they are; that of the cores, if not given.
+    #[arg(long, value_enum)]
+    pub model: Option<Model>,
 
     /// How often, in all, caches give up lines or rights that they were not asked for.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -127,6 +141,17 @@ pub(crate) enum Cores {
     InOrder,
     /// A buffer of stores, first in and first out, out of which its own thread reads.
     StoreBuffer,
+}
+
+/// What a memory model allows threads to see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Model {
+    /// Sequential consistency: one access after the other.
+    Sc,
+    /// Total store order: reads before earlier writes.
+    Tso,
+    /// Release consistency: only the order that fences, acquires, releases and dependences ask for.
+    Rc,
 }
 
 /// Options of every subcommand that prints a result.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::program::{Instruction, Location, Operand, Program, Update};
+use crate::program::{Acquire, Change, Fence, Instruction, Location, Operand, Program, Update};
 
 /// What stands between a thread and memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +85,9 @@ impl Core {
                         continue;
                     }
                 }
-                Instruction::Fence if self.buffer.is_empty() => {}
+                // Loads are in order, and stores leave in order.
+                Instruction::Fence(Fence::Loads | Fence::Stores) => {}
+                Instruction::Fence(Fence::Full) if self.buffer.is_empty() => {}
                 Instruction::Store { to, value, release } if cores == Cores::StoreBuffer => {
                     let value = self.value(value);
                     self.buffer.push_back(Buffered { to, value, release });
@@ -96,13 +98,18 @@ impl Core {
         }
     }
 
+    /// Whether a load waits for releases in the buffer.
+    fn holds(&self, acquire: Acquire) -> bool {
+        acquire == Acquire::Full && self.buffer.iter().any(|store| store.release)
+    }
+
     /// Reads a location out of the thread's own buffer; false if its next instruction is none that could. It may as well
     /// wait until the store is in memory, and find there what another thread has written since.
     pub fn forward(&mut self, code: &[Instruction]) -> bool {
         let Some(&Instruction::Load { to, from, acquire }) = code.get(self.next) else {
             return false;
         };
-        let held = acquire && self.buffer.iter().any(|store| store.release);
+        let held = self.holds(acquire);
         let mut own = self.buffer.iter().rev();
         match own.find(|store| store.to == from) {
             Some(store) if !held => {
@@ -119,7 +126,7 @@ impl Core {
         let empty = self.buffer.is_empty();
         match *code.get(self.next)? {
             Instruction::Load { from, acquire, .. } => {
-                let held = acquire && self.buffer.iter().any(|store| store.release);
+                let held = self.holds(acquire);
                 let own = self.buffer.iter().any(|store| store.to == from);
                 (!held && !own).then_some(Wish::Read(from))
             }
@@ -127,12 +134,13 @@ impl Core {
                 empty.then(|| Wish::Write(to, self.value(value)))
             }
             Instruction::Atomic {
-                at, adds, value, ..
+                at, change, value, ..
             } => empty.then(|| {
                 let value = self.value(value);
-                let update = match adds {
-                    true => Update::Add(value),
-                    false => Update::Set(value),
+                let update = match change {
+                    Change::Set => Update::Set(value),
+                    Change::Add => Update::Add(value),
+                    Change::SetIf(expected) => Update::SetIf(self.value(expected), value),
                 };
                 Wish::Update(at, update)
             }),

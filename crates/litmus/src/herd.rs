@@ -1,14 +1,14 @@
 //! Tests in the format of the herd tools, in AArch64 assembly.
 //!
 //! Read are: `MOV`, `ADD`, `SUB`, `AND`, `ORR`, `EOR`; `LDR`, `LDAR`, `LDAPR`, `STR`, `STLR` with a register that holds
-//! an address; `SWP` and `LDADD` with their orders; `DMB`, `DSB` and `ISB`; `CBZ` and `CBNZ` to a later label.
+//! an address; `SWP`, `LDADD` and `CAS` with their orders; `DMB`, `DSB` and `ISB`; `CBZ` and `CBNZ` to a later label.
 //! `exists`, `~exists` and `forall` with `/\`, `\/` and `not`. Everything else is refused by name.
 
 use cohkit_protocol::text::{report, suggestion, Level, Span};
 
 use crate::program::{
-    Claim, Instruction, Location, Observed, Operand, Operation, Program, Quantifier, Register,
-    Thread,
+    Acquire, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation, Program,
+    Quantifier, Register, Thread,
 };
 
 /// Threads of a test, at most.
@@ -511,8 +511,8 @@ impl Test {
             return Ok((Some(compute), None));
         }
         let atomic = |word: &str| {
-            let order = name.strip_prefix(word)?;
-            matches!(order, "" | "A" | "L" | "AL").then_some(())
+            let order = name.strip_prefix(word);
+            matches!(order, Some("" | "A" | "L" | "AL"))
         };
         let instruction = match name.as_str() {
             "MOV" => {
@@ -531,8 +531,11 @@ impl Test {
                 takes(2)?;
                 let from = self.address(thread, parts[1])?;
                 let to = self.register(thread, parts[0])?;
-                // One that is acquired in the weaker sense need not wait for earlier releases.
-                let acquire = name == "LDAR";
+                let acquire = match name.as_str() {
+                    "LDAR" => Acquire::Full,
+                    "LDAPR" => Acquire::Later,
+                    _ => Acquire::No,
+                };
                 Instruction::Load { to, from, acquire }
             }
             "STR" | "STLR" => {
@@ -542,25 +545,38 @@ impl Test {
                 let release = name == "STLR";
                 Instruction::Store { to, value, release }
             }
-            _ if atomic("SWP").is_some() || atomic("LDADD").is_some() => {
+            _ if ["SWP", "LDADD", "CAS"].iter().any(|word| atomic(word)) => {
                 takes(3)?;
-                let value = self.operand(thread, parts[0])?;
+                let first = self.operand(thread, parts[0])?;
                 let at = self.address(thread, parts[2])?;
-                let to = self.register(thread, parts[1])?;
-                let adds = name.starts_with("LDADD");
+                let order = ["SWP", "LDADD", "CAS"]
+                    .iter()
+                    .find_map(|w| name.strip_prefix(w));
+                // What a comparison expects stands where what is found goes.
+                let (to, change, value) = match &name[..3] {
+                    "CAS" => {
+                        let to = self.register(thread, parts[0])?;
+                        let value = self.operand(thread, parts[1])?;
+                        (to, Change::SetIf(first), value)
+                    }
+                    "SWP" => (self.register(thread, parts[1])?, Change::Set, first),
+                    _ => (self.register(thread, parts[1])?, Change::Add, first),
+                };
                 Instruction::Atomic {
                     to,
                     at,
-                    adds,
+                    change,
                     value,
+                    acquire: order.is_some_and(|order| order.contains('A')),
+                    release: order.is_some_and(|order| order.contains('L')),
                 }
             }
             "DMB" | "DSB" => {
                 takes(1)?;
                 match parts[0].text.to_ascii_uppercase().as_str() {
-                    "SY" | "ISH" => Instruction::Fence,
-                    // Loads come before what follows them on every core here, and stores leave in order.
-                    "LD" | "ISHLD" | "ST" | "ISHST" => return Ok((None, None)),
+                    "SY" | "ISH" => Instruction::Fence(Fence::Full),
+                    "LD" | "ISHLD" => Instruction::Fence(Fence::Loads),
+                    "ST" | "ISHST" => Instruction::Fence(Fence::Stores),
                     other => return wrong(parts[0], format!("`{other}` is no kind of barrier")),
                 }
             }
@@ -575,7 +591,7 @@ impl Test {
             _ => {
                 let known = [
                     "MOV", "ADD", "SUB", "AND", "ORR", "EOR", "LDR", "LDAR", "LDAPR", "STR",
-                    "STLR", "SWP", "LDADD", "DMB", "DSB", "ISB", "CBZ", "CBNZ",
+                    "STLR", "SWP", "LDADD", "CAS", "DMB", "DSB", "ISB", "CBZ", "CBNZ",
                 ];
                 let message = format!("`{}` is no instruction that is read here", word.text);
                 let help = suggestion(word.text, "instruction", known.into_iter());

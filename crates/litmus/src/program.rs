@@ -10,7 +10,7 @@ pub type Register = usize;
 pub type Location = u8;
 
 /// Something that an instruction takes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operand {
     /// A number.
     Number(i64),
@@ -19,7 +19,7 @@ pub enum Operand {
 }
 
 /// How a value becomes another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Operation {
     Add,
@@ -49,6 +49,8 @@ pub enum Update {
     Set(i64),
     /// So much more.
     Add(i64),
+    /// The second value, if it is the first.
+    SetIf(i64, i64),
 }
 
 impl Update {
@@ -57,12 +59,47 @@ impl Update {
         match self {
             Update::Set(value) => value,
             Update::Add(value) => before.wrapping_add(value),
+            Update::SetIf(expected, value) if before == expected => value,
+            Update::SetIf(..) => before,
         }
     }
 }
 
+/// How an atomic access changes a word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Change {
+    /// It is replaced by the operand.
+    Set,
+    /// The operand is added.
+    Add,
+    /// It is replaced by the operand if it is this; otherwise it is not written.
+    SetIf(Operand),
+}
+
+/// What a load comes before, and after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Acquire {
+    /// Nothing, for its own sake.
+    No,
+    /// It comes before all later accesses.
+    Later,
+    /// The same, and after all earlier releases of its thread.
+    Full,
+}
+
+/// Which accesses a fence keeps apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Fence {
+    /// All earlier ones come before all later ones.
+    Full,
+    /// Earlier loads come before all later ones.
+    Loads,
+    /// Earlier stores come before later stores.
+    Stores,
+}
+
 /// One instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Instruction {
     /// Reads a location.
     Load {
@@ -70,8 +107,8 @@ pub enum Instruction {
         to: Register,
         /// The location.
         from: Location,
-        /// Whether later accesses come after it.
-        acquire: bool,
+        /// What it comes before.
+        acquire: Acquire,
     },
     /// Writes a location.
     Store {
@@ -88,13 +125,17 @@ pub enum Instruction {
         to: Register,
         /// The location.
         at: Location,
-        /// What is done with the value: it is replaced by the operand, or the operand is added.
-        adds: bool,
+        /// What is done with it.
+        change: Change,
         /// The operand.
         value: Operand,
+        /// Whether it comes before all later accesses.
+        acquire: bool,
+        /// Whether it comes after all earlier ones.
+        release: bool,
     },
-    /// All earlier accesses come before all later ones.
-    Fence,
+    /// Keeps accesses apart.
+    Fence(Fence),
     /// Computes.
     Compute {
         /// Where the result goes.

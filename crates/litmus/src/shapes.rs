@@ -1,6 +1,6 @@
 //! The classic programs: cycles of a few accesses, each thread with two of them at two locations.
 
-use crate::program::{Claim, Instruction, Operand, Program, Quantifier, Thread};
+use crate::program::{Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, Thread};
 
 /// A read or a write, and the location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +60,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
             let mut words = String::new();
             for (place, step) in steps.iter().enumerate() {
                 if fenced && place + 1 == steps.len() {
-                    thread.code.push(Instruction::Fence);
+                    thread.code.push(Instruction::Fence(Fence::Full));
                     words.push('f');
                 }
                 let location = ["x", "y"][usize::from(step.at)];
@@ -81,7 +81,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                         Instruction::Load {
                             to: thread.registers.len() - 1,
                             from: step.at,
-                            acquire: false,
+                            acquire: Acquire::No,
                         }
                     }
                 });

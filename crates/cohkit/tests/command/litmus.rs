@@ -34,6 +34,47 @@ fn the_condition_of_the_file_decides() {
 }
 
 #[test]
+fn shapes_are_run_by_their_names_and_printed() {
+    assert_eq!(litmus(&["SB"]).0, Some(1));
+    assert_eq!(litmus(&["SB", "--cores", "store-buffer"]).0, Some(0));
+    let (code, shown, _) = litmus(&["MP+po+dmb.sy", "--model", "rc"]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("under release consistency: yes"), "{shown}");
+    let (code, shown, _) = litmus(&["MP+poll+poaa", "--model", "rc"]);
+    assert_eq!(code, Some(1), "{shown}");
+    // What is stronger shows a part of it.
+    let mesi = [
+        "SB",
+        "--model",
+        "rc",
+        "--protocol",
+        "../../protocols/mesi.coh",
+    ];
+    let (code, shown, _) = litmus(&mesi);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(
+        shown.contains("3 of the 4 ends of release consistency, and no other"),
+        "{shown}"
+    );
+
+    let (code, printed, _) = litmus(&["WRC+data+dmb.sy", "--print"]);
+    assert_eq!(code, Some(0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("printed.litmus");
+    std::fs::write(&file, &printed).expect("written");
+    let again = litmus(&[file.to_str().expect("a path"), "--print"]);
+    assert!(printed.contains("EOR"), "{printed}");
+    assert_eq!(again.0, Some(0));
+    let (code, all, _) = litmus(&["--shapes", "--print"]);
+    assert_eq!(code, Some(0));
+    assert!(all.matches("AArch64 ").count() >= 200);
+    let (code, _, said) = litmus(&["SB+dmb.syz"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("no classic shape"), "{said}");
+    assert!(said.contains("did you mean `SB+dmb.sys`?"), "{said}");
+}
+
+#[test]
 fn json_says_what_is_allowed_and_what_is_found() {
     let (code, shown, _) = litmus(&[
         "../../litmus/MP.litmus",

@@ -1,0 +1,127 @@
+//! Memory models as axioms on candidate executions.
+//!
+//! All have in common that the accesses of one location are in one order that agrees with the program, and that nothing
+//! comes between the parts of an atomic access. They differ in what they keep of the order of a thread, and then demand
+//! that nothing comes before itself:
+//!
+//! * sequential consistency keeps all of it, and everybody sees a write at once, its own thread too;
+//! * total store order keeps it but for a write and a later read, with no full fence and no atomic access between them;
+//!   what a thread reads out of its own buffer says nothing about when others see the write;
+//! * release consistency keeps only what is asked for: by fences, by reads that acquire and writes that release, by
+//!   dependences of what is written, or whether, on what was read. A write is seen by all other threads at once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::executions::{each, Execution, Kind, Relation};
+use crate::program::{Acquire, End, Fence, Program};
+
+/// A memory model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Model {
+    /// Sequential consistency.
+    Sc,
+    /// Total store order.
+    Tso,
+    /// Release consistency.
+    Rc,
+}
+
+impl Model {
+    /// All models, from the strongest to the weakest.
+    pub const ALL: [Model; 3] = [Model::Sc, Model::Tso, Model::Rc];
+
+    /// Its short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Sc => "sc",
+            Model::Tso => "tso",
+            Model::Rc => "rc",
+        }
+    }
+
+    /// Whether it allows an execution.
+    pub fn allows(self, execution: &Execution) -> bool {
+        let e = execution;
+        let count = e.events.len();
+        let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
+        let location = |a, b| e.program_order(a, b) && e.same_place(a, b) || conflict(a, b);
+        if !Relation::of(count, location).acyclic() || !atomic(e) {
+            return false;
+        }
+        let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
+        let order = Relation::of(count, |a, b| match self {
+            Model::Sc => e.program_order(a, b) || conflict(a, b),
+            Model::Tso => {
+                e.program_order(a, b) && stays(e, a, b)
+                    || e.reads_from(a, b) && outside(a, b)
+                    || e.coherence(a, b)
+                    || e.from_read(a, b)
+            }
+            Model::Rc => e.program_order(a, b) && asked(e, a, b) || conflict(a, b) && outside(a, b),
+        });
+        order.acyclic()
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Model::Sc => "sequential consistency",
+            Model::Tso => "total store order",
+            Model::Rc => "release consistency",
+        })
+    }
+}
+
+/// All ends of a program that a model allows.
+///
+/// # Errors
+/// The program is too large for that.
+pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
+    let mut ends = BTreeSet::new();
+    each(program, &mut |execution| {
+        if model.allows(execution) {
+            ends.insert(execution.end(program));
+        }
+    })?;
+    Ok(ends)
+}
+
+/// Whether no write comes between what an atomic access reads and what it writes.
+fn atomic(e: &Execution) -> bool {
+    let events = 0..e.events.len();
+    events.clone().all(|read| {
+        let parts = events.clone().filter(|&write| e.atomic(read, write));
+        parts.into_iter().all(|write| {
+            let between = |w: usize| e.from_read(read, w) && e.coherence(w, write);
+            !events.clone().any(between)
+        })
+    })
+}
+
+/// Whether total store order keeps two events of a thread in order.
+fn stays(e: &Execution, a: usize, b: usize) -> bool {
+    let (first, then) = (&e.events[a], &e.events[b]);
+    if (first.kind, then.kind) != (Kind::Write, Kind::Read) {
+        return true;
+    }
+    let between = (a + 1..b).any(|event| e.events[event].atomic);
+    let releases = first.release && then.acquire == Acquire::Full;
+    first.atomic || then.atomic || between || releases || e.fenced(a, b, Fence::Full)
+}
+
+/// Whether something asks for the order of two events of a thread.
+fn asked(e: &Execution, a: usize, b: usize) -> bool {
+    let (first, then) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (first.kind == Kind::Read, first.kind == Kind::Write);
+    e.fenced(a, b, Fence::Full)
+        || reads && e.fenced(a, b, Fence::Loads)
+        || writes && then.kind == Kind::Write && e.fenced(a, b, Fence::Stores)
+        || first.acquire != Acquire::No
+        || then.release
+        || first.release && then.acquire == Acquire::Full
+        || e.atomic(a, b)
+        || e.data(a, b)
+        || e.control(a, b) && then.kind == Kind::Write
+}

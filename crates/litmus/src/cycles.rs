@@ -1,0 +1,532 @@
+//! The classic shapes, made from cycles of relations.
+//!
+//! A cycle names, from each access to the next, what relates them: one thread reads what another writes (`Rfe`), writes
+//! what another has read before (`Fre`) or after what another writes (`Coe`), the same within a thread (`Rfi`, `Fri`,
+//! `Coi`), or comes later in its thread, at another location (`PodWR`) or the same (`PosWR`). No execution of a
+//! sequentially consistent machine has such a cycle; the condition of a shape is that this execution has it. What stands
+//! between two accesses of a thread makes variations: fences, dependences, orders of the accesses themselves.
+
+use std::collections::BTreeSet;
+
+use crate::executions::{each, Execution, Kind};
+use crate::program::{
+    Acquire, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation, Program,
+    Quantifier, Thread,
+};
+
+/// The shapes that have names, each with its cycle. The last relation of each leads from one thread to the first, or back
+/// in the only one.
+pub const FAMILIES: [(&str, &str); 36] = [
+    ("CoWW", "PosWW Coi"),
+    ("CoRW1", "PosRW Rfi"),
+    ("CoWR", "PosWR Fri"),
+    ("CoRR", "PosRR Fre Rfe"),
+    ("CoRW2", "PosRW Coe Rfe"),
+    ("CoWR2", "PosWR Fre Coe"),
+    ("CoRR2", "PosRR Fre Rfe PosRR Fre Rfe"),
+    ("SB", "PodWR Fre PodWR Fre"),
+    ("MP", "PodWW Rfe PodRR Fre"),
+    ("LB", "PodRW Rfe PodRW Rfe"),
+    ("S", "PodWW Rfe PodRW Coe"),
+    ("R", "PodWW Coe PodWR Fre"),
+    ("2+2W", "PodWW Coe PodWW Coe"),
+    ("WRC", "Rfe PodRW Rfe PodRR Fre"),
+    ("WWC", "Rfe PodRW Rfe PodRW Coe"),
+    ("RWC", "Rfe PodRR Fre PodWR Fre"),
+    ("WRW+WR", "Rfe PodRW Coe PodWR Fre"),
+    ("WRR+2W", "Rfe PodRR Fre PodWW Coe"),
+    ("WRW+2W", "Rfe PodRW Coe PodWW Coe"),
+    ("ISA2", "PodWW Rfe PodRW Rfe PodRR Fre"),
+    ("W+RWC", "PodWW Rfe PodRR Fre PodWR Fre"),
+    ("Z6.0", "PodWW Rfe PodRW Coe PodWR Fre"),
+    ("Z6.1", "PodWW Coe PodWW Rfe PodRW Coe"),
+    ("Z6.2", "PodWW Rfe PodRW Rfe PodRW Coe"),
+    ("Z6.3", "PodWW Coe PodWW Rfe PodRR Fre"),
+    ("Z6.4", "PodWW Coe PodWR Fre PodWR Fre"),
+    ("Z6.5", "PodWW Coe PodWW Coe PodWR Fre"),
+    ("3.SB", "PodWR Fre PodWR Fre PodWR Fre"),
+    ("3.LB", "PodRW Rfe PodRW Rfe PodRW Rfe"),
+    ("3.2W", "PodWW Coe PodWW Coe PodWW Coe"),
+    ("IRIW", "Rfe PodRR Fre Rfe PodRR Fre"),
+    ("IRRWIW", "Rfe PodRR Fre Rfe PodRW Coe"),
+    ("IRWIW", "Rfe PodRW Coe Rfe PodRW Coe"),
+    ("4.SB", "PodWR Fre PodWR Fre PodWR Fre PodWR Fre"),
+    ("4.LB", "PodRW Rfe PodRW Rfe PodRW Rfe PodRW Rfe"),
+    ("4.2W", "PodWW Coe PodWW Coe PodWW Coe PodWW Coe"),
+];
+
+/// What relates an access to the next one of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Edge {
+    /// What is written is read.
+    Rf { outside: bool },
+    /// What is read is overwritten.
+    Fr { outside: bool },
+    /// What is written is overwritten.
+    Co { outside: bool },
+    /// It comes later in the thread, at the same location or not.
+    Po { same: bool, from: Kind, to: Kind },
+}
+
+impl Edge {
+    fn read(word: &str) -> Option<Edge> {
+        let outside = word.ends_with('e');
+        let kind = |letter: u8| match letter {
+            b'R' => Some(Kind::Read),
+            b'W' => Some(Kind::Write),
+            _ => None,
+        };
+        Some(match word {
+            "Rfe" | "Rfi" => Edge::Rf { outside },
+            "Fre" | "Fri" => Edge::Fr { outside },
+            "Coe" | "Coi" => Edge::Co { outside },
+            _ => match *word.strip_prefix("Po")?.as_bytes() {
+                [place @ (b'd' | b's'), from, to] => Edge::Po {
+                    same: place == b's',
+                    from: kind(from)?,
+                    to: kind(to)?,
+                },
+                _ => return None,
+            },
+        })
+    }
+
+    fn outside(self) -> bool {
+        match self {
+            Edge::Rf { outside } | Edge::Fr { outside } | Edge::Co { outside } => outside,
+            Edge::Po { .. } => false,
+        }
+    }
+
+    fn ends(self) -> (Kind, Kind) {
+        match self {
+            Edge::Rf { .. } => (Kind::Write, Kind::Read),
+            Edge::Fr { .. } => (Kind::Read, Kind::Write),
+            Edge::Co { .. } => (Kind::Write, Kind::Write),
+            Edge::Po { from, to, .. } => (from, to),
+        }
+    }
+
+    /// Whether it holds between two events.
+    fn holds(self, execution: &Execution, a: usize, b: usize) -> bool {
+        match self {
+            Edge::Rf { .. } => execution.reads_from(a, b),
+            Edge::Fr { .. } => execution.from_read(a, b),
+            Edge::Co { .. } => execution.coherence(a, b),
+            Edge::Po { .. } => true,
+        }
+    }
+}
+
+/// What orders two accesses of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Between {
+    /// Nothing but that they stand in this order.
+    Nothing,
+    /// A fence.
+    Fence,
+    /// The weakest fence that is for two such accesses.
+    Weak,
+    /// What is written depends on what was read; a fence where it cannot.
+    Data,
+    /// Whether it is written depends on what was read; a fence where it cannot.
+    Control,
+    /// Reads acquire, and writes release.
+    Orders,
+    /// The same, and reads need not come after earlier releases.
+    LaterOrders,
+    /// Writes are exchanges.
+    Swaps,
+}
+
+impl Between {
+    /// How it is called between two accesses.
+    fn name(self, from: Kind, to: Kind) -> String {
+        let reads = |kind| kind == Kind::Read;
+        let letters = |read: char| -> String {
+            let letter = |kind| if reads(kind) { read } else { 'l' };
+            ["po".to_string(), letter(from).into(), letter(to).into()].concat()
+        };
+        let name = match self {
+            Between::Nothing => "po",
+            Between::Weak if reads(from) => "dmb.ld",
+            Between::Weak if !reads(to) => "dmb.st",
+            Between::Data if reads(from) && !reads(to) => "data",
+            Between::Control if reads(from) && !reads(to) => "ctrl",
+            Between::Fence | Between::Weak | Between::Data | Between::Control => "dmb.sy",
+            Between::Orders => return letters('a'),
+            Between::LaterOrders => return letters('q'),
+            Between::Swaps => "swp",
+        };
+        name.to_string()
+    }
+}
+
+/// An access of a shape.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    thread: usize,
+    kind: Kind,
+    at: Location,
+    /// What a write writes.
+    value: i64,
+    /// What stands before it and behind it in its thread.
+    around: [Option<Between>; 2],
+}
+
+/// The shape of a cycle, with what stands between the accesses of each thread, thread by thread.
+///
+/// # Errors
+/// What is wrong with the cycle.
+pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
+    let words: Vec<&str> = cycle.split_whitespace().collect();
+    let edges: Option<Vec<Edge>> = words.iter().map(|word| Edge::read(word)).collect();
+    let edges = edges.ok_or_else(|| format!("`{cycle}` names a relation that there is not"))?;
+    let mut accesses = accesses(&edges, between)
+        .ok_or_else(|| format!("`{cycle}` is not a cycle of accesses of threads"))?;
+    // Which write comes first is part of the cycle, and first writes write lower values.
+    let ranks = |execution: &Execution, places: &[usize]| -> Vec<i64> {
+        let ranks = places.iter().map(|&place| execution.rank[place] as i64 + 1);
+        ranks.collect()
+    };
+    let mut found = Vec::new();
+    fitting(&program(name, &accesses), &edges, &accesses, |e, places| {
+        found.push(ranks(e, places));
+    })?;
+    let Some(first) = found.first() else {
+        return Err(format!("no execution has the cycle `{cycle}`"));
+    };
+    for (access, value) in accesses.iter_mut().zip(first) {
+        if access.kind == Kind::Write {
+            access.value = *value;
+        }
+    }
+    let mut program = program(name, &accesses);
+    let mut claims = BTreeSet::new();
+    let asked = asked(&program, &accesses);
+    fitting(&program, &edges, &accesses, |execution, _| {
+        let end = execution.end(&program);
+        let values = asked
+            .iter()
+            .map(|observed| (observed.clone(), end.0[observed]));
+        claims.insert(values.collect::<Vec<_>>());
+    })?;
+    let all = |claim: Vec<(Observed, i64)>| {
+        let parts = claim.into_iter().map(|(o, value)| Claim::Is(o, value));
+        parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
+    };
+    let any = claims.into_iter().filter_map(all);
+    let any = any.reduce(|a, b| Claim::Or(Box::new(a), Box::new(b)));
+    program.claim = any.unwrap_or(Claim::True);
+    Ok(program)
+}
+
+/// The accesses of a cycle. `None` if it does not close.
+fn accesses(edges: &[Edge], between: &[Between]) -> Option<Vec<Access>> {
+    let moves = |edge: &&Edge| matches!(edge, Edge::Po { same: false, .. });
+    let locations = edges.iter().filter(moves).count().max(1);
+    let (last, before) = edges.split_last()?;
+    let closes = last.outside() || before.iter().all(|edge| !edge.outside());
+    let orders = edges.iter().filter(|edge| matches!(edge, Edge::Po { .. }));
+    if !closes || matches!(last, Edge::Po { .. }) || orders.count() != between.len() {
+        return None;
+    }
+    let mut between = between.iter();
+    let mut all: Vec<Access> = Vec::new();
+    let (mut thread, mut at) = (0, 0);
+    for (number, edge) in edges.iter().enumerate() {
+        let previous = edges[(number + edges.len() - 1) % edges.len()];
+        let kind = edge.ends().0;
+        if previous.ends().1 != kind {
+            return None;
+        }
+        let before = all.last().and_then(|access| access.around[1]);
+        let behind = match edge {
+            Edge::Po { .. } => between.next().copied(),
+            _ => None,
+        };
+        all.push(Access {
+            thread,
+            kind,
+            at,
+            value: number as i64 + 1,
+            around: [before, behind],
+        });
+        thread += usize::from(edge.outside());
+        at = (at + Location::from(moves(&edge))) % locations as Location;
+    }
+    (at == 0).then_some(all)
+}
+
+/// Shows the candidates of a program that have a cycle, each with the events of its accesses.
+fn fitting(
+    program: &Program,
+    edges: &[Edge],
+    accesses: &[Access],
+    mut show: impl FnMut(&Execution, &[usize]),
+) -> Result<(), String> {
+    each(program, &mut |execution| {
+        // The accesses of threads are in order, and of an exchange it is the write.
+        let mut places = Vec::new();
+        for access in accesses {
+            let from = places.last().map_or(0, |last| last + 1);
+            let events = execution.events.iter().enumerate().skip(from);
+            let its = |(_, event): &(usize, &crate::executions::Event)| {
+                (event.thread, event.kind, event.at) == (access.thread, access.kind, access.at)
+                    && !(event.atomic && event.kind == Kind::Read)
+            };
+            let mut events = events.filter(its);
+            match events.next() {
+                Some((place, _)) => places.push(place),
+                None => return,
+            }
+        }
+        let holds = |number: usize| {
+            let next = (number + 1) % edges.len();
+            edges[number].holds(execution, places[number], places[next])
+        };
+        if (0..edges.len()).all(holds) {
+            show(execution, &places);
+        }
+    })
+}
+
+/// What the condition speaks of: what is read, and which of several writes was last.
+fn asked(program: &Program, accesses: &[Access]) -> Vec<Observed> {
+    let mut asked = Vec::new();
+    for (number, thread) in program.threads.iter().enumerate() {
+        for instruction in &thread.code {
+            if let Instruction::Load { to, .. } = *instruction {
+                asked.push(Observed::Register(number, to));
+            }
+        }
+    }
+    for at in 0..program.locations.len() as Location {
+        let writes = accesses
+            .iter()
+            .filter(|a| a.kind == Kind::Write && a.at == at);
+        if writes.count() > 1 {
+            asked.push(Observed::Location(at));
+        }
+    }
+    asked
+}
+
+fn program(name: &str, accesses: &[Access]) -> Program {
+    let threads = accesses.iter().map(|a| a.thread + 1).max().unwrap_or(0);
+    let locations = accesses.iter().map(|a| usize::from(a.at) + 1).max();
+    let locations = ["x", "y", "z", "w"][..locations.unwrap_or(1)].iter();
+    let locations: Vec<String> = locations.map(|name| name.to_string()).collect();
+    let mut program = Program {
+        name: name.to_string(),
+        initial: vec![0; locations.len()],
+        locations,
+        threads: vec![Thread::default(); threads],
+        quantifier: Quantifier::Exists,
+        claim: Claim::True,
+    };
+    for access in accesses {
+        add(&mut program.threads[access.thread], access);
+    }
+    program
+}
+
+/// A register that the thread has not used.
+fn register(thread: &mut Thread) -> usize {
+    // Odd ones hold addresses where programs are written down.
+    thread.names.push(format!("X{}", 2 * thread.names.len()));
+    thread.registers.push(0);
+    thread.names.len() - 1
+}
+
+fn add(thread: &mut Thread, access: &Access) {
+    let [before, behind] = access.around;
+    let reads = access.kind == Kind::Read;
+    let read = thread.code.iter().rev().find_map(|i| match *i {
+        Instruction::Load { to, .. } => Some(to),
+        _ => None,
+    });
+    let depends = read.filter(|_| !reads);
+    let with = |order: Between| before == Some(order) || behind == Some(order);
+    match (before, depends) {
+        (Some(Between::Weak), _) => {
+            let after_read = matches!(thread.code.last(), Some(Instruction::Load { .. }));
+            thread
+                .code
+                .push(Instruction::Fence(match (after_read, reads) {
+                    (true, _) => Fence::Loads,
+                    (false, false) => Fence::Stores,
+                    (false, true) => Fence::Full,
+                }));
+        }
+        (Some(Between::Fence), _) | (Some(Between::Data | Between::Control), None) => {
+            thread.code.push(Instruction::Fence(Fence::Full));
+        }
+        _ => {}
+    }
+    if reads {
+        let to = register(thread);
+        thread.code.push(Instruction::Load {
+            to,
+            from: access.at,
+            acquire: match () {
+                () if with(Between::Orders) => Acquire::Full,
+                () if with(Between::LaterOrders) => Acquire::Later,
+                () => Acquire::No,
+            },
+        });
+        return;
+    }
+    let value = register(thread);
+    let number = Operand::Number(access.value);
+    let compute = |operation, a, b| Instruction::Compute {
+        to: value,
+        operation,
+        a,
+        b,
+    };
+    match (before, depends) {
+        (Some(Between::Data), Some(read)) => {
+            let read = Operand::Register(read);
+            thread.code.push(compute(Operation::Xor, read, read));
+            let zero = Operand::Register(value);
+            thread.code.push(compute(Operation::Add, zero, number));
+        }
+        (Some(Between::Control), Some(on)) => {
+            let to = thread.code.len() + 1;
+            let zero = false;
+            thread.code.push(Instruction::Branch { on, zero, to });
+            thread
+                .code
+                .push(compute(Operation::Add, number, Operand::Number(0)));
+        }
+        _ => thread
+            .code
+            .push(compute(Operation::Add, number, Operand::Number(0))),
+    }
+    let operand = Operand::Register(value);
+    if with(Between::Swaps) {
+        let to = register(thread);
+        thread.code.push(Instruction::Atomic {
+            to,
+            at: access.at,
+            change: Change::Set,
+            value: operand,
+            acquire: true,
+            release: true,
+        });
+    } else {
+        thread.code.push(Instruction::Store {
+            to: access.at,
+            value: operand,
+            release: with(Between::Orders) || with(Between::LaterOrders),
+        });
+    }
+}
+
+/// A shape of a family with what stands between its accesses, under the name that says so.
+fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
+    let edges = cycle.split_whitespace().filter_map(Edge::read);
+    let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
+    let parts = orders.zip(between).map(|(edge, between)| {
+        let (from, to) = edge.ends();
+        between.name(from, to)
+    });
+    let parts: Vec<String> = parts.collect();
+    let name = match parts.split_first() {
+        _ if between.iter().all(|b| *b == Between::Nothing) => family.to_string(),
+        Some((first, rest)) if !rest.is_empty() && rest.iter().all(|part| part == first) => {
+            format!("{family}+{first}s")
+        }
+        _ => format!("{family}+{}", parts.join("+")),
+    };
+    shape(&name, cycle, between)
+}
+
+/// All shapes with names: each family plain and with one thing between all accesses; of two threads also with a fence in
+/// one of them. Those that are the same program stand once.
+///
+/// # Panics
+/// Never: the families' cycles close, which the tests hold.
+pub fn classic() -> Vec<Program> {
+    let everywhere = [
+        Between::Nothing,
+        Between::Fence,
+        Between::Weak,
+        Between::Data,
+        Between::Control,
+        Between::Orders,
+        Between::LaterOrders,
+        Between::Swaps,
+    ];
+    let mut all: Vec<Program> = Vec::new();
+    for (family, cycle) in FAMILIES {
+        let count = cycle.matches("Po").count();
+        let mut variations: Vec<Vec<Between>> = everywhere
+            .iter()
+            .map(|&between| vec![between; count])
+            .collect();
+        if count == 2 {
+            let one = [Between::Fence, Between::Nothing];
+            variations.extend([one.to_vec(), [one[1], one[0]].to_vec()]);
+        }
+        for between in variations {
+            let program = varied(family, cycle, &between)
+                .unwrap_or_else(|what| unreachable!("{family}: {what}"));
+            let same = |other: &Program| alike(other) == alike(&program);
+            if !all.iter().any(same) {
+                all.push(program);
+            }
+        }
+    }
+    all
+}
+
+/// What does not change if threads change places and locations names.
+fn alike(program: &Program) -> Vec<Vec<Instruction>> {
+    let count = program.locations.len() as Location;
+    let turned = |by: Location| {
+        let place = |at: Location| (at + by) % count;
+        let instruction = |instruction: &Instruction| match *instruction {
+            Instruction::Load { to, from, acquire } => Instruction::Load {
+                to,
+                from: place(from),
+                acquire,
+            },
+            Instruction::Store { to, value, release } => Instruction::Store {
+                to: place(to),
+                value,
+                release,
+            },
+            Instruction::Atomic {
+                to,
+                at,
+                change,
+                value,
+                acquire,
+                release,
+            } => Instruction::Atomic {
+                to,
+                at: place(at),
+                change,
+                value,
+                acquire,
+                release,
+            },
+            other => other,
+        };
+        let code = program
+            .threads
+            .iter()
+            .map(|t| t.code.iter().map(instruction).collect());
+        let mut code: Vec<Vec<Instruction>> = code.collect();
+        code.sort();
+        code
+    };
+    (0..count).map(turned).min().unwrap_or_default()
+}
+
+/// The shape of a name.
+pub fn named(name: &str) -> Option<Program> {
+    classic().into_iter().find(|shape| shape.name == name)
+}

@@ -1,0 +1,492 @@
+//! Candidate executions of a program: who reads from whom, and in which order writes of a location come.
+//!
+//! These are what axioms speak of. They know no cores and no memory, so what is found this way is found independently of
+//! what [`crate::models`] finds by running programs.
+
+use std::collections::BTreeSet;
+
+use crate::program::{
+    Acquire, Change, End, Fence, Instruction, Location, Observed, Operand, Program, Register,
+};
+
+/// Events of an execution, at most: relations are rows of as many bits.
+const MOST_EVENTS: usize = 64;
+/// Ways of the threads by themselves, at most, and candidates that are looked at.
+const MOST_CANDIDATES: usize = 1 << 20;
+
+/// What happens at one place of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A location is read.
+    Read,
+    /// It is written.
+    Write,
+}
+
+/// An event. Of an atomic access there are two: what it reads, and behind it what it writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The thread.
+    pub thread: usize,
+    /// The instruction's place in it.
+    pub place: usize,
+    /// What happens.
+    pub kind: Kind,
+    /// The location.
+    pub at: Location,
+    /// The value read or written.
+    pub value: i64,
+    /// Of a read, what it comes before.
+    pub acquire: Acquire,
+    /// Of a write, whether it comes after all that is earlier.
+    pub release: bool,
+    /// Whether it is a part of an atomic access.
+    pub atomic: bool,
+    /// The earlier reads of the thread that what is written depends on, by their numbers in the thread.
+    data: u64,
+    /// The earlier reads that decide whether it happens.
+    control: u64,
+}
+
+/// A thread that has found some values where it read.
+#[derive(Clone)]
+struct Way {
+    events: Vec<Event>,
+    /// Fences, each with the number of events before it.
+    fences: Vec<(Fence, usize)>,
+    registers: Vec<i64>,
+}
+
+/// Pairs of events: of each the bits of those that it is related to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Relation(Vec<u64>);
+
+impl Relation {
+    /// Without pairs.
+    pub fn none(events: usize) -> Relation {
+        Relation(vec![0; events])
+    }
+
+    /// The pairs that fulfil something.
+    pub fn of(events: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
+        let mut relation = Relation::none(events);
+        for from in 0..events {
+            for to in 0..events {
+                if holds(from, to) {
+                    relation.add(from, to);
+                }
+            }
+        }
+        relation
+    }
+
+    /// One more pair.
+    pub fn add(&mut self, from: usize, to: usize) {
+        self.0[from] |= 1 << to;
+    }
+
+    /// Whether a pair is in it.
+    pub fn has(&self, from: usize, to: usize) -> bool {
+        self.0[from] >> to & 1 != 0
+    }
+
+    /// The pairs of both.
+    pub fn with(&self, other: &Relation) -> Relation {
+        Relation(self.0.iter().zip(&other.0).map(|(a, b)| a | b).collect())
+    }
+
+    /// Whether no event leads back to itself.
+    pub fn acyclic(&self) -> bool {
+        // Who leads nowhere, or only to those who do, is on no cycle.
+        let mut left: u64 = (0..self.0.len()).map(|event| 1 << event).sum();
+        loop {
+            let leads = |event: usize| self.0[event] & left != 0;
+            let stay = (0..self.0.len()).filter(|&event| left >> event & 1 != 0 && leads(event));
+            let stay = stay.map(|event| 1u64 << event).sum();
+            if stay == left {
+                return left == 0;
+            }
+            left = stay;
+        }
+    }
+}
+
+/// One candidate.
+pub struct Execution<'e> {
+    /// What happens, thread by thread in program order.
+    pub events: &'e [Event],
+    /// Of each read the write that it reads from, and nothing if that is the first value.
+    pub from: Vec<Option<usize>>,
+    /// Of each write how many writes of its location come before it.
+    pub rank: Vec<usize>,
+    ways: Vec<&'e Way>,
+}
+
+impl Execution<'_> {
+    /// Whether two events are of one thread, in this order.
+    pub fn program_order(&self, a: usize, b: usize) -> bool {
+        self.events[a].thread == self.events[b].thread && a < b
+    }
+
+    /// Whether two events are of one location.
+    pub fn same_place(&self, a: usize, b: usize) -> bool {
+        self.events[a].at == self.events[b].at
+    }
+
+    /// Whether a write is read by a read.
+    pub fn reads_from(&self, write: usize, read: usize) -> bool {
+        self.from[read] == Some(write) && self.events[read].kind == Kind::Read
+    }
+
+    /// Whether a write comes before another of its location.
+    pub fn coherence(&self, a: usize, b: usize) -> bool {
+        let writes = |event: usize| self.events[event].kind == Kind::Write;
+        writes(a) && writes(b) && self.same_place(a, b) && self.rank[a] < self.rank[b]
+    }
+
+    /// Whether a read does not see a write that comes after what it reads.
+    pub fn from_read(&self, read: usize, write: usize) -> bool {
+        let (a, b) = (&self.events[read], &self.events[write]);
+        a.kind == Kind::Read
+            && b.kind == Kind::Write
+            && a.at == b.at
+            && self.from[read].is_none_or(|from| self.rank[from] < self.rank[write])
+    }
+
+    /// Whether a fence stands between two events of a thread.
+    pub fn fenced(&self, a: usize, b: usize, fence: Fence) -> bool {
+        let thread = self.events[a].thread;
+        let first = self.events.iter().position(|e| e.thread == thread);
+        let (a, b) = (a - first.unwrap_or(0), b.wrapping_sub(first.unwrap_or(0)));
+        let between = |&(kind, at): &(Fence, usize)| kind == fence && a < at && at <= b;
+        self.events[first.unwrap_or(0) + a].thread == thread
+            && self.ways[thread].fences.iter().any(between)
+    }
+
+    /// Whether what an event writes depends on what an earlier one reads.
+    pub fn data(&self, a: usize, b: usize) -> bool {
+        self.program_order(a, b) && self.events[b].data >> self.number(a) & 1 != 0
+    }
+
+    /// Whether an event happens because of what an earlier one reads.
+    pub fn control(&self, a: usize, b: usize) -> bool {
+        self.program_order(a, b) && self.events[b].control >> self.number(a) & 1 != 0
+    }
+
+    /// Whether two events are the parts of one atomic access.
+    pub fn atomic(&self, read: usize, write: usize) -> bool {
+        self.program_order(read, write) && self.events[read].place == self.events[write].place
+    }
+
+    /// The number of an event in its thread.
+    fn number(&self, event: usize) -> usize {
+        let thread = self.events[event].thread;
+        let before = &self.events[..event];
+        before.iter().filter(|e| e.thread == thread).count()
+    }
+
+    /// What it shows.
+    pub fn end(&self, program: &Program) -> End {
+        let value = |observed: &Observed| match *observed {
+            Observed::Register(thread, register) => self.ways[thread].registers[register],
+            Observed::Location(at) => {
+                let writes = (0..self.events.len())
+                    .filter(|&e| self.events[e].kind == Kind::Write && self.events[e].at == at);
+                match writes.max_by_key(|&write| self.rank[write]) {
+                    Some(last) => self.events[last].value,
+                    None => program.initial[usize::from(at)],
+                }
+            }
+        };
+        let observed = program.observed().into_iter();
+        End(observed.map(|o| (o.clone(), value(&o))).collect())
+    }
+}
+
+/// Shows all candidates of a program.
+///
+/// # Errors
+/// The program is too large for that.
+pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
+    let too_large = || format!("{} has too many executions to look at each", program.name);
+    let ways = ways(program).ok_or_else(too_large)?;
+    let all = ways.iter().map(|ways| ways.len() as u64);
+    if all.fold(1u64, u64::saturating_mul) > MOST_CANDIDATES as u64 {
+        return Err(too_large());
+    }
+    let mut chosen = vec![0; ways.len()];
+    let mut count = 0;
+    loop {
+        let ways_now: Vec<&Way> = ways.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
+        let events: Vec<Event> = ways_now.iter().flat_map(|w| w.events.clone()).collect();
+        if events.len() > MOST_EVENTS {
+            return Err(too_large());
+        }
+        let mut execution = Execution {
+            from: vec![None; events.len()],
+            rank: vec![0; events.len()],
+            events: &events,
+            ways: ways_now,
+        };
+        sources(program, &mut execution, 0, &mut count, show);
+        if count > MOST_CANDIDATES {
+            return Err(too_large());
+        }
+        // The next choice of ways.
+        let mut thread = 0;
+        while thread < chosen.len() {
+            chosen[thread] += 1;
+            if chosen[thread] < ways[thread].len() {
+                break;
+            }
+            chosen[thread] = 0;
+            thread += 1;
+        }
+        if thread == chosen.len() {
+            return Ok(());
+        }
+    }
+}
+
+/// Every choice of what reads from this one on read from.
+fn sources(
+    program: &Program,
+    execution: &mut Execution,
+    read: usize,
+    count: &mut usize,
+    show: &mut dyn FnMut(&Execution),
+) {
+    if *count > MOST_CANDIDATES {
+        return;
+    }
+    let events = execution.events;
+    let Some(event) = events.get(read) else {
+        orders(execution, 0, count, show);
+        return;
+    };
+    if event.kind == Kind::Write {
+        return sources(program, execution, read + 1, count, show);
+    }
+    if program.initial[usize::from(event.at)] == event.value {
+        execution.from[read] = None;
+        sources(program, execution, read + 1, count, show);
+    }
+    for (write, other) in events.iter().enumerate() {
+        if other.kind == Kind::Write && (other.at, other.value) == (event.at, event.value) {
+            execution.from[read] = Some(write);
+            sources(program, execution, read + 1, count, show);
+        }
+    }
+}
+
+/// Every order of the writes of each location: each write is put before, between or behind those that are earlier events.
+fn orders(
+    execution: &mut Execution,
+    write: usize,
+    count: &mut usize,
+    show: &mut dyn FnMut(&Execution),
+) {
+    let events = execution.events;
+    let Some(event) = events.get(write) else {
+        *count += 1;
+        show(execution);
+        return;
+    };
+    if event.kind == Kind::Read {
+        return orders(execution, write + 1, count, show);
+    }
+    let earlier = (0..write).filter(|&e| events[e].kind == Kind::Write && events[e].at == event.at);
+    let earlier: Vec<usize> = earlier.collect();
+    for rank in 0..=earlier.len() {
+        let before = execution.rank.clone();
+        for &other in &earlier {
+            execution.rank[other] += usize::from(execution.rank[other] >= rank);
+        }
+        execution.rank[write] = rank;
+        orders(execution, write + 1, count, show);
+        execution.rank = before;
+    }
+}
+
+/// Of each thread all ways to run it by itself, where loads find whatever some way writes.
+fn ways(program: &Program) -> Option<Vec<Vec<Way>>> {
+    let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
+    let mut values: Vec<BTreeSet<i64>> = first.collect();
+    let writes =
+        |i: &&Instruction| matches!(i, Instruction::Store { .. } | Instruction::Atomic { .. });
+    let code = program.threads.iter().flat_map(|thread| &thread.code);
+    // A value comes about by no more writes than there are.
+    let rounds = code.filter(writes).count() + 1;
+    for _ in 0..rounds {
+        let ways = ways_with(program, &values)?;
+        let before = values.clone();
+        for event in ways.iter().flatten().flat_map(|way| &way.events) {
+            if event.kind == Kind::Write {
+                values[usize::from(event.at)].insert(event.value);
+            }
+        }
+        if values == before {
+            return Some(ways);
+        }
+    }
+    ways_with(program, &values)
+}
+
+fn ways_with(program: &Program, values: &[BTreeSet<i64>]) -> Option<Vec<Vec<Way>>> {
+    let mut all = Vec::new();
+    for (number, thread) in program.threads.iter().enumerate() {
+        let mut walk = Walk {
+            code: &thread.code,
+            thread: number,
+            values,
+            way: Way {
+                events: Vec::new(),
+                fences: Vec::new(),
+                registers: thread.registers.clone(),
+            },
+            depends: vec![0; thread.registers.len()],
+            control: 0,
+            ways: Vec::new(),
+        };
+        walk.from(0);
+        if walk.ways.len() > MOST_CANDIDATES {
+            return None;
+        }
+        all.push(walk.ways);
+    }
+    Some(all)
+}
+
+/// A thread on its way.
+struct Walk<'w> {
+    code: &'w [Instruction],
+    thread: usize,
+    values: &'w [BTreeSet<i64>],
+    way: Way,
+    /// The reads that each register depends on.
+    depends: Vec<u64>,
+    control: u64,
+    ways: Vec<Way>,
+}
+
+impl Walk<'_> {
+    fn value(&self, operand: Operand) -> (i64, u64) {
+        match operand {
+            Operand::Number(value) => (value, 0),
+            Operand::Register(register) => (self.way.registers[register], self.depends[register]),
+        }
+    }
+
+    fn event(&mut self, place: usize, kind: Kind, at: Location, value: (i64, u64)) -> &mut Event {
+        self.way.events.push(Event {
+            thread: self.thread,
+            place,
+            kind,
+            at,
+            value: value.0,
+            acquire: Acquire::No,
+            release: false,
+            atomic: false,
+            data: value.1,
+            control: self.control,
+        });
+        let last = self.way.events.len() - 1;
+        &mut self.way.events[last]
+    }
+
+    /// The register holds what the last event has read.
+    fn fill(&mut self, to: Register, value: i64) {
+        self.way.registers[to] = value;
+        self.depends[to] = 1 << (self.way.events.len() - 1).min(63);
+    }
+
+    fn from(&mut self, mut place: usize) {
+        while let Some(&instruction) = self.code.get(place) {
+            if self.ways.len() > MOST_CANDIDATES {
+                return;
+            }
+            match instruction {
+                Instruction::Compute {
+                    to,
+                    operation,
+                    a,
+                    b,
+                } => {
+                    let ((a, by), (b, too)) = (self.value(a), self.value(b));
+                    self.way.registers[to] = operation.of(a, b);
+                    self.depends[to] = by | too;
+                }
+                Instruction::Branch { on, zero, to } => {
+                    let (value, by) = self.value(Operand::Register(on));
+                    self.control |= by;
+                    if (value == 0) == zero {
+                        place = to;
+                        continue;
+                    }
+                }
+                Instruction::Fence(fence) => {
+                    self.way.fences.push((fence, self.way.events.len()));
+                }
+                Instruction::Store { to, value, release } => {
+                    let value = self.value(value);
+                    self.event(place, Kind::Write, to, value).release = release;
+                }
+                Instruction::Load { .. } | Instruction::Atomic { .. } => {
+                    return self.reads(place, instruction);
+                }
+            }
+            place += 1;
+        }
+        self.ways.push(self.way.clone());
+    }
+
+    /// Goes on from a read with each value that it may find.
+    fn reads(&mut self, place: usize, instruction: Instruction) {
+        let (Instruction::Load { from: at, .. } | Instruction::Atomic { at, .. }) = instruction
+        else {
+            return;
+        };
+        let (way, depends, control) = (self.way.clone(), self.depends.clone(), self.control);
+        for &found in &self.values[usize::from(at)] {
+            match instruction {
+                Instruction::Load { to, acquire, .. } => {
+                    self.event(place, Kind::Read, at, (found, 0)).acquire = acquire;
+                    self.fill(to, found);
+                }
+                Instruction::Atomic {
+                    to,
+                    change,
+                    value,
+                    acquire,
+                    release,
+                    ..
+                } => {
+                    let (value, by) = self.value(value);
+                    let (written, by) = match change {
+                        Change::Set => (Some(value), by),
+                        Change::Add => (Some(found.wrapping_add(value)), by),
+                        Change::SetIf(expected) => {
+                            let (expected, too) = self.value(expected);
+                            ((found == expected).then_some(value), by | too)
+                        }
+                    };
+                    let read = self.event(place, Kind::Read, at, (found, 0));
+                    read.atomic = true;
+                    if acquire {
+                        read.acquire = Acquire::Full;
+                    }
+                    self.fill(to, found);
+                    if let Some(written) = written {
+                        let write = self.event(place, Kind::Write, at, (written, by));
+                        (write.atomic, write.release) = (true, release);
+                    }
+                }
+                _ => {}
+            }
+            self.from(place + 1);
+            self.way.clone_from(&way);
+            self.depends.clone_from(&depends);
+            self.control = control;
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Programs as the herd tools read them, in AArch64 assembly.
+
+use std::fmt::Write;
+
+use crate::program::{
+    Acquire, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program, Register,
+    Thread,
+};
+
+/// The test as a text that [`crate::herd::read`] reads.
+pub fn print(program: &Program) -> String {
+    let columns: Vec<Column> = program.threads.iter().map(Column::of).collect();
+    let mut text = format!("AArch64 {}\n{{\n", program.name);
+    for (name, value) in program.locations.iter().zip(&program.initial) {
+        let _ = writeln!(text, "{name}={value};");
+    }
+    for (number, (thread, column)) in program.threads.iter().zip(&columns).enumerate() {
+        for (name, value) in thread.names.iter().zip(&thread.registers) {
+            if *value != 0 {
+                let _ = writeln!(text, "{number}:{name}={value};");
+            }
+        }
+        let addresses = column.addresses.iter();
+        let addresses = addresses.map(|(at, register)| {
+            let location = &program.locations[usize::from(*at)];
+            format!("{number}:X{register}={location};")
+        });
+        let addresses: Vec<String> = addresses.collect();
+        if !addresses.is_empty() {
+            let _ = writeln!(text, "{}", addresses.join(" "));
+        }
+    }
+    text.push_str("}\n");
+    let rows = columns.iter().map(|column| column.rows.len()).max();
+    for row in 0..=rows.unwrap_or(0) {
+        let mut cells = Vec::new();
+        for (number, column) in columns.iter().enumerate() {
+            let cell = match row {
+                0 => format!("P{number}"),
+                _ => column.rows.get(row - 1).cloned().unwrap_or_default(),
+            };
+            let width = column
+                .rows
+                .iter()
+                .map(String::len)
+                .max()
+                .unwrap_or(0)
+                .max(2);
+            cells.push(format!(" {cell:width$} "));
+        }
+        let _ = writeln!(text, "{};", cells.join("|"));
+    }
+    let _ = writeln!(
+        text,
+        "{} ({})",
+        program.quantifier,
+        claim(program, &program.claim)
+    );
+    text
+}
+
+fn claim(program: &Program, what: &Claim) -> String {
+    match what {
+        Claim::Is(observed, value) => format!("{}={value}", program.name_of(observed)),
+        Claim::And(a, b) => format!("{} /\\ {}", inner(program, a), inner(program, b)),
+        Claim::Or(a, b) => format!("{} \\/ {}", inner(program, a), inner(program, b)),
+        Claim::Not(a) => format!("not ({})", claim(program, a)),
+        Claim::True => "true".into(),
+    }
+}
+
+/// A part of a claim: only what is joined needs parentheses.
+fn inner(program: &Program, what: &Claim) -> String {
+    let text = claim(program, what);
+    match what {
+        Claim::Or(..) | Claim::And(..) => format!("({text})"),
+        _ => text,
+    }
+}
+
+/// The instructions of a thread, and the registers that hold addresses.
+struct Column {
+    rows: Vec<String>,
+    addresses: Vec<(Location, u8)>,
+    used: Vec<String>,
+}
+
+impl Column {
+    fn of(thread: &Thread) -> Column {
+        let mut column = Column {
+            rows: Vec::new(),
+            addresses: Vec::new(),
+            used: thread.names.clone(),
+        };
+        for (place, &instruction) in thread.code.iter().enumerate() {
+            column.label(thread, place);
+            column.instruction(thread, instruction);
+        }
+        column.label(thread, thread.code.len());
+        column
+    }
+
+    /// A label, if some branch leads here.
+    fn label(&mut self, thread: &Thread, place: usize) {
+        let here = |i: &Instruction| matches!(i, Instruction::Branch { to, .. } if *to == place);
+        if thread.code.iter().any(here) {
+            self.rows.push(format!("L{place}:"));
+        }
+    }
+
+    /// The lowest register that nothing is in.
+    fn free(&mut self) -> u8 {
+        let free = (0..31).find(|number| !self.used.contains(&format!("X{number}")));
+        let number = free.unwrap_or(30);
+        self.used.push(format!("X{number}"));
+        number
+    }
+
+    fn address(&mut self, at: Location) -> String {
+        let known = self.addresses.iter().find(|(other, _)| *other == at);
+        let register = match known {
+            Some(&(_, register)) => register,
+            None => {
+                let register = self.free();
+                self.addresses.push((at, register));
+                register
+            }
+        };
+        format!("[X{register}]")
+    }
+
+    /// A register that holds an operand.
+    fn holds(&mut self, thread: &Thread, operand: Operand) -> String {
+        match operand {
+            Operand::Number(0) => "WZR".into(),
+            Operand::Number(value) => {
+                let register = self.free();
+                self.rows.push(format!("MOV W{register},#{value}"));
+                format!("W{register}")
+            }
+            Operand::Register(register) => name(thread, register),
+        }
+    }
+
+    fn operand(thread: &Thread, operand: Operand) -> String {
+        match operand {
+            Operand::Number(value) => format!("#{value}"),
+            Operand::Register(register) => name(thread, register),
+        }
+    }
+
+    fn instruction(&mut self, thread: &Thread, instruction: Instruction) {
+        let row = match instruction {
+            Instruction::Load { to, from, acquire } => {
+                let word = match acquire {
+                    Acquire::No => "LDR",
+                    Acquire::Later => "LDAPR",
+                    Acquire::Full => "LDAR",
+                };
+                format!("{word} {},{}", name(thread, to), self.address(from))
+            }
+            Instruction::Store { to, value, release } => {
+                let word = if release { "STLR" } else { "STR" };
+                let value = self.holds(thread, value);
+                format!("{word} {value},{}", self.address(to))
+            }
+            Instruction::Atomic {
+                to,
+                at,
+                change,
+                value,
+                acquire,
+                release,
+            } => {
+                let value = self.holds(thread, value);
+                let (address, to) = (self.address(at), name(thread, to));
+                let (a, l) = (
+                    if acquire { "A" } else { "" },
+                    if release { "L" } else { "" },
+                );
+                match change {
+                    Change::Set => format!("SWP{a}{l} {value},{to},{address}"),
+                    Change::Add => format!("LDADD{a}{l} {value},{to},{address}"),
+                    Change::SetIf(expected) => {
+                        let expected = Column::operand(thread, expected);
+                        if expected != to {
+                            self.rows.push(format!("MOV {to},{expected}"));
+                        }
+                        format!("CAS{a}{l} {to},{value},{address}")
+                    }
+                }
+            }
+            Instruction::Fence(Fence::Full) => "DMB SY".into(),
+            Instruction::Fence(Fence::Loads) => "DMB LD".into(),
+            Instruction::Fence(Fence::Stores) => "DMB ST".into(),
+            Instruction::Compute {
+                to,
+                operation,
+                a,
+                b,
+            } => {
+                let word = match operation {
+                    Operation::Add => "ADD",
+                    Operation::Subtract => "SUB",
+                    Operation::And => "AND",
+                    Operation::Or => "ORR",
+                    Operation::Xor => "EOR",
+                };
+                let to = name(thread, to);
+                match (operation, a, b) {
+                    (Operation::Add, a, Operand::Number(0)) => {
+                        format!("MOV {to},{}", Column::operand(thread, a))
+                    }
+                    _ => {
+                        let a = self.holds(thread, a);
+                        format!("{word} {to},{a},{}", Column::operand(thread, b))
+                    }
+                }
+            }
+            Instruction::Branch { on, zero, to } => {
+                let word = if zero { "CBZ" } else { "CBNZ" };
+                format!("{word} {},L{to}", name(thread, on))
+            }
+        };
+        self.rows.push(row);
+    }
+}
+
+/// A register as 32 bits of it are called.
+fn name(thread: &Thread, register: Register) -> String {
+    thread.names[register].replace('X', "W")
+}

@@ -1,0 +1,252 @@
+//! The classic shapes: what models allow of them, and what protocols show.
+
+use cohkit_litmus::axioms::{self, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::classic;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::models;
+use cohkit_litmus::print::print;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use std::collections::BTreeSet;
+
+fn allowed(program: &Program, model: Model) -> bool {
+    let ends = axioms::ends(program, model).unwrap();
+    ends.iter().any(|end| program.holds(end))
+}
+
+#[test]
+fn there_are_many_shapes_each_with_a_name_and_none_twice() {
+    let all = classic();
+    let names: BTreeSet<&str> = all.iter().map(|shape| shape.name.as_str()).collect();
+    assert_eq!(names.len(), all.len());
+    assert!(all.len() >= 200, "{}", all.len());
+    for name in [
+        "SB",
+        "MP+dmb.sys",
+        "LB+datas",
+        "IRIW",
+        "Z6.3+poll+poll+poaa",
+        "MP+dmb.sy+po",
+    ] {
+        assert!(names.contains(name), "{name}: {names:?}");
+    }
+}
+
+/// Programs that are run and axioms on executions know nothing of each other.
+#[test]
+fn running_and_axioms_find_the_same_ends() {
+    for shape in classic() {
+        let mut before = BTreeSet::new();
+        for (model, cores) in [
+            (Model::Sc, Some(Cores::InOrder)),
+            (Model::Tso, Some(Cores::StoreBuffer)),
+            (Model::Rc, None),
+        ] {
+            let ends = axioms::ends(&shape, model).unwrap();
+            if let Some(cores) = cores {
+                let name = &shape.name;
+                assert_eq!(ends, models::ends(&shape, cores), "{name}, {model}");
+            }
+            // Each model allows what the stronger one does.
+            assert!(before.is_subset(&ends), "{}, {model}", shape.name);
+            before = ends;
+        }
+    }
+}
+
+#[test]
+fn sequential_consistency_has_no_cycle_and_full_fences_give_it_to_all() {
+    for shape in classic() {
+        assert!(!allowed(&shape, Model::Sc), "{}", shape.name);
+        let fenced = shape.name.ends_with("+dmb.sys") || shape.name.ends_with("+dmb.sy");
+        if fenced && !shape.name.contains("po") {
+            let sc = axioms::ends(&shape, Model::Sc);
+            assert_eq!(axioms::ends(&shape, Model::Rc), sc, "{}", shape.name);
+        }
+    }
+}
+
+/// What everybody knows of the classic shapes: the verdicts that their names stand for.
+#[test]
+fn the_models_allow_what_they_are_known_to_allow() {
+    let all = classic();
+    let shows = |name: &str, model: Model| {
+        let shape = all.iter().find(|shape| shape.name == name);
+        allowed(shape.unwrap_or_else(|| panic!("{name}")), model)
+    };
+    // Total store order lets a thread read before its own write is seen, and nothing else.
+    let plain = all
+        .iter()
+        .filter(|shape| !shape.name.contains('+') || shape.name == "2+2W");
+    let plain = plain.filter(|shape| allowed(shape, Model::Tso));
+    let plain: Vec<&str> = plain.map(|shape| shape.name.as_str()).collect();
+    assert_eq!(
+        plain,
+        ["SB", "R", "RWC", "Z6.0", "Z6.4", "Z6.5", "3.SB", "4.SB"]
+    );
+    assert!(shows("WRW+WR", Model::Tso) && shows("W+RWC", Model::Tso));
+    assert!(shows("R+dmb.sy+po", Model::Tso) && !shows("R+po+dmb.sy", Model::Tso));
+    // Release consistency orders what asks for it: each of these asks at one place too few, or not enough.
+    for weak in [
+        "SB",
+        "MP",
+        "LB",
+        "S",
+        "R",
+        "2+2W",
+        "WRC",
+        "IRIW",
+        "MP+dmb.sy+po",
+        "MP+po+dmb.sy",
+        "LB+dmb.sy+po",
+        "SB+polqs",
+        "R+poll+polq",
+        "IRIW+dmb.sy+po",
+        "W+RWC+poll+poqq+polq",
+    ] {
+        assert!(shows(weak, Model::Rc), "{weak}");
+    }
+    // A release and an acquire pass messages, the full acquire is not passed by releases, dependences keep writes back,
+    // and a write is seen by all other threads at once.
+    for strong in [
+        "CoRR",
+        "CoWW",
+        "CoWR",
+        "CoRW1",
+        "CoRR2",
+        "MP+poll+poaa",
+        "MP+poll+poqq",
+        "MP+dmb.st+dmb.ld",
+        "SB+polas",
+        "LB+datas",
+        "LB+ctrls",
+        "LB+poqls",
+        "2+2W+dmb.sts",
+        "2+2W+polls",
+        "WRC+data+dmb.sy",
+        "WRC+poal+poaa",
+        "ISA2+poll+poal+poaa",
+        "IRIW+poaas",
+        "IRIW+poqqs",
+        "IRIW+dmb.lds",
+        "Z6.3+poll+poll+poaa",
+    ] {
+        assert!(!shows(strong, Model::Rc), "{strong}");
+    }
+}
+
+/// What is printed is read as the same test.
+#[test]
+fn shapes_are_printed_as_they_are_read() {
+    for shape in classic() {
+        let text = print(&shape);
+        let read = herd::read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
+        assert_eq!(read.name, shape.name);
+        for model in Model::ALL {
+            let shown = |program: &Program| -> BTreeSet<(String, bool)> {
+                let ends = axioms::ends(program, model).unwrap();
+                ends.iter()
+                    .map(|end| (program.words(end), program.holds(end)))
+                    .collect()
+            };
+            assert_eq!(shown(&read), shown(&shape), "{model}: {text}");
+        }
+    }
+}
+
+fn shipped(name: &str) -> Protocol {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();
+    parse(&text).unwrap()
+}
+
+/// Each shape on a protocol shows exactly what it may on memory that acts at once. Gives how many have been shown to.
+fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+    let protocol = shipped(name);
+    let mut shown = 0;
+    for threads in 1..=4 {
+        let home = construct::home(&protocol, threads as u8).unwrap();
+        let mut lines = Lines::new(&protocol, &home, threads as u8, 7).unwrap();
+        for (shape, gives_up) in shapes.iter().filter(|s| s.0.threads.len() == threads) {
+            for &cores in all_cores {
+                let (gives_up, most) = (*gives_up, 20_000_000);
+                let options = Options {
+                    cores,
+                    gives_up,
+                    most,
+                    ..Options::default()
+                };
+                match run_on(&mut lines, shape, &options, &mut || true) {
+                    Found::Ends { ends, .. } => {
+                        let expected = models::ends(shape, cores);
+                        assert_eq!(ends, expected, "{name}: {}, {cores:?}", shape.name);
+                    }
+                    other => panic!("{name}: {}, {cores:?}: {other:?}", shape.name),
+                }
+            }
+            shown += 1;
+        }
+    }
+    shown
+}
+
+/// Up to three threads; with what a cache gives up in those of two, and in the plain ones of three. `make soak` visits all,
+/// with what caches give up: that is millions of states each where there are four.
+fn small() -> Vec<(Program, u8)> {
+    let small = classic().into_iter().filter(|s| s.threads.len() < 4);
+    let plain = |shape: &Program| shape.threads.len() == 2 || !shape.name.contains('+');
+    small
+        .map(|shape| (plain(&shape), shape))
+        .map(|(plain, shape)| (shape, plain.into()))
+        .collect()
+}
+
+/// Four threads, and nothing that caches give up by themselves. Four store buffers at once are 18 million states.
+fn large() -> Vec<(Program, u8)> {
+    let plain = |s: &Program| s.threads.len() == 4 && !s.name.contains('+');
+    let large = classic()
+        .into_iter()
+        .filter(|s| plain(s) && s.name != "4.SB");
+    large.map(|shape| (shape, 0)).collect()
+}
+
+const BOTH: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
+
+#[test]
+fn msi_shows_exactly_what_the_models_allow_of_each_shape() {
+    assert!(exactly("msi", &small(), &BOTH) >= 100);
+    exactly("msi", &large(), &BOTH);
+}
+
+#[test]
+fn mesi_shows_exactly_what_the_models_allow_of_each_shape() {
+    assert!(exactly("mesi", &small(), &BOTH) >= 100);
+    exactly("mesi", &large(), &BOTH);
+}
+
+#[test]
+fn moesi_shows_exactly_what_the_models_allow_of_each_plain_shape() {
+    let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
+    let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
+    assert!(exactly("moesi", &small, &BOTH) >= 20);
+}
+
+/// Everything, also with what four caches give up: `make soak`, some minutes and gigabytes.
+#[test]
+#[ignore = "minutes and gigabytes, for `make soak`"]
+fn all_shapes_on_all_protocols() {
+    let number = |shape: Program| match shape.name.as_str() {
+        "4.SB" | "4.SB+polqs" => (shape, 0),
+        _ => (shape, 1),
+    };
+    let all: Vec<(Program, u8)> = classic().into_iter().map(number).collect();
+    for name in ["msi", "mesi", "moesi"] {
+        let shown = exactly(name, &all, &BOTH);
+        println!("{name}: exactly what the models allow of {shown} shapes");
+    }
+}
