@@ -134,6 +134,7 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
 
     Raises:
         TextError: the text is wrong.
+        InputError: this is a text, not the path of one.
         OSError: there is no such text.
 
     >>> import cohkit
@@ -144,8 +145,15 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     """
     if isinstance(protocol, Protocol):
         return protocol
-    named = isinstance(protocol, str) and protocol in shipped_names()
-    return shipped(str(protocol)) if named else read(protocol)
+    if isinstance(protocol, str) and protocol in shipped_names():
+        return shipped(protocol)
+    if isinstance(protocol, str) and "\n" in protocol:
+        raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
+    try:
+        return read(protocol)
+    except FileNotFoundError as error:
+        there = f"no such file, nor a protocol that ships (there are {', '.join(shipped_names())})"
+        raise FileNotFoundError(error.errno, there, str(protocol)) from None
 
 
 def check(

@@ -110,6 +110,14 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
     };
     let width = tally.counts.keys().chain(tally.times.keys());
     let width = width.map(|what| what.len()).max().unwrap_or(0);
+    if tally.window == 0 {
+        let warm_up = &play.request.warm_up;
+        let _ = writeln!(
+            text,
+            "\nnothing was counted or timed: everything had ended before the warm-up of {warm_up} had"
+        );
+        return text;
+    }
     let window = shown(tally.window as f64 / 1000.0);
     let _ = writeln!(text, "\ncounted in {window} ns, and per second");
     for (what, count) in &tally.counts {

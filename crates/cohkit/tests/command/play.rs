@@ -378,3 +378,25 @@ fn what_has_no_end_says_which_options_end_it() {
     let output = cohkit(table).args(ends).output().expect("starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
+
+/// It was said that in 0 ns nothing had been counted, and no reason.
+#[test]
+fn a_run_that_ends_within_its_warm_up_says_so() {
+    check(
+        &[
+            "play",
+            "enzian-dc-bram",
+            "rpc",
+            "--with",
+            "calls=10",
+            "--warm-up",
+            "1s",
+        ],
+        expect![[r#"
+            exit code 0
+            eci on enzian-dc-bram: rpc with contexts=1 payload=1 calls=10, seed 0
+
+            nothing was counted or timed: everything had ended before the warm-up of 1s had
+        "#]],
+    );
+}

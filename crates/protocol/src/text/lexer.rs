@@ -138,12 +138,18 @@ fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
         .note("a title ends on the line it begins on")
     } else {
         let shown: String = found.chars().take(8).collect();
-        Diagnostic::new(
+        let diagnostic = Diagnostic::new(
             Code::Character,
             span,
             format!("`{shown}` has no meaning here"),
         )
-        .label("not part of the language")
+        .label("not part of the language");
+        match found {
+            "//" | "/*" => diagnostic.note("a comment begins with `#`"),
+            "&&" => diagnostic.note("this is written `and`"),
+            "!" => diagnostic.note("this is written `not`"),
+            _ => diagnostic,
+        }
     };
     sink.push(diagnostic);
 }

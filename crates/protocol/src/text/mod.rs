@@ -51,6 +51,9 @@ pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let mut sink = Sink::default();
     let protocol = if diagnostic::readable(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
+        if let Some(stranger) = parser::stranger(text, &tokens) {
+            return Err(vec![stranger]);
+        }
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
         resolve::resolve(&file, &mut sink)
     } else {

@@ -61,6 +61,39 @@ pub(super) const RESERVED: [&str; 29] = [
     "writes",
 ];
 
+/// One diagnostic for a text in which no line begins a block: another language would be wrong in every line.
+pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnostic> {
+    let token = |at: usize| tokens.get(at).map(|token| token.0);
+    let begins = |at: usize| {
+        let starts = at == 0 || matches!(token(at - 1), Some(Token::Newline | Token::Semicolon));
+        let span = tokens[at].1;
+        let word = &text[span.start as usize..span.end as usize];
+        let opens = match word {
+            "protocol" => true,
+            "line" => token(at + 1) == Some(Token::Number),
+            "invariant" => token(at + 2) == Some(Token::Colon),
+            _ => matches!(
+                (token(at + 1), token(at + 2)),
+                (Some(Token::OpenBrace), _) | (Some(Token::Word), Some(Token::OpenBrace))
+            ),
+        };
+        starts && BLOCKS.contains(&word) && opens
+    };
+    let mut some =
+        (0..tokens.len()).filter(|&at| !matches!(tokens[at].0, Token::Newline | Token::End));
+    let first = tokens[some.clone().next()?].1;
+    if some.any(begins) {
+        return None;
+    }
+    let shown = &text[first.start as usize..first.end as usize];
+    let shown: String = shown.chars().take(40).collect();
+    let message = format!("expected `protocol NAME`, found `{shown}`");
+    let diagnostic = Diagnostic::new(Code::Syntax, first, message)
+        .label("no protocol text begins like this")
+        .note("is this the right file? no line of it begins a block of a protocol text");
+    Some(diagnostic)
+}
+
 /// The class words with their classes.
 pub(super) const CLASSES: [(&str, Class); 6] = [
     ("request", Class::Request),

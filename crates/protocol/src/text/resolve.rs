@@ -84,7 +84,10 @@ fn unknown<'n>(
     if !sink.shows(Code::UnknownName, name.span) {
         return sink.push(Diagnostic::new(Code::UnknownName, name.span, ""));
     }
-    let help = suggestion(name.text, kind, known);
+    let mut help = suggestion(name.text, kind, known);
+    if kind == "state" && name.text.eq_ignore_ascii_case("stay") {
+        help.insert_str(0, "did you mean `stay`? ");
+    }
     sink.push(
         Diagnostic::new(
             Code::UnknownName,

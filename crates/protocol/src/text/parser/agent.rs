@@ -116,6 +116,9 @@ impl<'a> Parser<'a, '_> {
         } else {
             None
         };
+        if guard.is_some() && self.peek() == Token::Is {
+            return self.expected("`==`");
+        }
         self.expect(Token::Bar, "`|` before the actions")?;
         // The actions may begin on the next line, unless that line is a row of its own.
         if self.raw(0).0 == Token::Newline && !self.row_follows() {

@@ -897,9 +897,15 @@ impl<'a> Resolver<'a, '_> {
                 "`{}` holds the line, but nothing brings it there from `{}`",
                 next.name, state.name
             );
+            let label = match event {
+                Event::Message(m) => {
+                    format!("`{}` carries no line", self.messages[m.index()].name)
+                }
+                _ => "no bytes to keep".to_string(),
+            };
             self.sink.push(
                 Diagnostic::new(Code::Carries, row.span, message)
-                    .label("no bytes to keep")
+                    .label(label)
                     .see(state.span, "add `holds` if it keeps the line")
                     .note("a message brings the line if it is declared with `(line)`"),
             );

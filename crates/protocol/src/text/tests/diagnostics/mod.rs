@@ -384,3 +384,69 @@ fn lines_and_columns_count_from_one() {
         [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (3, 1), (3, 1)]
     );
 }
+
+/// A Murphi model given for a protocol text was told fifty errors, one for each strange character.
+#[test]
+fn another_language_is_told_once() {
+    let shown = |text: &str| -> Vec<String> {
+        let diagnostics = parse(text).expect_err("an error");
+        let all = diagnostics.iter();
+        all.map(|it| it.render("test.coh", text, false)).collect()
+    };
+    let others = [
+        include_str!("../../../../../../models/german.m"),
+        include_str!("../../../../../../litmus/SB.litmus"),
+        include_str!("../../../../../../platforms/enzian-dc-ddr.toml"),
+    ];
+    for other in others {
+        let [only] = &shown(other)[..] else {
+            panic!("{:?}", shown(other))
+        };
+        assert!(only.contains("is this the right file?"), "{only}");
+    }
+    // A text with a block has all its errors told.
+    let all = shown("protcol p\nline 64\nsystem x { remotes 0 }\n");
+    assert!(all.len() > 2, "{all:?}");
+}
+
+/// What other languages write is told as it is written here.
+#[test]
+fn words_of_other_languages_are_told_as_they_are_written_here() {
+    let told = [
+        (
+            "I | store if flag && n == 0 | send Get | W",
+            "this is written `and`",
+        ),
+        ("I | store if !flag | send Get | W", "this is written `not`"),
+        (
+            "I | store if n = 0 | send Get | W",
+            "expected `==`, found `=`",
+        ),
+        (
+            "I | store | send Get | W // a store",
+            "a comment begins with `#`",
+        ),
+        ("I | store | | Stay", "did you mean `stay`?"),
+        ("I S | Ask Ask | | M", "`Ask` carries no line"),
+    ];
+    for (row, note) in told {
+        let text = [
+            "channels",
+            "messages",
+            "states",
+            "variables",
+            "home",
+            "file",
+        ]
+        .iter()
+        .fold(ROWS.replace("%remote%", row), |text, place| {
+            text.replace(&format!("%{place}%"), "")
+        });
+        let diagnostics = parse(&text).expect_err("an error");
+        let shown: String = diagnostics
+            .iter()
+            .map(|it| it.render("test.coh", &text, false))
+            .collect();
+        assert!(shown.contains(note), "{row}: {shown}");
+    }
+}
