@@ -308,7 +308,12 @@ def _plot(done: Done, wanted: Wanted) -> bytes:
 
 
 def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public name for it
-    return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
+    try:
+        return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
+    except OSError as error:
+        # People have named the folder, not the file in it.
+        error.filename = str(folder)
+        raise
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -174,7 +174,8 @@ def test_rows_and_plots_go_to_a_folder(tmp_path: Path, cohkit_command: Command) 
 def test_a_folder_that_cannot_be_written_is_found_out_before_the_work(tmp_path: Path, cohkit_command: Command) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
-    for folder, says in [(file, "Not a directory"), (file / "below", "Not a directory"), ("/proc/none", "")]:
+    says_file = f"error: {file}: Not a directory\n"
+    for folder, says in [(file, says_file), (file / "below", says_file), ("/proc/none", "")]:
         # At full size this would take long.
         done = cohkit_command("reproduce", "cckit-fig6", "--out", folder)
         assert (done.returncode, done.stdout) == (4, ""), folder
