@@ -35,6 +35,7 @@ impl Builder {
                 assumptions: Vec::new(),
                 deadlock: Deadlock::default(),
                 agents: Vec::new(),
+                teller: None,
                 interchangeable: None,
             },
         }
@@ -214,6 +215,11 @@ impl Builder {
     /// Says that the values of a range, and those of others in which they stand behind 0 for none, only tell things apart.
     pub fn interchangeable(&mut self, names: TypeId, optional: Vec<TypeId>) {
         self.model.interchangeable = Some(Interchangeable { names, optional });
+    }
+
+    /// Who makes the stories of its traces.
+    pub fn teller(&mut self, teller: &'static dyn crate::story::Teller) {
+        self.model.teller = Some(teller);
     }
 
     /// A lifeline for charts; returns its index.

@@ -1,8 +1,8 @@
-//! How often each rule fired while a verdict was found, and which rows of protocol tables were taken.
+//! How often each rule fired while a verdict was found, and which marks were met.
 
 use crate::compile::compile;
 use crate::explore::Explorer;
-use crate::model::{Model, NoteAction};
+use crate::model::{Model, Note};
 use crate::report::{parts, Report};
 use crate::search::{Options, View};
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 pub struct Coverage {
     /// The rules by name, in the order of the model.
     pub rules: Vec<RuleCoverage>,
-    /// How often each [`NoteAction::Marks`] was met, by its group and member.
+    /// How often each [`Note::Marks`] was met, by its group and member.
     #[serde(skip)]
     pub marks: BTreeMap<(u32, i32), u128>,
 }
@@ -135,8 +135,7 @@ fn walk(
         let expanded = explorer.expand(state, true, |one, machine| {
             moves.push((one.place, one.new));
             for (note, values) in machine.notes.drain(..) {
-                let note: &crate::model::Note = &program.notes[note as usize];
-                if let NoteAction::Marks { group, .. } = note.action {
+                if let Note::Marks { group, .. } = program.notes[note as usize] {
                     met.extend(values.last().map(|&member| (group, member)));
                 }
             }

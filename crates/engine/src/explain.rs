@@ -8,7 +8,8 @@ use crate::model::*;
 use crate::program::Program;
 use crate::report::Property;
 use crate::search::{Path, View};
-use crate::trace::{said, tell, Trace};
+use crate::story::said;
+use crate::trace::{tell, Trace};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -142,11 +143,10 @@ fn machine<'a>(program: &'a Program, state: &[i32]) -> Machine<'a> {
 
 fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
     let tells = |remark: &Remark| {
-        let note = Stmt::Note(Note {
-            agent: Expr::Int(0),
-            action: NoteAction::Does(remark.words.clone()),
-            line: None,
-            visible: true,
+        let note = Stmt::Note(Note::Says {
+            sort: 0,
+            values: Vec::new(),
+            words: remark.words.clone(),
         });
         rule(&remark.parameters, remark.when.clone(), vec![note])
     };
@@ -165,7 +165,8 @@ fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
     }
     let mut sentences = Vec::new();
     for (note, values) in std::mem::take(&mut machine.notes) {
-        let sentence = said(&telling, &program.notes[note as usize], &values);
+        let said = said(&telling, &program.notes[note as usize], &values);
+        let sentence = said.map(|said| said.words).unwrap_or_default();
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }

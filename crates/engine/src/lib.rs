@@ -17,8 +17,8 @@
 //!   their end, what a search has exercised, and small models drawn. They walk again, by the interpreter.
 //!
 //! Who makes models stands above: front ends from texts, and what turns protocols into models.
-//! A model may carry [`model::Note`]s of messages sent and received, from which [`trace`] makes message sequences;
-//! where it has none, messages are recognised by their shape. To the search a note is nothing.
+//! A model may carry [`model::Note`]s and somebody who makes a [`story`] of them and of the states of a trace.
+//! To the search a note is nothing.
 //! Not known either: time, probability and fairness.
 //!
 //! # Example
@@ -71,7 +71,6 @@ mod explore;
 pub mod graph;
 mod interpret;
 pub mod memory;
-mod messages;
 pub mod model;
 mod native;
 pub mod order;
@@ -81,6 +80,7 @@ pub mod report;
 pub mod search;
 pub mod simulate;
 mod store;
+pub mod story;
 mod symmetry;
 mod threads;
 pub mod trace;

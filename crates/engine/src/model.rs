@@ -11,6 +11,7 @@
 //! outside its variable's range, an index outside its array and a division by zero are
 //! errors *of the model*: the search reports them as violations, with the rule's name.
 
+use crate::story::Teller;
 use std::fmt;
 
 cohkit_base::index!(
@@ -75,8 +76,10 @@ pub struct Model {
     pub assumptions: Vec<Invariant>,
     /// What counts as a deadlock.
     pub deadlock: Deadlock,
-    /// The lifelines that [`Stmt::Note`] speaks of, in the order in which a chart draws them.
+    /// Who acts in it, in the order in which a chart draws them.
     pub agents: Vec<String>,
+    /// Who makes the stories of its traces.
+    pub teller: Option<&'static dyn Teller>,
     /// Ranges that name things of one kind, if any do.
     pub interchangeable: Option<Interchangeable>,
 }
@@ -533,49 +536,23 @@ pub enum Stmt {
     Error(Violation),
     /// The claim violates the property with this name unless it holds here.
     Assert(Violation, Expr),
-    /// What a chart should show at this point. Never changes the state; evaluated only
-    /// when a counterexample is told.
+    /// What is told at this point.
     Note(Note),
 }
 
-/// A piece of a story; see [`cohkit_base::sequence::Step`].
+/// What a rule tells as it fires. Never changes the state; evaluated only where somebody listens.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Note {
-    /// Which agent acts: an index into [`Model::agents`].
-    pub agent: Expr,
-    /// What it does.
-    pub action: NoteAction,
-    /// Cache line number, where a system has several.
-    pub line: Option<Expr>,
-    /// Whether the home can see it.
-    pub visible: bool,
-}
-
-/// What an agent does, with its words still to be filled in.
-///
-/// A receive is joined to the oldest send of the same words, sender, receiver and line that has not been
-/// received yet, so models need no identity for their messages.
-#[derive(Clone, PartialEq, Debug)]
-pub enum NoteAction {
-    /// Puts a message into its channel.
-    Send {
-        /// Name and fields.
-        message: Phrase,
-        /// Index of the receiver.
-        to: Expr,
+pub enum Note {
+    /// Something for the [`Teller`] of the model.
+    Says {
+        /// What sort of thing it is, in the teller's numbers.
+        sort: u32,
+        /// Who and where: simple values.
+        values: Vec<Expr>,
+        /// In words.
+        words: Phrase,
     },
-    /// Takes a message out of its channel.
-    Receive {
-        /// Name and fields, in the words of the send.
-        message: Phrase,
-        /// Index of the sender.
-        from: Expr,
-    },
-    /// Does something of its own.
-    Does(Phrase),
-    /// Changes its state.
-    Becomes(Phrase),
-    /// Nothing that a chart shows: a member of a group is met, which [`crate::coverage`] counts.
+    /// A member of a group is met, which [`crate::coverage`] counts.
     Marks {
         /// Which group.
         group: u32,

@@ -1,13 +1,13 @@
 //! Counterexamples that people can read: which rules fired, what each changed, and the chart they tell.
 
-use crate::compile::{compile, compile_watching, values};
+use crate::compile::{compile, compile_watching};
 use crate::interpret::{Fault, Machine};
-use crate::messages::Networks;
 use crate::model::*;
 use crate::order::Settled;
 use crate::program::Program;
 use crate::search::{Path, NO_START};
-use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
+use crate::story::{said, Story};
+use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct Trace {
     pub initial: Vec<Setting>,
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
-    /// What the model's notes tell; without notes, the messages that are recognised in its state, if any.
+    /// What the model's teller makes of it; nothing if it has none.
     #[serde(default)]
     pub sequence: Sequence,
     /// What the last step did wrong, if it could not be completed.
@@ -126,7 +126,6 @@ pub(crate) fn tell<'a>(
         ));
     }
     let mut machine = Machine::new(program);
-    let mut chart = Chart::default();
     let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
     let explain = |fault: Fault| match program.explain(model, fault) {
         Ok(violation) => violation.to_string(),
@@ -156,11 +155,10 @@ pub(crate) fn tell<'a>(
         fault: fault.map(explain),
         watched: false,
     };
-    chart.take(model, program, &mut machine);
-    let mut networks = match model.agents.is_empty() {
-        true => Networks::of(model, &machine.frame[..program.slots.len()]),
-        false => None,
-    };
+    let mut story = model
+        .teller
+        .and_then(|teller| teller.begin(model, &machine.frame[..program.slots.len()]));
+    say(model, program, &mut machine, &mut story);
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
         let Some(instance) = program.rule(rule) else {
@@ -195,25 +193,39 @@ pub(crate) fn tell<'a>(
                 from: show(i, before[i]),
                 to: show(i, machine.frame[i]),
             });
-        if let Some(networks) = &mut networks {
-            networks.step(&name, &before, &machine.frame[..program.slots.len()]);
+        if let Some(story) = &mut story {
+            story.step(&name, &before, &machine.frame[..program.slots.len()]);
         }
         trace.steps.push(TraceStep {
             rule: name,
             rule_index: rule,
             changes: changed.collect(),
         });
-        chart.take(model, program, &mut machine);
+        say(model, program, &mut machine, &mut story);
     }
-    trace.sequence.steps = chart.steps;
-    if let Some(networks) = networks {
-        trace.sequence = networks.sequence();
+    if let Some(story) = story {
+        trace.sequence = story.end();
     }
     Ok(Told {
         trace,
         machine,
         fault,
     })
+}
+
+/// Gives what a machine has noted to the story.
+fn say(
+    model: &Model,
+    program: &Program,
+    machine: &mut Machine,
+    story: &mut Option<Box<dyn Story + '_>>,
+) {
+    for (note, values) in std::mem::take(&mut machine.notes) {
+        if let Some(story) = story {
+            let said = said(model, &program.notes[note as usize], &values);
+            said.into_iter().for_each(|said| story.say(said));
+        }
+    }
 }
 
 /// The trace of a path that a search has found, which watched loops if something is to be settled.
@@ -240,142 +252,5 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
             ..told.trace
         },
         Err(why) => panic!("a path of the search can be walked, but {why}"),
-    }
-}
-
-/// A chart in the making.
-#[derive(Default)]
-struct Chart {
-    steps: Vec<ChartStep>,
-    /// Messages in flight: words, sender, receiver, line, and number of the flight.
-    flying: Vec<(String, usize, usize, Option<u32>, u32)>,
-    flights: u32,
-}
-
-impl Chart {
-    /// Draws the notes that a machine has collected.
-    fn take(&mut self, model: &Model, program: &Program, machine: &mut Machine) {
-        for (note, values) in std::mem::take(&mut machine.notes) {
-            self.draw(model, &program.notes[note as usize], &values);
-        }
-    }
-
-    fn draw(&mut self, model: &Model, note: &Note, values: &[i32]) {
-        let mut words = Words {
-            model,
-            values: values.iter(),
-        };
-        let agent = words.next() as usize;
-        let line = note.line.as_ref().map(|_| words.next() as u32);
-        let action = match &note.action {
-            NoteAction::Send { message, .. } => {
-                let to = words.next() as usize;
-                let message = words.say(message);
-                let flight = self.next_flight();
-                self.flying.push((message.clone(), agent, to, line, flight));
-                Action::Send {
-                    message,
-                    to,
-                    flight,
-                }
-            }
-            NoteAction::Receive { message, .. } => {
-                let from = words.next() as usize;
-                let message = words.say(message);
-                let this = (message.as_str(), from, agent, line);
-                let sent = self
-                    .flying
-                    .iter()
-                    .position(|(m, from, to, line, _)| (m.as_str(), *from, *to, *line) == this);
-                let flight = match sent {
-                    Some(i) => self.flying.remove(i).4,
-                    // In flight from the start.
-                    None => self.next_flight(),
-                };
-                Action::Receive {
-                    message,
-                    from,
-                    flight,
-                }
-            }
-            NoteAction::Does(phrase) => Action::Does {
-                what: words.say(phrase),
-            },
-            NoteAction::Becomes(phrase) => Action::Becomes {
-                state: words.say(phrase),
-            },
-            NoteAction::Marks { .. } => return,
-        };
-        self.steps.push(ChartStep {
-            agent,
-            action,
-            line,
-            visible: note.visible,
-        });
-    }
-
-    fn next_flight(&mut self) -> u32 {
-        self.flights += 1;
-        self.flights - 1
-    }
-}
-
-/// What a note of [`NoteAction::Does`] without a line says.
-pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> String {
-    let mut words = Words {
-        model,
-        values: values.iter(),
-    };
-    words.next();
-    match &note.action {
-        NoteAction::Does(phrase) => words.say(phrase),
-        _ => String::new(),
-    }
-}
-
-/// Fills a note's values into its words.
-struct Words<'a> {
-    model: &'a Model,
-    values: std::slice::Iter<'a, i32>,
-}
-
-impl Words<'_> {
-    fn next(&mut self) -> i32 {
-        self.values.next().copied().unwrap_or(0)
-    }
-
-    fn skip(&mut self, phrase: &[Piece]) {
-        for _ in 0..values(phrase) {
-            self.next();
-        }
-    }
-
-    fn say(&mut self, phrase: &[Piece]) -> String {
-        let mut text = String::new();
-        for piece in phrase {
-            match piece {
-                Piece::Text(words) => text.push_str(words),
-                Piece::Value(e) => {
-                    let value = self.next();
-                    let ty = self.model.type_of(e);
-                    text.push_str(&ty.map_or(value.to_string(), |ty| self.model.show(ty, value)));
-                }
-                Piece::Agent(_) => {
-                    let index = self.next();
-                    let name = self.model.agents.get(index as usize);
-                    text.push_str(&name.cloned().unwrap_or_else(|| index.to_string()));
-                }
-                Piece::Choice(_, a, b) => {
-                    if self.next() != 0 {
-                        text.push_str(&self.say(a));
-                        self.skip(b);
-                    } else {
-                        self.skip(a);
-                        text.push_str(&self.say(b));
-                    }
-                }
-            }
-        }
-        text
     }
 }

@@ -2,9 +2,11 @@
 
 mod models;
 
+use cohkit_base::sequence::{Action, Sequence};
 use cohkit_engine::model::*;
 use cohkit_engine::report::{Outcome, Property, Report, Status};
 use cohkit_engine::search::{Engine, Reason};
+use cohkit_engine::story::{Said, Story, Teller};
 use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options};
 use cohkit_murphi::{read, Dialect};
@@ -320,115 +322,93 @@ fn independent_parts_give_the_counts_of_the_whole() {
     }
 }
 
-#[test]
-fn notes_become_a_message_sequence() {
-    use cohkit_base::sequence::{Action, Sequence, Step};
-    use cohkit_engine::build::*;
-    let mut m = Builder::new("ping");
-    let kind = m.enumeration("kind", ["none", "ping", "pong"]);
-    let (wire, sent) = (m.state("wire", kind), m.range("count", 0, 3));
-    let sent = m.state("sent", sent);
-    let (a, b) = (m.agent("a"), m.agent("b"));
-    let text = |t: &str| vec![Piece::Text(t.into())];
-    let note = |agent: i32, action| {
-        Stmt::Note(Note {
-            agent: agent.into(),
-            action,
-            line: Some(0.into()),
+/// A teller that keeps what it hears, as steps of its one agent.
+#[derive(Debug)]
+struct Hears;
+
+struct Heard(Sequence);
+
+impl Teller for Hears {
+    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>> {
+        let mut heard = Heard(Sequence {
+            agents: model.agents.clone(),
+            steps: Vec::new(),
+        });
+        heard.does(format!("begin in {state:?}"));
+        Some(Box::new(heard))
+    }
+}
+
+impl Heard {
+    fn does(&mut self, what: String) {
+        self.0.steps.push(cohkit_base::sequence::Step {
+            agent: 0,
+            action: Action::Does { what },
+            line: None,
             visible: true,
+        });
+    }
+}
+
+impl Story for Heard {
+    fn say(&mut self, said: Said) {
+        self.does(format!("{} {:?} {}", said.sort, said.values, said.words));
+    }
+    fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
+        self.does(format!("{rule}: {before:?} {after:?}"));
+    }
+    fn end(self: Box<Self>) -> Sequence {
+        self.0
+    }
+}
+
+/// What happens in a model only its teller knows: the engine fills in what notes say, in their order, and shows the states.
+#[test]
+fn a_teller_hears_what_rules_say_and_sees_the_states() {
+    use cohkit_engine::build::*;
+    let mut m = Builder::new("count");
+    let small = m.range("small", 0, 3);
+    let n = m.state("n", small);
+    m.agent("counter");
+    let says = |sort, words: Vec<Piece>| {
+        Stmt::Note(Note::Says {
+            sort,
+            values: vec![n + 10, n.is(0)],
+            words,
         })
     };
-    m.start("quiet", vec![]);
-    m.rule(Rule::new("send").when(wire.is(kind.nth(0))).does([
-        wire.set(kind.nth(1)),
-        sent.set(sent + 1),
-        note(
-            a,
-            NoteAction::Send {
-                message: vec![Piece::Value(wire.into())],
-                to: b.into(),
-            },
-        ),
-    ]));
-    m.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
-        note(
-            b,
-            NoteAction::Receive {
-                message: vec![Piece::Value(wire.into())],
-                from: a.into(),
-            },
-        ),
-        note(
-            b,
-            NoteAction::Does(vec![
-                Piece::Choice(
-                    sent.is(2),
-                    text("last of "),
-                    vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
-                ),
-                Piece::Value(sent.into()),
-            ]),
-        ),
-        assert("short", sent.lt(2)),
-        wire.clear(),
-        note(
-            b,
-            NoteAction::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))]),
-        ),
-    ]));
+    let text = |t: &str| vec![Piece::Text(t.into())];
+    m.start("start", vec![n.set(1), says(7, text("start"))]);
+    let counts = vec![
+        Piece::Agent(0.into()),
+        Piece::Choice(n.is(1), text(" first "), text(" then ")),
+        Piece::Value(n.into()),
+    ];
+    let body = [
+        Stmt::Note(Note::Marks {
+            group: 0,
+            member: n.into(),
+        }),
+        says(3, counts),
+        n.set(n + 1),
+    ];
+    m.rule(Rule::new("on").does(body));
+    m.invariant("below", n.lt(3));
+    m.teller(&Hears);
     let model = m.build().unwrap();
-    let report = run(&model, &flat());
-    let Outcome::Violated {
-        property, trace, ..
-    } = report.outcome
-    else {
+    let Outcome::Violated { trace, .. } = run(&model, &flat()).outcome else {
         panic!()
     };
-    assert_eq!(property, Property::Assertion("short".into()));
-    let step = |agent, action| Step {
-        agent,
-        action,
-        line: Some(0),
-        visible: true,
-    };
-    let send = |flight| {
-        step(
-            0,
-            Action::Send {
-                message: "ping".into(),
-                to: 1,
-                flight,
-            },
-        )
-    };
-    let receive = |flight| {
-        step(
-            1,
-            Action::Receive {
-                message: "ping".into(),
-                from: 0,
-                flight,
-            },
-        )
-    };
-    let does = |what: &str| step(1, Action::Does { what: what.into() });
-    let wanted = Sequence {
-        agents: vec!["a".into(), "b".into()],
-        steps: vec![
-            send(0),
-            receive(0),
-            does("a again 1"),
-            step(
-                1,
-                Action::Becomes {
-                    state: "true".into(),
-                },
-            ),
-            send(1),
-            receive(1),
-            does("last of 2"),
-        ],
-    };
-    assert_eq!(trace.sequence, wanted);
-    assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
+    let steps = trace.sequence.steps.iter();
+    let heard: Vec<_> = steps.map(|step| format!("{:?}", step.action)).collect();
+    let wanted = [
+        "begin in [1]",
+        "7 [11, 0] start",
+        "on: [1] [2]",
+        "3 [11, 0] counter first 1",
+        "on: [2] [3]",
+        "3 [12, 0] counter then 2",
+    ];
+    let wanted = wanted.map(|what| format!("Does {{ what: {what:?} }}"));
+    assert_eq!(heard, wanted);
 }

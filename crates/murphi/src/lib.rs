@@ -16,6 +16,7 @@ mod export;
 mod lexer;
 mod lint;
 mod lower;
+mod messages;
 mod parser;
 
 pub use diagnostic::Diagnostic;

@@ -9,9 +9,10 @@ use cohkit_system::plan::Done;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
+use super::story::Act;
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
-use cohkit_engine::model::{Expr, Note, NoteAction, Phrase, Piece, Place, Stmt, TypeId, Violation};
+use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";
@@ -385,15 +386,12 @@ impl<'p> System<'p> {
         let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
         let kind = self.protocol.message(message);
         let carries = kind.carries.line();
-        let mut out = vec![Stmt::Note(Note {
-            agent: self.agent(from.as_ref()),
-            action: NoteAction::Send {
-                message: self.words(message, &values),
-                to: self.agent(to.as_ref()),
-            },
-            line: self.note_line(&context.line),
-            visible: context.home,
-        })];
+        let sends = Act::Send {
+            message: self.words(message, &values),
+            to: self.agent(to.as_ref()),
+        };
+        let sender = self.agent(from.as_ref());
+        let mut out = vec![self.tells(sender, sends, &context.line, context.home)];
         if carries && self.facts.used_once[message.index()] {
             let old = format!(
                 "{} carries an old copy, which is used without being kept",
@@ -715,12 +713,8 @@ impl<'p> System<'p> {
 
     /// A note that an agent does something of its own.
     pub fn does(&self, agent: impl Into<Expr>, line: &Expr, what: &str, visible: bool) -> Stmt {
-        Stmt::Note(Note {
-            agent: agent.into(),
-            action: NoteAction::Does(vec![Piece::Text(what.to_string())]),
-            line: self.note_line(line),
-            visible,
-        })
+        let does = Act::Does(vec![Piece::Text(what.to_string())]);
+        self.tells(agent, does, line, visible)
     }
 
     /// A message with its fields: `Data(acks=1)`.

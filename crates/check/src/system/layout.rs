@@ -8,6 +8,7 @@ use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
 use super::progress::Watch;
+use super::story::Charts;
 use super::{Mark, Options, SystemError};
 use cohkit_engine::build::Builder;
 use cohkit_engine::explain::Remark;
@@ -302,6 +303,7 @@ impl<'p> System<'p> {
         }
         let home_agent = build.agent(lifeline(&home_name, "home"));
         let memory_agent = build.agent("memory");
+        build.teller(&Charts);
 
         let facts = Facts::new(protocol, home.controller);
         let slot = facts.slot.then(|| {

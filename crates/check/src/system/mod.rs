@@ -60,6 +60,7 @@ mod layout;
 pub mod progress;
 mod properties;
 mod reactions;
+mod story;
 mod triggers;
 mod waits;
 
@@ -134,7 +135,7 @@ impl std::error::Error for SystemError {}
 pub struct Modelled {
     /// The model.
     pub model: Model,
-    /// What the groups of its [`cohkit_engine::model::NoteAction::Marks`] are.
+    /// What the groups of its [`cohkit_engine::model::Note::Marks`] are.
     pub marks: Vec<Mark>,
     /// Who waits for whom.
     pub remarks: Vec<Remark>,

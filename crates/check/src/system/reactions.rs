@@ -14,10 +14,11 @@ use cohkit_system::plan::{Done, Facts, Plan};
 use super::effects::Moment;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
+use super::story::Act;
 use super::{Mark, SystemError};
 use cohkit_engine::build::{choose, error};
 use cohkit_engine::model::{
-    Expr, Note, NoteAction, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
+    Expr, Note, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
 };
 
 /// Something that may happen to an agent.
@@ -235,14 +236,9 @@ impl<'p> System<'p> {
             case,
             states: class.states.clone(),
         });
-        Stmt::Note(Note {
-            agent: self.agent(context.own.as_ref()),
-            action: NoteAction::Marks {
-                group: self.marks.len() as u32 - 1,
-                member: context.part(self.side(context.home).state).into(),
-            },
-            line: None,
-            visible: false,
+        Stmt::Note(Note::Marks {
+            group: self.marks.len() as u32 - 1,
+            member: context.part(self.side(context.home).state).into(),
         })
     }
 
@@ -416,12 +412,9 @@ impl<'p> System<'p> {
             out.push(state.set(to));
         }
         if case.moves || assigns(body) {
-            out.push(Stmt::Note(Note {
-                agent: self.agent(context.own.as_ref()),
-                action: NoteAction::Becomes(self.state_words(context)),
-                line: self.note_line(&context.line),
-                visible: home,
-            }));
+            let becomes = Act::Becomes(self.state_words(context));
+            let agent = self.agent(context.own.as_ref());
+            out.push(self.tells(agent, becomes, &context.line, home));
         }
         Ok(Some(Answer { only_if, body: out }))
     }
@@ -457,12 +450,8 @@ impl<'p> System<'p> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
-        let note = Stmt::Note(Note {
-            agent: self.agent(context.own.as_ref()),
-            action: NoteAction::Does(words),
-            line: self.note_line(&context.line),
-            visible: context.home,
-        });
+        let agent = self.agent(context.own.as_ref());
+        let note = self.tells(agent, Act::Does(words), &context.line, context.home);
         let why = format!("{}, for which it has no rule there", trigger.name);
         vec![note, error(Violation::new("no unexpected message", why))]
     }

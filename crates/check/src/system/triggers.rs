@@ -6,11 +6,10 @@ use cohkit_protocol::protocol::Right;
 use super::expressions::Context;
 use super::layout::{ends, lock, slot, Storage, System};
 use super::reactions::{performs, Trigger};
+use super::story::Act;
 use super::SystemError;
 use cohkit_engine::build::{assert, error, when};
-use cohkit_engine::model::{
-    Expr, Note, NoteAction, Place, Rule, Stmt, TypeId, VariableId, Violation,
-};
+use cohkit_engine::model::{Expr, Place, Rule, Stmt, TypeId, VariableId, Violation};
 
 impl<'p> System<'p> {
     /// Adds all rules.
@@ -161,15 +160,12 @@ impl<'p> System<'p> {
         let (before, after) = (context(arrival.before), context(arrival.after));
         let values = after.fields.clone();
         let mut consume = arrival.look;
-        consume.push(Stmt::Note(Note {
-            agent: self.agent(to.as_ref()),
-            action: NoteAction::Receive {
-                message: self.words(message, &values),
-                from: self.agent(from.as_ref()),
-            },
-            line: self.note_line(&line),
-            visible: home,
-        }));
+        let receives = Act::Receive {
+            message: self.words(message, &values),
+            from: self.agent(from.as_ref()),
+        };
+        let taker = self.agent(to.as_ref());
+        consume.push(self.tells(taker, receives, &line, home));
         consume.extend(arrival.removal);
         let mut parameters = vec![l];
         parameters.extend(sender);

@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 
 use cost::{cost, stmt_cost};
 use places::leaves;
-pub(crate) use statements::values;
 use values::comparison;
 
 /// Code beyond this many instructions is cut off, and not run.

@@ -1,6 +1,7 @@
 //! Statements and notes as code.
 
 use super::*;
+use crate::story::values;
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, block: &[Stmt]) {
@@ -297,23 +298,12 @@ impl Compiler<'_> {
             self.temporary();
         }
         let mut next = values;
-        self.tell(&note.agent, &mut next);
-        if let Some(line) = &note.line {
-            self.tell(line, &mut next);
-        }
-        match &note.action {
-            NoteAction::Send { message, to: other }
-            | NoteAction::Receive {
-                message,
-                from: other,
-            } => {
-                self.tell(other, &mut next);
-                self.phrase(message, &mut next);
+        match note {
+            Note::Says { values, words, .. } => {
+                values.iter().for_each(|e| self.tell(e, &mut next));
+                self.phrase(words, &mut next);
             }
-            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => {
-                self.phrase(phrase, &mut next)
-            }
-            NoteAction::Marks { member, .. } => self.tell(member, &mut next),
+            Note::Marks { member, .. } => self.tell(member, &mut next),
         }
         self.emit(Op::Note {
             note: index,
@@ -351,25 +341,13 @@ impl Compiler<'_> {
 }
 
 impl Note {
-    /// How many values it tells: agent, line, other agent, and those of its phrase.
+    /// How many values it tells.
     pub(crate) fn values(&self) -> u32 {
-        1 + self.line.is_some() as u32
-            + match &self.action {
-                NoteAction::Send { message, .. } | NoteAction::Receive { message, .. } => {
-                    1 + values(message)
-                }
-                NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => values(phrase),
-                NoteAction::Marks { .. } => 1,
-            }
+        match self {
+            Note::Says {
+                values: own, words, ..
+            } => own.len() as u32 + values(words),
+            Note::Marks { .. } => 1,
+        }
     }
-}
-
-/// How many values a phrase tells.
-pub(crate) fn values(phrase: &[Piece]) -> u32 {
-    let piece = |p: &Piece| match p {
-        Piece::Text(_) => 0,
-        Piece::Value(_) | Piece::Agent(_) => 1,
-        Piece::Choice(_, a, b) => 1 + values(a) + values(b),
-    };
-    phrase.iter().map(piece).sum()
 }

@@ -130,23 +130,13 @@ impl Validator<'_> {
     }
 
     pub(super) fn note(&mut self, note: &Note) {
-        self.expect(&note.agent, Kind::Int, "an agent");
-        if let Some(line) = &note.line {
-            self.expect(line, Kind::Int, "a line");
-        }
-        let phrase = match &note.action {
-            NoteAction::Send { message, to: other }
-            | NoteAction::Receive {
-                message,
-                from: other,
-            } => {
-                self.expect(other, Kind::Int, "an agent");
-                message
+        match note {
+            Note::Says { values, words, .. } => {
+                values.iter().for_each(|value| self.told(value));
+                self.phrase(words);
             }
-            NoteAction::Does(phrase) | NoteAction::Becomes(phrase) => phrase,
-            NoteAction::Marks { member, .. } => return self.told(member),
-        };
-        self.phrase(phrase);
+            Note::Marks { member, .. } => self.told(member),
+        }
     }
 
     /// A value that a note tells.

@@ -9,6 +9,7 @@ mod types;
 
 use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
+use super::messages::Messages;
 use super::Dialect;
 use cohkit_engine::model::{
     self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator,
@@ -135,6 +136,7 @@ pub(super) fn lower(
         sink,
         model: Model {
             undefined: true,
+            teller: Some(&Messages),
             ..cohkit_engine::build::Builder::new(name).into_model()
         },
         scopes: vec![FxHashMap::default()],

@@ -1,4 +1,4 @@
-//! Messages in models whose notes say nothing of them, recognised by their shape.
+//! Messages in models of Murphi texts, recognised by their shape.
 //!
 //! A *network* is a variable that holds records in multisets, or in an array, where each record names an agent as where
 //! it comes from or goes to: by a field called `source` or `dest` or the like, or, in multisets, by the index of the
@@ -6,11 +6,12 @@
 //! What a step puts into a network is sent, what it takes out is received. Who stands at the other end is told by a
 //! further field for an agent, by who received what the same step took out, and else is [`OTHERS`].
 
-use crate::model::*;
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
+use cohkit_engine::model::*;
+use cohkit_engine::story::{Story, Teller};
 
 /// The lifeline of whoever has no name in a message.
-pub(crate) const OTHERS: &str = "others";
+const OTHERS: &str = "others";
 
 /// Charts with more lifelines than this are not drawn.
 const MOST_AGENTS: usize = 16;
@@ -58,8 +59,18 @@ struct Message {
     other: Option<String>,
 }
 
+/// Tells of the messages of a model in which networks are recognised.
+#[derive(Debug)]
+pub(crate) struct Messages;
+
+impl Teller for Messages {
+    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>> {
+        Some(Box::new(Networks::of(model, state)?))
+    }
+}
+
 /// The networks of a model, and what is in flight in them.
-pub(crate) struct Networks<'a> {
+struct Networks<'a> {
     model: &'a Model,
     sizes: Vec<u32>,
     slots: Vec<Slot>,
@@ -73,7 +84,7 @@ pub(crate) struct Networks<'a> {
 
 impl<'a> Networks<'a> {
     /// The networks of a model in its start state; nothing if there are none.
-    pub fn of(model: &'a Model, frame: &[i32]) -> Option<Networks<'a>> {
+    fn of(model: &'a Model, frame: &[i32]) -> Option<Networks<'a>> {
         let mut networks = Networks {
             model,
             sizes: model.sizes(),
@@ -306,8 +317,33 @@ impl<'a> Networks<'a> {
         self.slots.iter().filter_map(message).collect()
     }
 
-    /// A step of the model, from one state to another.
-    pub fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
+    fn draw(&mut self, agent: usize, action: Action) {
+        self.steps.push(ChartStep {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+
+    /// Who sends a message and who is to get it, given who acts.
+    fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
+        let others = self.agents.len() - 1;
+        let number = |name: &Option<String>| {
+            let name = name.as_ref()?;
+            self.agents.iter().position(|agent| agent == name)
+        };
+        let (source, target) = (number(&message.source), number(&message.target));
+        let other = number(&message.other);
+        // A further field names the end that is not named, unless it names the other one again.
+        let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
+        let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
+        (from.unwrap_or(others), to.unwrap_or(others))
+    }
+}
+
+impl Story for Networks<'_> {
+    fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
         let (mut gone, mut new) = (self.messages(before), self.messages(after));
         // What stays is neither sent nor received.
         gone.retain(
@@ -368,32 +404,8 @@ impl<'a> Networks<'a> {
         }
     }
 
-    fn draw(&mut self, agent: usize, action: Action) {
-        self.steps.push(ChartStep {
-            agent,
-            action,
-            line: None,
-            visible: true,
-        });
-    }
-
-    /// Who sends a message and who is to get it, given who acts.
-    fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
-        let others = self.agents.len() - 1;
-        let number = |name: &Option<String>| {
-            let name = name.as_ref()?;
-            self.agents.iter().position(|agent| agent == name)
-        };
-        let (source, target) = (number(&message.source), number(&message.target));
-        let other = number(&message.other);
-        // A further field names the end that is not named, unless it names the other one again.
-        let from = source.or(actor).or(other.filter(|&o| Some(o) != target));
-        let to = target.or(other.filter(|&o| source.is_some() && Some(o) != source));
-        (from.unwrap_or(others), to.unwrap_or(others))
-    }
-
     /// The chart of all steps, with the lifelines of those who took part; nothing if no message was seen.
-    pub fn sequence(self) -> Sequence {
+    fn end(self: Box<Self>) -> Sequence {
         let mut used = vec![false; self.agents.len()];
         for step in &self.steps {
             used[step.agent] = true;

@@ -1,0 +1,286 @@
+//! What charts show of a system: messages on their way, what agents do, and the states they come to.
+
+use super::layout::System;
+use cohkit_base::sequence::{Action, Sequence, Step};
+use cohkit_engine::model::{Expr, Model, Note, Phrase, Stmt};
+use cohkit_engine::story::{Said, Story, Teller};
+
+/// What an agent does, with its words still to be filled in.
+///
+/// A receive is joined to the oldest send of the same words, sender, receiver and line that has not been
+/// received yet, so models need no identity for their messages.
+pub(super) enum Act {
+    /// Puts a message into its channel.
+    Send {
+        /// Name and fields.
+        message: Phrase,
+        /// Index of the receiver.
+        to: Expr,
+    },
+    /// Takes a message out of its channel.
+    Receive {
+        /// Name and fields, in the words of the send.
+        message: Phrase,
+        /// Index of the sender.
+        from: Expr,
+    },
+    /// Does something of its own.
+    Does(Phrase),
+    /// Changes its state.
+    Becomes(Phrase),
+}
+
+/// Sorts of notes: one of the acts, and what else there is to know.
+mod sort {
+    pub const SEND: u32 = 0;
+    pub const RECEIVE: u32 = 1;
+    pub const DOES: u32 = 2;
+    pub const BECOMES: u32 = 3;
+    /// The number of a line is among the values.
+    pub const HAS_LINE: u32 = 1 << 2;
+    /// The home can see it.
+    pub const VISIBLE: u32 = 1 << 3;
+}
+
+impl System<'_> {
+    /// A note that an agent acts. `visible`: whether the home can see it.
+    pub(super) fn tells(
+        &self,
+        agent: impl Into<Expr>,
+        act: Act,
+        line: &Expr,
+        visible: bool,
+    ) -> Stmt {
+        let (line, visible) = (self.note_line(line), visible);
+        note(agent.into(), act, line, visible)
+    }
+}
+
+fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
+    let (act, other, words) = match act {
+        Act::Send { message, to } => (sort::SEND, Some(to), message),
+        Act::Receive { message, from } => (sort::RECEIVE, Some(from), message),
+        Act::Does(words) => (sort::DOES, None, words),
+        Act::Becomes(words) => (sort::BECOMES, None, words),
+    };
+    let line_too = if line.is_some() { sort::HAS_LINE } else { 0 };
+    let visible = if visible { sort::VISIBLE } else { 0 };
+    Stmt::Note(Note::Says {
+        sort: act | line_too | visible,
+        values: [Some(agent), line, other].into_iter().flatten().collect(),
+        words,
+    })
+}
+
+/// Tells of systems.
+#[derive(Debug)]
+pub(super) struct Charts;
+
+impl Teller for Charts {
+    fn begin<'a>(&self, model: &'a Model, _: &[i32]) -> Option<Box<dyn Story + 'a>> {
+        Some(Box::new(Chart {
+            model,
+            steps: Vec::new(),
+            flying: Vec::new(),
+            flights: 0,
+        }))
+    }
+}
+
+/// A chart in the making.
+struct Chart<'a> {
+    model: &'a Model,
+    steps: Vec<Step>,
+    /// Messages in flight, with the numbers of their flights.
+    flying: Vec<(Flying, u32)>,
+    flights: u32,
+}
+
+/// A message in flight.
+#[derive(PartialEq)]
+struct Flying {
+    message: String,
+    from: usize,
+    to: usize,
+    line: Option<u32>,
+}
+
+impl Story for Chart<'_> {
+    fn say(&mut self, said: Said) {
+        let mut values = said.values.into_iter();
+        let mut next = || values.next().unwrap_or(0);
+        let agent = next() as usize;
+        let line = (said.sort & sort::HAS_LINE != 0).then(|| next() as u32);
+        let words = said.words;
+        let action = match said.sort & 3 {
+            sort::SEND => {
+                let to = next() as usize;
+                let flight = self.next_flight();
+                let message = words.clone();
+                let flying = Flying {
+                    message,
+                    from: agent,
+                    to,
+                    line,
+                };
+                self.flying.push((flying, flight));
+                Action::Send {
+                    message: words,
+                    to,
+                    flight,
+                }
+            }
+            sort::RECEIVE => {
+                let this = Flying {
+                    message: words,
+                    from: next() as usize,
+                    to: agent,
+                    line,
+                };
+                let sent = self.flying.iter().position(|(flying, _)| *flying == this);
+                let flight = match sent {
+                    Some(i) => self.flying.remove(i).1,
+                    // In flight from the start.
+                    None => self.next_flight(),
+                };
+                Action::Receive {
+                    message: this.message,
+                    from: this.from,
+                    flight,
+                }
+            }
+            sort::DOES => Action::Does { what: words },
+            _ => Action::Becomes { state: words },
+        };
+        self.steps.push(Step {
+            agent,
+            action,
+            line,
+            visible: said.sort & sort::VISIBLE != 0,
+        });
+    }
+
+    fn end(self: Box<Self>) -> Sequence {
+        Sequence {
+            agents: self.model.agents.clone(),
+            steps: self.steps,
+        }
+    }
+}
+
+impl Chart<'_> {
+    fn next_flight(&mut self) -> u32 {
+        self.flights += 1;
+        self.flights - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cohkit_engine::build::*;
+    use cohkit_engine::model::{Piece, Rule};
+    use cohkit_engine::{check, Options, Outcome, Property};
+
+    #[test]
+    fn notes_become_a_message_sequence() {
+        let mut m = Builder::new("ping");
+        let kind = m.enumeration("kind", ["none", "ping", "pong"]);
+        let (wire, sent) = (m.state("wire", kind), m.range("count", 0, 3));
+        let sent = m.state("sent", sent);
+        let (a, b) = (m.agent("a"), m.agent("b"));
+        let text = |t: &str| vec![Piece::Text(t.into())];
+        let note = |agent: i32, action| super::note(agent.into(), action, Some(0.into()), true);
+        m.start("quiet", vec![]);
+        m.rule(Rule::new("send").when(wire.is(kind.nth(0))).does([
+            wire.set(kind.nth(1)),
+            sent.set(sent + 1),
+            note(
+                a,
+                Act::Send {
+                    message: vec![Piece::Value(wire.into())],
+                    to: b.into(),
+                },
+            ),
+        ]));
+        m.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
+            note(
+                b,
+                Act::Receive {
+                    message: vec![Piece::Value(wire.into())],
+                    from: a.into(),
+                },
+            ),
+            note(
+                b,
+                Act::Does(vec![
+                    Piece::Choice(
+                        sent.is(2),
+                        text("last of "),
+                        vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
+                    ),
+                    Piece::Value(sent.into()),
+                ]),
+            ),
+            assert("short", sent.lt(2)),
+            wire.clear(),
+            note(b, Act::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))])),
+        ]));
+        m.teller(&Charts);
+        let model = m.build().unwrap();
+        let report = check(&model, &Options::default()).unwrap();
+        let Outcome::Violated {
+            property, trace, ..
+        } = report.outcome
+        else {
+            panic!()
+        };
+        assert_eq!(property, Property::Assertion("short".into()));
+        let step = |agent, action| Step {
+            agent,
+            action,
+            line: Some(0),
+            visible: true,
+        };
+        let send = |flight| {
+            step(
+                0,
+                Action::Send {
+                    message: "ping".into(),
+                    to: 1,
+                    flight,
+                },
+            )
+        };
+        let receive = |flight| {
+            step(
+                1,
+                Action::Receive {
+                    message: "ping".into(),
+                    from: 0,
+                    flight,
+                },
+            )
+        };
+        let does = |what: &str| step(1, Action::Does { what: what.into() });
+        let wanted = Sequence {
+            agents: vec!["a".into(), "b".into()],
+            steps: vec![
+                send(0),
+                receive(0),
+                does("a again 1"),
+                step(
+                    1,
+                    Action::Becomes {
+                        state: "true".into(),
+                    },
+                ),
+                send(1),
+                receive(1),
+                does("last of 2"),
+            ],
+        };
+        assert_eq!(trace.sequence, wanted);
+        assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
+    }
+}
