@@ -5,12 +5,18 @@
 
 use crate::system::progress::{absent, beginning, begun_later, doubtful, watching, Kind};
 use crate::system::{self, Modelled, SystemError};
+use cohkit_engine::report::Beyond;
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Outcome, Property, Report};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use std::fmt;
+
+/// The property.
+pub const PROGRESS: Property = Property::Beyond(Beyond {
+    kind: system::progress::PROGRESS,
+});
 
 /// What is known of progress.
 #[derive(Clone, Debug)]
@@ -76,7 +82,7 @@ pub fn progress(
                 let (property, message) = match property {
                     Property::Liveness(_) => {
                         let message = told(protocol, home, kind, &modelled, &trace);
-                        (Property::Progress, message)
+                        (PROGRESS, message)
                     }
                     _ => (property, message),
                 };

@@ -1,10 +1,10 @@
 //! Progress: what begins can be performed. The texts here were verified once, as nothing asked.
 
-use cohkit_check::progress::{progress, Progress};
+use cohkit_check::progress::{progress, Progress, PROGRESS};
 use cohkit_check::system::progress::{doubtful, kinds, watching, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
-use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -117,7 +117,7 @@ fn violated(text: &str, remotes: u8) -> String {
                 message,
                 trace,
             } => {
-                assert_eq!(property, Property::Progress);
+                assert_eq!(property, PROGRESS);
                 (message, trace.steps.len())
             }
             other => panic!("{other:?}"),

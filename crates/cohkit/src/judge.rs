@@ -6,7 +6,7 @@ use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
 use crate::verdict::{Finding, Verdict};
-use cohkit_check::progress::progress;
+use cohkit_check::progress::{progress, PROGRESS};
 use cohkit_check::system::{self, assumptions, Modelled};
 use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
@@ -14,7 +14,7 @@ use cohkit_engine::model::Model;
 use cohkit_engine::report::{PropertyResult, Status};
 use cohkit_engine::search::{self, Keeper, Progress};
 use cohkit_engine::simulate::{simulate, Simulation};
-use cohkit_engine::{check, CheckError, Property, Report};
+use cohkit_engine::{check, CheckError, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
@@ -470,7 +470,7 @@ fn go_on(
         decided.absent = found.absent;
     }
     decided.report.properties.push(PropertyResult {
-        property: Property::Progress,
+        property: PROGRESS,
         status,
     });
     Ok(decided)

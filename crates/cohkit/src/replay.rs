@@ -201,7 +201,7 @@ impl Replayed<'_> {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.watched) {
                         (Ending::Violated { .. }, Some((kind, home))) => Ending::Violated {
-                            property: Property::Progress,
+                            property: progress::PROGRESS,
                             message: progress::told(
                                 protocol,
                                 home,
@@ -321,7 +321,7 @@ impl Candidate {
         home: &Controller,
         capacity: Option<u8>,
     ) -> Result<Vec<Candidate>, Wrong> {
-        if recording.claim != Some(Property::Progress) {
+        if recording.claim != Some(progress::PROGRESS) {
             let modelled = judge::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
                 modelled,
@@ -463,7 +463,7 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         Some("no_deadlock") => Some(Property::NoDeadlock),
         Some("drain") => Some(Property::Drain),
         Some("liveness") => Some(Property::Liveness(name)),
-        Some("progress") => Some(Property::Progress),
+        Some("progress") => Some(progress::PROGRESS),
         Some("cover") => return Err(format!("that `{name}` is met nowhere is shown by no trace")),
         _ => None,
     };

@@ -336,7 +336,7 @@ pub(crate) fn kind(property: &Property) -> &'static str {
         Property::Drain => "drain",
         Property::Cover(_) => "cover",
         Property::Liveness(_) => "liveness",
-        Property::Progress => "progress",
+        Property::Beyond(beyond) => beyond.kind,
     }
 }
 

@@ -218,7 +218,7 @@ impl Builder {
     }
 
     /// Who makes the stories of its traces.
-    pub fn teller(&mut self, teller: &'static dyn crate::story::Teller) {
+    pub fn teller(&mut self, teller: &'static dyn Teller) {
         self.model.teller = Some(teller);
     }
 

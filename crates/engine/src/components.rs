@@ -23,6 +23,7 @@ use crate::interpret::Machine;
 use crate::model::Deadlock;
 use crate::program::*;
 use crate::search::*;
+use crate::view::View;
 
 /// The independent parts of a program; one if it does not split.
 pub(crate) struct Parts {

@@ -7,9 +7,9 @@ use crate::interpret::Machine;
 use crate::model::*;
 use crate::program::Program;
 use crate::report::Property;
-use crate::search::{Path, View};
-use crate::story::said;
-use crate::trace::{tell, Trace};
+use crate::search::Path;
+use crate::trace::{said, tell, Trace};
+use crate::view::View;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ const MOST_STATES: usize = 1 << 16;
 /// Not more rules than this are listed as blocked.
 const MOST_BLOCKED: usize = 1000;
 
-/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or [`Property::Progress`];
+/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or [`Property::Beyond`];
 /// `None` for other properties, whose last step says it all, and for a trace that is not of this model.
 /// `write` writes a condition of the model as whoever reads this knows it.
 pub fn explain(
@@ -84,7 +84,7 @@ pub fn explain(
 ) -> Option<Explanation> {
     if !matches!(
         property,
-        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::Progress
+        Property::NoDeadlock | Property::Drain | Property::Liveness(_) | Property::Beyond(_)
     ) {
         return None;
     }

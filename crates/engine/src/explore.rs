@@ -7,8 +7,8 @@
 
 use crate::interpret::{Fault, Machine};
 use crate::program::Program;
-use crate::search::View;
 use crate::symmetry::Scratch;
+use crate::view::View;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 

@@ -73,6 +73,8 @@ mod interpret;
 pub mod memory;
 pub mod model;
 mod native;
+#[cfg(test)]
+mod omissions;
 pub mod order;
 mod program;
 pub mod replay;
@@ -86,6 +88,7 @@ mod threads;
 pub mod trace;
 pub mod undefined;
 pub mod validate;
+mod view;
 pub mod visit;
 
 pub use interpret::shift;

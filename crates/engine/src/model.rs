@@ -11,7 +11,7 @@
 //! outside its variable's range, an index outside its array and a division by zero are
 //! errors *of the model*: the search reports them as violations, with the rule's name.
 
-use crate::story::Teller;
+use crate::story::Story;
 use std::fmt;
 
 cohkit_base::index!(
@@ -577,6 +577,35 @@ pub enum Piece {
     Choice(Expr, Phrase, Phrase),
 }
 
+impl Note {
+    /// How many values it tells.
+    pub(crate) fn values(&self) -> u32 {
+        match self {
+            Note::Says { values, words, .. } => {
+                values.len() as u32 + words.iter().map(Piece::values).sum::<u32>()
+            }
+            Note::Marks { .. } => 1,
+        }
+    }
+}
+
+impl Piece {
+    /// How many values it tells.
+    pub(crate) fn values(&self) -> u32 {
+        match self {
+            Piece::Text(_) => 0,
+            Piece::Value(_) | Piece::Agent(_) => 1,
+            Piece::Choice(_, a, b) => 1 + a.iter().chain(b).map(Piece::values).sum::<u32>(),
+        }
+    }
+}
+
+/// Begins the stories of ways through a model.
+pub trait Teller: fmt::Debug + Sync {
+    /// A story that begins in a start state; nothing if there is nothing to tell.
+    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>>;
+}
+
 /// What is wrong with a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelError {
@@ -676,10 +705,5 @@ impl Model {
             },
             _ => value.to_string(),
         }
-    }
-
-    /// All errors of the model. The interpreter accepts a model only if there are none.
-    pub fn validate(&self) -> Vec<ModelError> {
-        crate::validate::validate(self)
     }
 }

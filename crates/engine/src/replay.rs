@@ -6,8 +6,9 @@ use crate::explore::Explorer;
 use crate::model::{Deadlock, Model, Violation};
 use crate::program::Program;
 use crate::report::{asserted, stuck, Property};
-use crate::search::{Path, View};
+use crate::search::Path;
 use crate::trace::{tell, Told, Trace};
+use crate::view::View;
 
 /// Where a trace leads.
 #[derive(Clone, PartialEq, Eq, Debug)]

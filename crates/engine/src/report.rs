@@ -5,12 +5,10 @@ use crate::components::{search_parts, split, Parts, Product};
 use crate::model::*;
 use crate::order::Settled;
 use crate::program::{Op, Program};
-use crate::search::{
-    omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict, View,
-};
-use crate::simulate::Walks;
+use crate::search::{omission_bound, Broken, CheckpointError, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
 use crate::trace::{found, Trace};
+use crate::view::View;
 use cohkit_base::words::counted;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -51,6 +49,26 @@ pub struct Report {
     /// What random walks came to, if there were any in place of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walks: Option<Box<Walks>>,
+}
+
+/// What random walks came to. In a [`Report`] with it, `states` are those met on the way, `transitions` the rules that fired
+/// to see where they lead, and `depth` is the length of the longest walk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Walks {
+    /// What everything random followed from.
+    pub seed: u64,
+    /// How many there were.
+    pub walks: u64,
+    /// Their steps together.
+    pub steps: u64,
+    /// Whether `states` are all that were met; beyond four million no more are told apart.
+    pub states_counted: bool,
+    /// How many rules have fired, counted over the values of their parameters.
+    pub rules_fired: u64,
+    /// How many there are.
+    pub rules: u64,
+    /// Names of rules that never fired, whatever the values of their parameters, in the order of the model.
+    pub never_fired: Vec<String>,
 }
 
 /// The verdict on a model.
@@ -100,8 +118,16 @@ pub enum Property {
     Cover(String),
     /// Rules can always lead to a state in which something holds, by name.
     Liveness(String),
-    /// What begins can be performed; it is judged above the engine, of models of its own.
-    Progress,
+    /// What is judged above the engine, of models of its own.
+    #[serde(untagged)]
+    Beyond(Beyond),
+}
+
+/// A property that the engine does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Beyond {
+    /// Its name.
+    pub kind: &'static str,
 }
 
 impl fmt::Display for Property {
@@ -114,7 +140,7 @@ impl fmt::Display for Property {
             Property::WellDefined => f.write_str(Violation::ILL_DEFINED),
             Property::NoDeadlock => f.write_str("no deadlock"),
             Property::Drain => f.write_str("every request can still complete"),
-            Property::Progress => f.write_str("progress"),
+            Property::Beyond(beyond) => f.write_str(beyond.kind),
         }
     }
 }
@@ -377,7 +403,7 @@ impl Property {
             Property::Cover(_) => 1,
             Property::Drain => 2,
             Property::Liveness(_) => 3,
-            Property::Progress => 4,
+            Property::Beyond(_) => 4,
             _ => 0,
         }
     }

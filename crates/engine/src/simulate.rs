@@ -6,10 +6,10 @@
 //! cheap. Finding nothing decides nothing. What takes all states to judge (covers, drain, liveness) is not looked at.
 
 use crate::model::Model;
-use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report};
-use crate::search::{walk, Options, Plan, View, Walked};
+use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report, Walks};
+use crate::search::{walk, Options, Plan, Walked};
+use crate::view::View;
 use rustc_hash::FxHashSet;
-use serde::Serialize;
 
 /// How to walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,26 +20,6 @@ pub struct Simulation {
     pub steps: u64,
     /// Most steps of one walk; then the next begins in a start state.
     pub length: u64,
-}
-
-/// What random walks came to. In a [`Report`] with it, `states` are those met on the way, `transitions` the rules that fired
-/// to see where they lead, and `depth` is the length of the longest walk.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Walks {
-    /// What everything random followed from.
-    pub seed: u64,
-    /// How many there were.
-    pub walks: u64,
-    /// Their steps together.
-    pub steps: u64,
-    /// Whether `states` are all that were met; beyond four million no more are told apart.
-    pub states_counted: bool,
-    /// How many rules have fired, counted over the values of their parameters.
-    pub rules_fired: u64,
-    /// How many there are.
-    pub rules: u64,
-    /// Names of rules that never fired, whatever the values of their parameters, in the order of the model.
-    pub never_fired: Vec<String>,
 }
 
 /// Walks through a model at random. The report depends on the model and the simulation alone, and is never

@@ -6,6 +6,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle, Thread};
 
+/// How many bits hashes have, in tests that make them few. Here, as threads hand it on to those that they start.
+#[cfg(test)]
+pub(crate) mod short {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BITS: Cell<u32> = const { Cell::new(u64::BITS) };
+    }
+
+    /// Bits of a hash on this thread.
+    pub(crate) fn bits() -> u32 {
+        BITS.get()
+    }
+
+    /// On this thread, and those that it starts, hashes have only so many bits from now on.
+    pub(crate) fn shorten(bits: u32) {
+        BITS.set(bits);
+    }
+}
+
 /// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
 /// A share for which the system gives no thread is done by this one when its own is.
 pub(crate) fn side_by_side<S: Send, T: Send>(
@@ -22,10 +42,10 @@ pub(crate) fn side_by_side<S: Send, T: Send>(
         let others: Vec<_> = (shares.iter().skip(1))
             .map(|share| {
                 #[cfg(test)]
-                let bits = crate::store::bits();
+                let bits = short::bits();
                 let thread = Builder::new().spawn_scoped(scope, move || {
                     #[cfg(test)]
-                    crate::store::shorten(bits);
+                    short::shorten(bits);
                     done(share)
                 });
                 (share, thread)
@@ -160,10 +180,10 @@ impl Team {
             .iter()
             .map(|place| {
                 #[cfg(test)]
-                let bits = crate::store::bits();
+                let bits = short::bits();
                 move || {
                     #[cfg(test)]
-                    crate::store::shorten(bits);
+                    short::shorten(bits);
                     let share = lock(place).0.take();
                     let result = share.map(work);
                     lock(place).1 = result;

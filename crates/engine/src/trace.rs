@@ -6,7 +6,7 @@ use crate::model::*;
 use crate::order::Settled;
 use crate::program::Program;
 use crate::search::{Path, NO_START};
-use crate::story::{said, Story};
+use crate::story::{Said, Story};
 use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -252,5 +252,74 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
             ..told.trace
         },
         Err(why) => panic!("a path of the search can be walked, but {why}"),
+    }
+}
+
+/// What a note says with these values; nothing if it is a mark.
+pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> Option<Said> {
+    let Note::Says {
+        sort,
+        values: own,
+        words,
+    } = note
+    else {
+        return None;
+    };
+    let (own, rest) = values.split_at(own.len());
+    let mut rest = Words {
+        model,
+        values: rest.iter(),
+    };
+    Some(Said {
+        sort: *sort,
+        values: own.to_vec(),
+        words: rest.say(words),
+    })
+}
+
+/// Fills values into words.
+struct Words<'a> {
+    model: &'a Model,
+    values: std::slice::Iter<'a, i32>,
+}
+
+impl Words<'_> {
+    fn next(&mut self) -> i32 {
+        self.values.next().copied().unwrap_or(0)
+    }
+
+    fn skip(&mut self, phrase: &[Piece]) {
+        for _ in 0..phrase.iter().map(Piece::values).sum() {
+            self.next();
+        }
+    }
+
+    fn say(&mut self, phrase: &[Piece]) -> String {
+        let mut text = String::new();
+        for piece in phrase {
+            match piece {
+                Piece::Text(words) => text.push_str(words),
+                Piece::Value(e) => {
+                    let value = self.next();
+                    let ty = self.model.type_of(e);
+                    text.push_str(&ty.map_or(value.to_string(), |ty| self.model.show(ty, value)));
+                }
+                Piece::Agent(_) => {
+                    let index = self.next();
+                    let name = self.model.agents.get(index as usize);
+                    text.push_str(&name.cloned().unwrap_or_else(|| index.to_string()));
+                }
+                Piece::Choice(_, a, b) => {
+                    if self.next() != 0 {
+                        text.push_str(&self.say(a));
+                        self.skip(b);
+                    } else {
+                        self.skip(a);
+                        text.push_str(&self.say(b));
+                    }
+                }
+            }
+        }
+        text
     }
 }

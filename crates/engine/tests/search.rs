@@ -6,7 +6,7 @@ use cohkit_base::sequence::{Action, Sequence};
 use cohkit_engine::model::*;
 use cohkit_engine::report::{Outcome, Property, Report, Status};
 use cohkit_engine::search::{Engine, Reason};
-use cohkit_engine::story::{Said, Story, Teller};
+use cohkit_engine::story::{Said, Story};
 use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options};
 use cohkit_murphi::{read, Dialect};

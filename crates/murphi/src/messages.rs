@@ -8,7 +8,7 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
 use cohkit_engine::model::*;
-use cohkit_engine::story::{Story, Teller};
+use cohkit_engine::story::Story;
 
 /// The lifeline of whoever has no name in a message.
 const OTHERS: &str = "others";

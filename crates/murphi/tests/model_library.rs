@@ -338,7 +338,7 @@ fn in_words(property: &Property, message: &str) -> String {
         Property::Liveness(name) => format!("liveness \"{name}\""),
         Property::NoDeadlock => "deadlock".into(),
         Property::Drain => "drain".into(),
-        Property::Progress => "progress".into(),
+        Property::Beyond(beyond) => beyond.kind.into(),
         Property::WellDefined => {
             let kinds = [
                 ("division by zero", "division by zero"),

@@ -2,8 +2,8 @@
 
 use super::layout::System;
 use cohkit_base::sequence::{Action, Sequence, Step};
-use cohkit_engine::model::{Expr, Model, Note, Phrase, Stmt};
-use cohkit_engine::story::{Said, Story, Teller};
+use cohkit_engine::model::{Expr, Model, Note, Phrase, Stmt, Teller};
+use cohkit_engine::story::{Said, Story};
 
 /// What an agent does, with its words still to be filled in.
 ///

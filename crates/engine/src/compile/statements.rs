@@ -1,7 +1,6 @@
 //! Statements and notes as code.
 
 use super::*;
-use crate::story::values;
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, block: &[Stmt]) {
@@ -336,18 +335,6 @@ impl Compiler<'_> {
                     self.place(end);
                 }
             }
-        }
-    }
-}
-
-impl Note {
-    /// How many values it tells.
-    pub(crate) fn values(&self) -> u32 {
-        match self {
-            Note::Says {
-                values: own, words, ..
-            } => own.len() as u32 + values(words),
-            Note::Marks { .. } => 1,
         }
     }
 }

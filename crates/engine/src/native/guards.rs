@@ -9,7 +9,7 @@ use super::code::{Data, Setting};
 use super::range::{target, Ranges};
 use crate::interpret::Machine;
 use crate::program::*;
-use crate::search::View;
+use crate::view::View;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 

@@ -12,8 +12,8 @@ mod many;
 mod range;
 
 use crate::program::*;
-use crate::search::View;
 use crate::threads::side_by_side;
+use crate::view::View;
 use code::{Data, Exits, Setting, Translation};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};

@@ -12,8 +12,6 @@ mod candidates;
 mod checkpoint;
 mod drain;
 mod goals;
-#[cfg(test)]
-mod omissions;
 mod path;
 mod recent;
 mod together;
@@ -24,18 +22,18 @@ use crate::compile::MOST_NODES;
 use crate::interpret::{Fault, Machine};
 use crate::model::Deadlock;
 use crate::native::{Effort, Guards, Kernel, Native};
-use crate::program::{Cell, Claim, Packing, Program};
+use crate::program::Program;
 pub use crate::store::omission_bound;
 use crate::store::*;
-use crate::symmetry::{Scratch, Symmetry};
+use crate::symmetry::Scratch;
 use crate::threads::side_by_side;
+use crate::view::View;
 use batch::{Near, Stop, Successors};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use together::Together;
 pub(crate) use walks::{walk, Plan, Walked};
@@ -195,50 +193,6 @@ pub enum Reason {
     MaxSteps,
     /// [`Options::cancel`].
     Interrupted,
-}
-
-/// The part of a program that is searched: all of it or one component.
-#[derive(Clone)]
-pub(crate) struct View {
-    pub packing: Packing,
-    /// Rule instances that can fire, in order; those of a smaller priority first.
-    pub rules: Vec<u32>,
-    pub invariants: Vec<Claim>,
-    /// Conjuncts of the quiescent condition; `None` if drain is not asked for.
-    pub quiescent: Option<Vec<u32>>,
-    /// Whether a deadlock ends the search, or is only noted.
-    pub stop_at_deadlock: bool,
-    pub deadlock: Deadlock,
-    /// If given, one state of each orbit is stored for all.
-    pub symmetry: Option<Arc<Symmetry>>,
-}
-
-impl View {
-    /// All of a program.
-    pub fn whole(program: &Program, deadlock: Deadlock) -> View {
-        let mut rules: Vec<u32> = (0..program.rules.len() as u32)
-            .filter(|&r| program.rules[r as usize].guard.is_some())
-            .collect();
-        // So that those of the smallest priority are tried first.
-        rules.sort_by_key(|&r| program.rules[r as usize].priority);
-        View {
-            packing: Packing::new(program, 0..program.slots.len() as Cell),
-            rules,
-            invariants: program.invariants.clone(),
-            quiescent: program.quiescent.clone(),
-            stop_at_deadlock: true,
-            deadlock,
-            symmetry: None,
-        }
-    }
-
-    /// Replaces a packed state by the one that is stored for it.
-    #[inline(always)]
-    fn canonicalise(&self, state: &mut [u64], scratch: &mut Scratch) {
-        if let Some(symmetry) = &self.symmetry {
-            symmetry.canonicalise(state, scratch);
-        }
-    }
 }
 
 /// In place of a start state where none is left.

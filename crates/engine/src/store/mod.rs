@@ -13,8 +13,6 @@ use crate::program::Packing;
 use crate::threads::Team;
 pub(crate) use genealogy::Genealogy;
 pub use signature::omission_bound;
-#[cfg(test)]
-pub(crate) use signature::{bits, shorten};
 pub(crate) use table::*;
 
 /// The most states that can be numbered.

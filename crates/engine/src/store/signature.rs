@@ -19,32 +19,14 @@ pub fn omission_bound(states: u64) -> f64 {
 }
 
 #[cfg(test)]
-pub(crate) use short::*;
+use crate::threads::short::bits;
 
+/// What is left of a hash, all over its bits again, as the table looks at a few of them.
 #[cfg(test)]
-mod short {
-    use std::cell::Cell;
-
-    thread_local! {
-        static BITS: Cell<u32> = const { Cell::new(u64::BITS) };
-    }
-
-    /// Bits of a hash on this thread.
-    pub(crate) fn bits() -> u32 {
-        BITS.get()
-    }
-
-    /// On this thread, and those that it starts, hashes have only so many bits from now on.
-    pub(crate) fn shorten(bits: u32) {
-        BITS.set(bits);
-    }
-
-    /// What is left of a hash, all over its bits again, as the table looks at a few of them.
-    pub(crate) fn shortened(hash: u64) -> u64 {
-        match bits() {
-            u64::BITS => hash,
-            bits => (hash >> (u64::BITS - bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        }
+pub(crate) fn shortened(hash: u64) -> u64 {
+    match bits() {
+        u64::BITS => hash,
+        bits => (hash >> (u64::BITS - bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
     }
 }
 

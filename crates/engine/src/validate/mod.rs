@@ -21,6 +21,11 @@ pub enum Kind {
 }
 
 impl Model {
+    /// All errors of the model. The interpreter accepts a model only if there are none.
+    pub fn validate(&self) -> Vec<ModelError> {
+        validate(self)
+    }
+
     /// What a value of a type is.
     pub fn kind_of_type(&self, id: TypeId) -> Kind {
         match self.ty(id) {
@@ -91,7 +96,7 @@ impl Model {
     }
 }
 
-pub(crate) fn validate(model: &Model) -> Vec<ModelError> {
+fn validate(model: &Model) -> Vec<ModelError> {
     let mut v = Validator {
         model,
         place: String::new(),

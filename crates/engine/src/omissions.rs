@@ -4,7 +4,7 @@ use crate::build::Builder;
 use crate::model::{Deadlock, Model, Rule};
 use crate::replay::{again, Ending};
 use crate::search::{omission_bound, Engine};
-use crate::store::shorten;
+use crate::threads::short::shorten;
 use crate::{check, Options, Outcome, Report};
 
 /// What is found with hash compaction, by any engine and on any number of threads.

@@ -1,0 +1,213 @@
+//! Dependencies point one way: among crates, and among the modules at the root of a crate.
+
+use super::root;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where each crate stands. A crate may depend only on crates of lower floors.
+const FLOORS: &[(&str, u32)] = &[
+    ("cohkit-base", 0),
+    ("cohkit-protocol", 1),
+    ("cohkit-chart", 1),
+    ("cohkit-engine", 1),
+    ("cohkit-system", 2),
+    ("cohkit-application", 2),
+    ("cohkit-murphi", 2),
+    ("cohkit-litmus", 3),
+    ("cohkit-check", 3),
+    ("cohkit-play", 3),
+    ("cohkit-sim", 3),
+    ("cohkit-rtl", 4),
+    ("cohkit", 5),
+    ("cohkit-python", 6),
+];
+
+/// Crates with modules that still use each other in circles.
+const CIRCLES: &[&str] = &["cohkit", "cohkit-protocol", "cohkit-rtl", "cohkit-sim"];
+
+/// The packages of the workspace, as cargo tells of them.
+fn packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let packages = metadata["packages"].as_array().expect("a list").clone();
+    assert!(!packages.is_empty());
+    packages
+}
+
+#[test]
+fn crates_stand_on_lower_floors() {
+    let floor = |name: &str| {
+        FLOORS
+            .iter()
+            .find(|(crate_name, _)| *crate_name == name)
+            .map(|&(_, floor)| floor)
+    };
+    for package in packages() {
+        let name = package["name"].as_str().expect("a name");
+        let own = floor(name).unwrap_or_else(|| panic!("give the crate {name} a floor in FLOORS"));
+        for dependency in package["dependencies"].as_array().expect("a list") {
+            // Tests may look around; what ships may only look down.
+            if dependency["kind"] == "dev" {
+                continue;
+            }
+            let below = dependency["name"].as_str().expect("a name");
+            if let Some(floor) = floor(below) {
+                assert!(floor < own, "{name} must not depend on {below}");
+            }
+        }
+    }
+}
+
+#[test]
+fn modules_use_each_other_in_no_circle() {
+    for package in packages() {
+        let name = package["name"].as_str().expect("a name");
+        if CIRCLES.contains(&name) {
+            continue;
+        }
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        let source = manifest.parent().expect("a folder").join("src");
+        let uses = modules(&source);
+        for module in uses.keys() {
+            if let Some(circle) = circle(&uses, module) {
+                panic!("{name}: {} use each other in a circle", circle.join(" -> "));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_circle_of_modules_is_seen_however_they_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
+    };
+    write("lib.rs", "mod a;\nmod b;\nmod c;\n#[cfg(test)]\nmod d;\n");
+    write("a.rs", "use super::b::B; // and not crate::c\n");
+    write("b/mod.rs", "mod inner;\n");
+    write(
+        "b/inner.rs",
+        "use std::{fmt, io};\nuse crate::{\n    c::C,\n    d,\n};\n",
+    );
+    let circle_of = |c: &str| {
+        write("c.rs", c);
+        circle(&modules(folder.path()), "a")
+    };
+    let test = "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
+    assert_eq!(circle_of(test), None);
+    let found = circle_of("fn c() { crate::a::f() }\n").expect("a circle");
+    assert_eq!(found, ["a", "b", "c", "a"]);
+    write("b/inner.rs", "use super::super::c::C;\n");
+    assert!(circle_of("pub fn c() { super::a::f() }\n").is_some());
+}
+
+/// Which modules at the root of a crate use which, tests left out.
+fn modules(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = Vec::new();
+    super::files(source, &mut files);
+    let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    let tests: String = (files.iter().map(text))
+        .flat_map(|text| {
+            let after = text.split("#[cfg(test)]\nmod ").skip(1);
+            let names = after.filter_map(|rest| Some(rest.split_once(';')?.0.to_string() + " "));
+            names.collect::<Vec<_>>()
+        })
+        .collect();
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in &files {
+        let inside = path.strip_prefix(source).expect("a file below it");
+        let parts: Vec<String> = (inside.with_extension("").iter())
+            .map(|part| part.to_string_lossy().into_owned())
+            .filter(|part| part != "mod")
+            .collect();
+        let (module, last) = (&parts[0], parts.last().expect("a name"));
+        let is_test = tests.split(' ').any(|test| test == last);
+        if is_test || inside.extension().is_none_or(|e| e != "rs") || parts == ["lib"] {
+            continue;
+        }
+        let code = without_comments(&text(path));
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
+        let up = "super::".repeat(parts.len());
+        let own = uses.entry(module.clone()).or_default();
+        for from_root in ["crate::", &up] {
+            let after = code.match_indices(from_root);
+            for (at, _) in after.filter(|&(at, _)| !code[..at].ends_with([':', '_'])) {
+                own.extend(names(&code[at + from_root.len()..]));
+            }
+        }
+        own.remove(module);
+    }
+    uses
+}
+
+fn without_comments(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What is named behind `crate::`: one name, or the first of each path in braces.
+fn names(text: &str) -> Vec<String> {
+    let first = |path: &str| {
+        let path = path.trim();
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
+        path[..end.unwrap_or(path.len())].to_string()
+    };
+    let Some(group) = text.strip_prefix('{') else {
+        return vec![first(text)];
+    };
+    let (mut depth, mut start, mut found) = (1, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        depth += match c {
+            '{' => 1,
+            '}' => -1,
+            _ => 0,
+        };
+        if depth == 0 || depth == 1 && c == ',' {
+            found.push(first(&group[start..at]));
+            start = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// A way from a module back to itself.
+fn circle(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> Option<Vec<String>> {
+    let mut ways = vec![vec![from.to_string()]];
+    let mut met = BTreeSet::new();
+    while let Some(way) = ways.pop() {
+        for next in uses.get(way.last()?).into_iter().flatten() {
+            let longer: Vec<String> = way.iter().chain([next]).cloned().collect();
+            if next == from {
+                return Some(longer);
+            }
+            if met.insert(next.clone()) {
+                ways.push(longer);
+            }
+        }
+    }
+    None
+}
