@@ -43,11 +43,6 @@ pub enum Systems {
 }
 
 impl Systems {
-    /// The most caching agents of a [`Systems::Sized`].
-    pub const MOST_REMOTES: u8 = 8;
-    /// The most cache lines of a [`Systems::Sized`].
-    pub const MOST_LINES: u8 = 4;
-
     /// The systems meant, of this source.
     fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
         let declared = &source.protocol.systems;

@@ -1,9 +1,9 @@
 //! The command line. Its help text is the manual.
 
-use crate::judge::Systems;
 use crate::size;
 use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cohkit_protocol::protocol::System;
 use cohkit_rtl::lockstep::shapes::SHAPES;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -210,11 +210,11 @@ pub(crate) struct Check {
     pub systems: Vec<String>,
 
     /// Check a system with this many caching agents instead of those of the text; 1 if only `--lines` is given.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_REMOTES)))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MOST_REMOTES)))]
     pub remotes: Option<u8>,
 
     /// Check a system with this many cache lines instead of those of the text; 1 if only `--remotes` is given.
-    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(Systems::MOST_LINES)))]
+    #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MOST_LINES)))]
     pub lines: Option<u8>,
 
     /// Leave the verdict open beyond this many equal messages in an unordered channel, or this many for

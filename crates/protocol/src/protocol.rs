@@ -249,12 +249,19 @@ impl Bound {
 pub struct System {
     /// Name after the keyword `system`.
     pub name: String,
-    /// Number of caching agents, 1 to 8.
+    /// Number of caching agents, 1 to [`System::MOST_REMOTES`].
     pub remotes: u8,
-    /// Number of lines, 1 to 4.
+    /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
     /// The name in the text.
     pub span: Span,
+}
+
+impl System {
+    /// The most caching agents of any system: of one that is checked, and of a machine that is simulated.
+    pub const MOST_REMOTES: u8 = 8;
+    /// The most lines of a system that is checked.
+    pub const MOST_LINES: u8 = 4;
 }
 
 /// An invariant written in the text: `invariant NAME: EXPRESSION`.

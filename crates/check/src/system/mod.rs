@@ -68,7 +68,7 @@ use std::fmt;
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Controller, Event};
-use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::protocol::{Protocol, System as Sized};
 
 use cohkit_engine::coverage::Coverage;
 use cohkit_engine::explain::Remark;
@@ -190,7 +190,8 @@ impl Modelled {
 /// `home` is the protocol's hand-written home, or one constructed from its policy.
 ///
 /// # Errors
-/// If a size is out of range (1 to 8 remotes, 1 to 4 lines), or a controller cannot be lowered.
+/// If there are more remotes or lines than [`cohkit_protocol::protocol::System`] has, or none, or if a controller cannot be
+/// lowered.
 pub fn model(
     protocol: &Protocol,
     home: &Controller,
@@ -226,15 +227,14 @@ fn sized<'p>(
     lines: u8,
     options: &'p Options,
 ) -> Result<layout::System<'p>, SystemError> {
-    if !(1..=8).contains(&remotes) {
-        return Err(SystemError::Size(format!(
-            "a system has 1 to 8 remotes, not {remotes}"
-        )));
-    }
-    if !(1..=4).contains(&lines) {
-        return Err(SystemError::Size(format!(
-            "a system has 1 to 4 lines, not {lines}"
-        )));
+    for (number, most, what) in [
+        (remotes, Sized::MOST_REMOTES, "remotes"),
+        (lines, Sized::MOST_LINES, "lines"),
+    ] {
+        if !(1..=most).contains(&number) {
+            let error = format!("a system has 1 to {most} {what}, not {number}");
+            return Err(SystemError::Size(error));
+        }
     }
     if options.room() == 0 {
         return Err(SystemError::Size(

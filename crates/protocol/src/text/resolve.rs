@@ -533,10 +533,12 @@ impl<'a> Resolver<'a, '_> {
                         );
                     }
                     let remotes = remotes.and_then(|(_, number)| {
-                        ranged(number, 1, 8, "the number of remotes is", self.sink)
+                        let most = p::System::MOST_REMOTES.into();
+                        ranged(number, 1, most, "the number of remotes is", self.sink)
                     });
                     let lines = lines.and_then(|(_, number)| {
-                        ranged(number, 1, 4, "the number of lines is", self.sink)
+                        let most = p::System::MOST_LINES.into();
+                        ranged(number, 1, most, "the number of lines is", self.sink)
                     });
                     if let (Some(_), Some(remotes), Some(lines)) =
                         (system_names.declare(*name, self.sink), remotes, lines)

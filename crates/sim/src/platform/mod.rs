@@ -8,6 +8,7 @@ pub mod text;
 pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
+use cohkit_protocol::protocol::System;
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -310,7 +311,7 @@ pub struct Bus {
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// Number of caching agents, 1 to 8.
+    /// Number of caching agents, 1 to [`System::MOST_REMOTES`].
     pub remotes: u8,
     /// Before the caching agents.
     pub cores: Cores,
@@ -393,8 +394,11 @@ impl Platform {
             let remotes =
                 units::parse(value, Unit::Count).map_err(|what| format!("`remotes` {what}"))?;
             self.remotes = match u8::try_from(remotes) {
-                Ok(remotes @ 1..=8) => remotes,
-                _ => return Err(format!("remotes must be 1 to 8, not {remotes}")),
+                Ok(remotes @ 1..=System::MOST_REMOTES) => remotes,
+                _ => {
+                    let most = System::MOST_REMOTES;
+                    return Err(format!("remotes must be 1 to {most}, not {remotes}"));
+                }
             };
             return Ok(());
         }
