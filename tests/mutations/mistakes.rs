@@ -197,6 +197,65 @@ pub const MISTAKES: &[Mistake] = &[
         system: "three_caches",
         found: "single writer",
     },
+    Mistake {
+        name: "cxl-answer-without-conflict",
+        story: "A host whose request is under way answers a snoop at once, as if its request still waited in the device.",
+        protocol: "cxl-mem",
+        changes: &[
+            ("  IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpInv | send BIConflict       | stay", "  IS IS_C IS_D IE IE_C IE_D LE IR IW XI | BISnpInv | send BIRspI | stay\n  SE | BISnpInv | send BIRspI | LE"),
+            ("  IS IS_C IE IE_C IE_D SE | BISnpData              | send BIConflict, data := true | stay", "  IS IS_C IE IE_C IE_D | BISnpData | send BIRspI | stay\n  SE | BISnpData | send BIRspI | LE"),
+        ],
+        system: "two_hosts",
+        found: "data value",
+    },
+    Mistake {
+        name: "cxl-acknowledgement-not-awaited",
+        story: "A host tells the device of the conflict, and answers the snoop without waiting for the acknowledgement.",
+        protocol: "cxl-mem",
+        changes: &[
+            ("| BISnpInv | send BIConflict       | stay", "| BISnpInv | send BIConflict, send BIRspI | stay"),
+            ("| send BIConflict, data := true | stay", "| send BIConflict, send BIRspI | stay"),
+            ("  RD RI RC W C CI | BIConflict ", "  N RD RI RC W C CI | BIConflict "),
+("  I IS IE IR IW         | BIConflictAck            | send BIRspI, data := false   | stay", "  I IS IS_C IE IE_C LE IR IW | BIConflictAck | | stay"),
+            ("  S                     | BIConflictAck            | send BIRspI                  | I", "  S | BIConflictAck | | stay"),
+            ("  E                     | BIConflictAck            | send BIRspI                  | I", "  E | BIConflictAck | | stay"),
+            ("  M                     | BIConflictAck            | send MemWrI                  | XI_B", "  M | BIConflictAck | | stay"),
+            ("  SE                    | BIConflictAck            | send BIRspI                  | LE", "  SE | BIConflictAck | | stay"),
+            ("  XI                    | BIConflictAck            | data := false                | XI_B", "  XI | BIConflictAck | | stay"),
+        ],
+        system: "two_hosts",
+        found: "data value",
+    },
+    Mistake {
+        name: "cxl-completion-before-acknowledgement-forgotten",
+        story: "A host whose completion came before the acknowledgement answers as if its request still waited, and keeps the copy.",
+        protocol: "cxl-mem",
+        changes: &[("  S                     | BIConflictAck            | send BIRspI                  | I", "  S | BIConflictAck | send BIRspI | stay")],
+        system: "two_hosts",
+        found: "single writer",
+    },
+    Mistake {
+        name: "cxl-conflict-taken-for-an-answer",
+        story: "The device takes BIConflict for word that the host has nothing, and serves the next without the answer.",
+        protocol: "cxl-mem",
+        changes: &[
+            ("  RD RI RC W C CI | BIConflict ", "  RD | BIConflict | send BIConflictAck, send MemData to asker, send CmpE to asker, holders := { asker }, alone := true, asker := none | N\n  RI RC W C CI | BIConflict "),
+            ("  RD RI W CI  | BIRspI if", "  N | BIRspI BIRspS | | stay\n  RD RI W CI  | BIRspI if"),
+        ],
+        system: "two_hosts",
+        found: "data value",
+    },
+    Mistake {
+        name: "cxl-acknowledgement-overtakes-completion",
+        story: "The link lets BI-ConflictAck overtake a completion of its line that was sent before it.",
+        protocol: "cxl-mem",
+        changes: &[
+            ("  ordered s2m_ndr\n", ""),
+            ("  I IS IE IR IW         | BIConflictAck ", "  I IS IS_C IE IE_C IR IW | BIConflictAck "),
+        ],
+        system: "two_hosts",
+        found: "data value",
+    },
 ];
 
 impl Mistake {

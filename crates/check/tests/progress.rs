@@ -268,6 +268,7 @@ fn of_shipped_texts_drain_says_it_all() {
         "msi-policy",
         "eci",
         "back-invalidate",
+        "cxl-mem",
         "write-through",
         "write-through-two-step",
     ] {
@@ -286,6 +287,7 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
         ("msi-policy", 2),
         ("eci", 1),
         ("back-invalidate", 1),
+        ("cxl-mem", 1),
         ("write-through", 2),
         ("write-through-two-step", 2),
     ] {

@@ -53,6 +53,7 @@ fn on_hand_written_directories() {
         "msi",
         "mesi",
         "moesi",
+        "cxl-mem",
         "write-through",
         "write-through-two-step",
     ] {

@@ -15,10 +15,14 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The protocol texts that ship, with the files' names.
-const PROTOCOLS: [(&str, &str); 8] = [
+const PROTOCOLS: [(&str, &str); 9] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
+    ),
+    (
+        "protocols/cxl-mem.coh",
+        include_str!("../../../protocols/cxl-mem.coh"),
     ),
     (
         "protocols/eci.coh",

@@ -1,0 +1,123 @@
+//! CXL.mem with back-invalidate: what its order and its conflict handshake are for.
+//! Mistakes in the handshake that have a chart are in `tests/mutations/mistakes.rs`.
+
+use cohkit_check::system::{model, Options};
+use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::text::parse;
+
+/// The one order of the text.
+const ORDER: &str = "  ordered s2m_ndr\n";
+
+/// The acknowledgement, where a request is taken to wait still.
+const EARLY: &str = "  I IS IE IR IW  ";
+
+fn shipped() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-mem.coh");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The shipped text with changes, each of something that it says once.
+fn changed(changes: &[(&str, &str)]) -> String {
+    let mut text = shipped();
+    for (from, to) in changes {
+        assert_eq!(text.matches(from).count(), 1, "`{from}`");
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// States and transitions of a system that holds, or the property that it violates.
+fn search(text: &str, remotes: u8, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
+    let protocol = parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    });
+    let Home::Controller(home) = &protocol.home else {
+        panic!("it is written as rows");
+    };
+    let model = model(&protocol, home, remotes, lines, &Options::default()).unwrap();
+    let options = Search {
+        symmetry,
+        ..Search::default()
+    };
+    let report = check(&model, &options).unwrap();
+    match report.outcome {
+        Outcome::Verified => Ok((report.states, report.transitions)),
+        Outcome::Violated { property, .. } => Err(match property {
+            Property::Invariant(name) | Property::Assertion(name) => name,
+            other => other.to_string(),
+        }),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What two hosts violate with the changed text.
+fn violated(changes: &[(&str, &str)]) -> String {
+    search(&changed(changes), 2, 1, true).expect_err("it is wrong")
+}
+
+#[test]
+fn hosts_share_a_device_s_memory() {
+    let text = shipped();
+    assert_eq!(search(&text, 1, 1, false), Ok((705, 1798)));
+    assert_eq!(search(&text, 2, 1, false), Ok((26_868, 95_320)));
+    assert_eq!(search(&text, 2, 1, true), Ok((13_524, 48_038)));
+    assert_eq!(search(&text, 3, 1, true), Ok((204_552, 1_027_844)));
+}
+
+/// The standard marks the order for checking: without it the host takes a served request for one that waits.
+#[test]
+fn without_the_order_a_host_takes_a_request_that_was_served_for_one_that_waits() {
+    // Data have come: the acknowledgement cannot come before the completion, and so has no row.
+    assert_eq!(violated(&[(ORDER, "")]), "no unexpected message");
+    let told = EARLY.replace("IE", "IE IS_C IE_C");
+    assert_eq!(violated(&[(ORDER, ""), (EARLY, &told)]), "data value");
+    // The rows alone change nothing: they are never taken.
+    let size = search(&shipped(), 2, 1, true);
+    assert_eq!(search(&changed(&[(EARLY, &told)]), 2, 1, true), size);
+}
+
+/// BIRsp carries no data, and nothing keeps it behind MemWr.
+#[test]
+fn an_answer_that_does_not_wait_for_the_write_back_leaves_memory_old() {
+    let found = violated(&[(
+        "| BISnpInv                 | send MemWrI                  | XI_B",
+        "| BISnpInv                 | send MemWrI, send BIRspI     | XI",
+    )]);
+    assert_eq!(found, "data value");
+}
+
+/// The text said so for an hour: the owner gave the line up of itself, before its snoop came, so nobody was `alone` when
+/// the line went to the next, who was then not snooped.
+#[test]
+fn a_line_that_its_owner_gave_up_while_it_was_snooped_has_an_owner_again() {
+    let with = "holders := { asker }, alone := true, asker := none | N\n  RD          | BIRspS";
+    let without = with.replace("alone := true, ", "");
+    assert_eq!(violated(&[(with, &without)]), "single writer");
+}
+
+/// Why there is no BISnpCur: between its answer and the read of memory the owner may write. The value would be one that the
+/// read may give, as it began before; but memory that is read is to be current.
+#[test]
+fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
+    let found = violated(&[
+        ("BISnpInv, BISnpData\n", "BISnpInv, BISnpData, BISnpCur\n"),
+        ("BIRspI, BIRspS\n", "BIRspI, BIRspS, BIRspE\n"),
+        (
+            "  # One that meets a request",
+            "  I | BISnpCur | send BIRspI | stay\n  E | BISnpCur | send BIRspE | stay\n  M | BISnpCur | send MemWrI | XI_B\n  \
+             IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpCur | send BIConflict | stay\n  # One that meets a request",
+        ),
+        (
+            "MemRdCur if alone                          | send BISnpData",
+            "MemRdCur if alone | send BISnpCur",
+        ),
+        ("RC     waits BIRspI BIRspS", "RC waits BIRspI BIRspE"),
+        (
+            "RC          | BIRspS                                     | send MemData to asker, alone := false,",
+            "RC | BIRspE | send MemData to asker,",
+        ),
+    ]);
+    assert_eq!(found, "data value");
+}
