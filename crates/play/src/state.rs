@@ -327,15 +327,15 @@ where
             asked: BTreeMap::new(),
             threads: threads.collect(),
         };
-        let mut moment = Moment {
+        let mut transition = Transition {
             of: self,
             state: &mut state,
         };
-        moment.hear(Event::Start {
+        transition.hear(Event::Start {
             words: self.game.words,
         })?;
-        for thread in 0..moment.state.threads.len() {
-            moment.advance(thread, 0)?;
+        for thread in 0..transition.state.threads.len() {
+            transition.advance(thread, 0)?;
         }
         Ok(state)
     }
@@ -353,11 +353,11 @@ where
     ) {
         for choice in self.choices(state) {
             let mut after = state.clone();
-            let mut moment = Moment {
+            let mut transition = Transition {
                 of: self,
                 state: &mut after,
             };
-            let result = match moment.take(choice) {
+            let result = match transition.take(choice) {
                 // What has to wait is no step.
                 Ok(false) => continue,
                 Ok(true) => Ok(after),
@@ -474,7 +474,7 @@ where
 }
 
 /// A state that is changing.
-struct Moment<'m, 'a, S: Scenario> {
+struct Transition<'m, 'a, S: Scenario> {
     of: &'m Machines<'a, S>,
     state: &'m mut State<S::Application, S::Thread>,
 }
@@ -486,7 +486,7 @@ struct Reaction {
     next: Configuration,
 }
 
-impl<S: Scenario> Moment<'_, '_, S>
+impl<S: Scenario> Transition<'_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,

@@ -15,7 +15,7 @@ use crate::rom::Rom;
 use crate::CLOCK;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
-use cohkit_sim::agents::clocked::{Bytes, ClockedHome, Happened, Heard, Took, WORDS};
+use cohkit_sim::agents::clocked::{Admission, Bytes, ClockedHome, Happened, Heard, WORDS};
 use cohkit_sim::components::tags::folded;
 use cohkit_sim::kernel::Time;
 use cohkit_sim::message::Line;
@@ -294,7 +294,12 @@ impl Verilated {
             let Some(about) = self.rom.events.get(number) else {
                 return Err(format!("an event has the number {number}"));
             };
-            let took = [Took::Impossible, Took::Left, Took::Refused, Took::Taken][field(44, 2)];
+            let took = [
+                Admission::Impossible,
+                Admission::Left,
+                Admission::Refused,
+                Admission::Taken,
+            ][field(44, 2)];
             let (state, next) = (field(46, 8), field(36, 8));
             happened.push(Happened::Stepped {
                 line: (step & LINE) as Line,
@@ -305,7 +310,7 @@ impl Verilated {
                 own: field(60, 1) != 0,
             });
             let rights = [state, next].map(|state| self.rom.rights.get(state).copied());
-            if let (Took::Taken, [Some(before), Some(after)]) = (took, rights) {
+            if let (Admission::Taken, [Some(before), Some(after)]) = (took, rights) {
                 let line = step & LINE;
                 let change = Change {
                     line,

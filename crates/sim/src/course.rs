@@ -15,12 +15,12 @@ pub struct Course {
     every: u64,
     /// The number of things at which the next moment is kept.
     next: u64,
-    moments: Vec<Moment>,
+    moments: Vec<Sample>,
 }
 
 /// The moment by which so many things had happened.
 #[derive(Clone, Copy)]
-struct Moment {
+struct Sample {
     at: Time,
     /// Lines that caches held then.
     cached: u64,
@@ -72,7 +72,7 @@ impl Course {
                 self.next = self.every.saturating_mul(self.moments.len() as u64 + 1);
                 continue;
             }
-            self.moments.push(Moment { at, cached });
+            self.moments.push(Sample { at, cached });
             self.next = self.next.saturating_add(self.every);
             if self.next == u64::MAX {
                 break;

@@ -7,7 +7,7 @@ use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
-use crate::agents::behind::Behind;
+use crate::agents::behind::ApplicationRun;
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::simulation::{Event, Purpose, Simulation};
@@ -142,7 +142,7 @@ impl Simulation {
     /// Whether something has begun and not ended.
     pub(crate) fn waits(&self) -> bool {
         let behind = self.behind.as_ref();
-        let waits = |behind: &Behind| !behind.done() || behind.polls().is_some();
+        let waits = |behind: &ApplicationRun| !behind.done() || behind.polls().is_some();
         self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| waits(behind))
     }
 

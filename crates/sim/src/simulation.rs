@@ -9,7 +9,7 @@ use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{Bounds, Carries, Class, Home, Protocol};
 use std::sync::Arc;
 
-use crate::agents::behind::Behind;
+use crate::agents::behind::ApplicationRun;
 use crate::agents::clocked::{Clocked, ClockedHome};
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
@@ -287,7 +287,7 @@ pub struct Simulation {
     pub(crate) oracle: Oracle,
     pub(crate) device: Device,
     /// The application, if there is one.
-    pub(crate) behind: Option<Box<Behind>>,
+    pub(crate) behind: Option<Box<ApplicationRun>>,
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) platform: Platform,
@@ -329,7 +329,13 @@ impl Simulation {
         let hardware = clocked.as_ref().is_some_and(|home| home.has_application());
         let words = u64::from(protocol.line_bytes / 8);
         let behind = match &setup.play {
-            Some(play) => Some(Behind::new(play, &setup.home, platform, words, hardware)?),
+            Some(play) => Some(ApplicationRun::new(
+                play,
+                &setup.home,
+                platform,
+                words,
+                hardware,
+            )?),
             None => None,
         };
         let direction = |_| Direction::new(&platform.link, circuits);

@@ -18,7 +18,7 @@ use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
 const PERFORMS: &str = "performs the write";
 
 /// A row being carried out.
-pub(super) struct Moment<'c> {
+pub(super) struct Execution<'c> {
     pub context: &'c Context,
     /// The message being taken, and whether the copy of the line that it or the memory brings is current.
     pub taken: Option<MessageId>,
@@ -34,7 +34,7 @@ impl<'p> System<'p> {
     /// Statements in order.
     pub fn statements(
         &mut self,
-        moment: &mut Moment,
+        moment: &mut Execution,
         body: &[Statement],
     ) -> Result<Vec<Stmt>, SystemError> {
         let mut out = Vec::new();
@@ -46,7 +46,7 @@ impl<'p> System<'p> {
 
     fn statement(
         &mut self,
-        moment: &mut Moment,
+        moment: &mut Execution,
         statement: &Statement,
         out: &mut Vec<Stmt>,
     ) -> Result<(), SystemError> {
@@ -93,7 +93,7 @@ impl<'p> System<'p> {
                 let each = self.with_bound(self.remote_type, |system, each| {
                     let inner = context.with_each(each.into());
                     let condition = system.truth(&inner, condition);
-                    let mut moment = Moment {
+                    let mut moment = Execution {
                         context: &inner,
                         copy: moment.copy.clone(),
                         brought: moment.brought.clone(),
@@ -199,7 +199,7 @@ impl<'p> System<'p> {
     }
 
     /// The bytes of the message at hand are kept.
-    fn set_aside(&mut self, moment: &Moment) -> Result<Vec<Stmt>, SystemError> {
+    fn set_aside(&mut self, moment: &Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
         let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
@@ -364,7 +364,7 @@ impl<'p> System<'p> {
     /// Puts a message into its channel.
     fn send(
         &mut self,
-        moment: &Moment,
+        moment: &Execution,
         message: MessageId,
         to: Option<Expr>,
         fields: &[Value],

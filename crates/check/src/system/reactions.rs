@@ -11,7 +11,7 @@ use cohkit_protocol::protocol::{MessageId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
 
-use super::effects::Moment;
+use super::effects::Execution;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
 use super::story::Act;
@@ -375,7 +375,7 @@ impl<'p> System<'p> {
             (_, Some(own)) => own.into(),
             _ => self.memory.at(&context.line).into(),
         };
-        let mut moment = Moment {
+        let mut moment = Execution {
             context,
             taken: trigger.taken,
             brought: trigger.brought.clone(),

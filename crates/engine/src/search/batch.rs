@@ -43,7 +43,7 @@ pub(super) trait Successors {
 
 /// What one thread has at hand while it expands states.
 #[derive(Default)]
-pub(super) struct Near {
+pub(super) struct Workspace {
     pub scratch: Scratch,
     pub recent: Recent,
 }
@@ -69,14 +69,14 @@ pub(super) fn swift<S: Successors>(
     kernel: &Kernel,
     from: usize,
     view: &View,
-    near: &mut Near,
+    workspace: &mut Workspace,
     successors: &mut S,
 ) -> Result<(), Stop> {
     let done = match S::Kept::COMPACT {
         false => with_words!(
             view.packing.words,
             W,
-            batches::<W, S>(kernel, from, view, near, successors)
+            batches::<W, S>(kernel, from, view, workspace, successors)
         ),
         // Not worth code of its own for one thread and for several.
         true => {
@@ -84,7 +84,7 @@ pub(super) fn swift<S: Successors>(
             with_words!(
                 view.packing.words,
                 W,
-                batches::<W, _>(kernel, from, view, near, successors)
+                batches::<W, _>(kernel, from, view, workspace, successors)
             )
         }
     };
@@ -95,17 +95,17 @@ fn batches<const W: usize, S: Successors + ?Sized>(
     kernel: &Kernel,
     from: usize,
     view: &View,
-    near: &mut Near,
+    workspace: &mut Workspace,
     successors: &mut S,
 ) -> Result<(), Stop> {
     let words = exact::<W>(view.packing.words);
     let Some(states) = successors.ahead(from) else {
         return Ok(());
     };
-    if near.recent.is_empty() {
+    if workspace.recent.is_empty() {
         let mut known = [0; W];
         successors.store().read(states.start, &mut known[..words]);
-        near.recent.start(&known[..words]);
+        workspace.recent.start(&known[..words]);
     }
     let (mut front, mut back) = (Batch::<W>::new(), Batch::new());
     // The next state to be expanded, and whether it has something for the interpreter.
@@ -113,7 +113,7 @@ fn batches<const W: usize, S: Successors + ?Sized>(
     loop {
         if successors.cancelled() {
             // What is remembered of the states that were expanded last was not entered.
-            near.recent.forget();
+            workspace.recent.forget();
             let state = (front.parents.first()).map_or(next, |parent| parent.state);
             return Err(Stop::Interrupted(state));
         }
@@ -131,9 +131,9 @@ fn batches<const W: usize, S: Successors + ?Sized>(
                 break;
             };
             let store = successors.store();
-            (next, plain) = back.fill::<S::Kept>(kernel, states, view, near, store);
+            (next, plain) = back.fill::<S::Kept>(kernel, states, view, workspace, store);
         }
-        back.sift(view, near);
+        back.sift(view, workspace);
         let store = successors.store();
         for &hash in &back.hashes {
             store.table.prefetch(hash);
@@ -144,7 +144,7 @@ fn batches<const W: usize, S: Successors + ?Sized>(
             for (state, &hash) in front.states[own.clone()].iter().zip(&front.hashes[own]) {
                 if !successors.enter(hash, &state[..words], parent.state) {
                     // What comes behind is not entered.
-                    near.recent.forget();
+                    workspace.recent.forget();
                     return Err(Stop::Plain(parent.state));
                 }
             }
@@ -189,7 +189,7 @@ impl<const W: usize> Batch<W> {
         kernel: &Kernel,
         states: Range<usize>,
         view: &View,
-        near: &Near,
+        workspace: &Workspace,
         store: &Store,
     ) -> (usize, bool) {
         let words = exact::<W>(view.packing.words);
@@ -201,7 +201,7 @@ impl<const W: usize> Batch<W> {
             let before = self.states.len();
             let reach = |child: &[u64; W]| {
                 let hash = hash(&child[..words]);
-                near.recent.prefetch(hash, words);
+                workspace.recent.prefetch(hash, words);
                 self.states.push(*child);
                 self.hashes.push(hash);
             };
@@ -228,7 +228,7 @@ impl<const W: usize> Batch<W> {
 
     /// Leaves out what is known to have been entered lately, and makes canonical forms of the others.
     #[inline(always)]
-    fn sift(&mut self, view: &View, near: &mut Near) {
+    fn sift(&mut self, view: &View, workspace: &mut Workspace) {
         let words = exact::<W>(view.packing.words);
         let (mut child, mut kept) = (0, 0);
         for parent in &mut self.parents {
@@ -236,9 +236,9 @@ impl<const W: usize> Batch<W> {
             child = parent.end;
             for i in own {
                 let (mut state, mut place) = (self.states[i], self.hashes[i]);
-                let known = near.recent.knows(place, &state, words);
+                let known = workspace.recent.knows(place, &state, words);
                 if view.symmetry.is_some() && !known {
-                    view.canonicalise(&mut state[..words], &mut near.scratch);
+                    view.canonicalise(&mut state[..words], &mut workspace.scratch);
                     place = hash(&state[..words]);
                 }
                 // Whether it is known cannot be foretold, so that nothing should wait for it.

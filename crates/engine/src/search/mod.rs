@@ -12,9 +12,9 @@ mod candidates;
 mod checkpoint;
 mod drain;
 mod goals;
+mod parallel;
 mod path;
 mod recent;
-mod together;
 mod walks;
 mod worker;
 
@@ -28,14 +28,14 @@ use crate::store::*;
 use crate::symmetry::Scratch;
 use crate::threads::side_by_side;
 use crate::view::View;
-use batch::{Near, Stop, Successors};
+use batch::{Stop, Successors, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, Keeper};
+use parallel::Parallel;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use together::Together;
 pub(crate) use walks::{walk, Plan, Walked};
 use worker::{Event, Worker};
 
@@ -283,7 +283,7 @@ pub(crate) fn search(
         native: None,
         asked: None,
         memory: None,
-        near: Near::default(),
+        workspace: Workspace::default(),
     };
     let verdict = s.explore()?;
     let deadlocks = s.deadlocks.map(|d| d.map(|state| s.path(state)));
@@ -327,8 +327,8 @@ struct Search<'a> {
     /// What machine code has been asked for.
     asked: Option<Effort>,
     /// Memory that several threads have used before.
-    memory: Option<Together>,
-    near: Near,
+    memory: Option<Parallel>,
+    workspace: Workspace,
 }
 
 impl Search<'_> {
@@ -392,8 +392,8 @@ impl Search<'_> {
                 }
                 let end = last.min(self.stretch_end);
                 let worth = threads > 1 && end - self.next >= WORTH_THREADS;
-                let together = worth.then(|| self.together(end, threads)).flatten();
-                self.next = match together {
+                let parallel = worth.then(|| self.in_parallel(end, threads)).flatten();
+                self.next = match parallel {
                     Some(next) => next,
                     None => {
                         let end = end.min(self.level_end);
@@ -595,7 +595,7 @@ impl Search<'_> {
             &native.kernel,
             self.next,
             self.view,
-            &mut self.near,
+            &mut self.workspace,
             &mut alone,
         );
         self.transitions += alone.transitions;

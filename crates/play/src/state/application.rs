@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl<S: Scenario> Moment<'_, '_, S>
+impl<S: Scenario> Transition<'_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,

@@ -3,7 +3,7 @@
 use super::*;
 use cohkit_system::agent::{self, Around, Bytes, Sending};
 
-impl<S: Scenario> Moment<'_, '_, S>
+impl<S: Scenario> Transition<'_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -271,7 +271,7 @@ where
         let brought = message.filter(|message| message.words.is_some());
         let plan = &of.plans[reaction.rule];
         let mut around = AroundCache {
-            moment: self,
+            transition: self,
             line,
             remote,
             ended: None,
@@ -387,7 +387,7 @@ where
 
 /// What stands around a cache while it reacts.
 struct AroundCache<'r, 'm, 'a, S: Scenario> {
-    moment: &'r mut Moment<'m, 'a, S>,
+    transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
     remote: u8,
     /// The thread whose access the row has ended, and what it gives it.
@@ -403,11 +403,11 @@ where
     type Wrong = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
-        copy.as_ref() == Some(&self.moment.state.lines[self.line as usize].last)
+        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
     }
 
     fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
-        let of = self.moment.of;
+        let of = self.transition.of;
         let (line, remote) = (self.line, self.remote);
         if sending.to != Receiver::Home {
             return Err("caches that send to each other are not explored here".into());
@@ -424,25 +424,26 @@ where
         let Sending {
             message, fields, ..
         } = sending;
-        self.moment.send(line, message, remote, true, fields, words)
+        self.transition
+            .send(line, message, remote, true, fields, words)
     }
 
     fn write(&mut self, on: &Option<Words>) -> Result<Option<Words>, Violation> {
-        let thread = self.moment.waiting(self.line, self.remote)?;
-        let (result, words) = self.moment.perform_in(thread, self.line, on.clone())?;
+        let thread = self.transition.waiting(self.line, self.remote)?;
+        let (result, words) = self.transition.perform_in(thread, self.line, on.clone())?;
         self.ended = Some((thread, result));
         Ok(Some(words))
     }
 
     fn read(&mut self, copy: &Option<Words>) -> Result<(), Violation> {
-        let thread = self.moment.waiting(self.line, self.remote)?;
+        let thread = self.transition.waiting(self.line, self.remote)?;
         let Some(words) = copy.clone() else {
             return Err(format!(
                 "thread {thread} reads line {} without bytes",
                 self.line
             ));
         };
-        let (result, _) = self.moment.performed(thread, words);
+        let (result, _) = self.transition.performed(thread, words);
         self.ended = Some((thread, result));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::*;
 use cohkit_system::agent::{self, AroundHome, Bytes, Sending, Taken, Wish};
 
-impl<S: Scenario> Moment<'_, '_, S>
+impl<S: Scenario> Transition<'_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
@@ -129,7 +129,10 @@ where
             sender: occasion.sender,
             brought: brought.as_ref(),
         };
-        let mut around = AtHome { moment: self, line };
+        let mut around = AtHome {
+            transition: self,
+            line,
+        };
         agent::home(game.protocol, &of.facts, reaction.acts, taken, &mut around)?;
         if from != to {
             self.tell(Way::Told(line), Event::Changed { line, from, to });
@@ -240,7 +243,7 @@ where
 
 /// What stands around the home of a line while it reacts.
 struct AtHome<'r, 'm, 'a, S: Scenario> {
-    moment: &'r mut Moment<'m, 'a, S>,
+    transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
 }
 
@@ -253,14 +256,14 @@ where
     type Wrong = Violation;
 
     fn current(&self, copy: &Option<Words>) -> bool {
-        copy.as_ref() == Some(&self.moment.state.lines[self.line as usize].last)
+        copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
     }
 
     fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
         let Receiver::Remote(remote) = sending.to else {
             return Err("the home sends to itself".into());
         };
-        let (of, line) = (self.moment.of, self.line);
+        let (of, line) = (self.transition.of, self.line);
         let words = match sending.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
@@ -270,15 +273,19 @@ where
             message, fields, ..
         } = sending;
         if of.game.protocol.class(message) == Some(Class::Forward) && of.answers {
-            let unit = &mut self.moment.state.units[of.unit(line)];
+            let unit = &mut self.transition.state.units[of.unit(line)];
             unit.forwards += 1;
             unit.forwarding = line;
         }
-        (self.moment).send(line, message, remote, false, fields, words)
+        (self.transition).send(line, message, remote, false, fields, words)
     }
 
     fn memory(&self) -> Option<Words> {
-        Some(self.moment.state.lines[self.line as usize].memory.clone())
+        Some(
+            self.transition.state.lines[self.line as usize]
+                .memory
+                .clone(),
+        )
     }
 
     fn set_memory(&mut self, _copy: &Option<Words>) -> Result<(), Violation> {
@@ -286,7 +293,7 @@ where
     }
 
     fn lock(&self) -> Right {
-        match self.moment.state.locks.get(&self.line) {
+        match self.transition.state.locks.get(&self.line) {
             Some(Right::None) => Right::Write,
             Some(_) => Right::Read,
             None => Right::None,
@@ -307,8 +314,8 @@ where
 
     fn start(&mut self, wish: Wish<Option<Words>>) -> Result<(), Violation> {
         match wish {
-            Wish::Read => self.moment.start_read(self.line),
-            Wish::Write(Some(words)) => self.moment.start_write(self.line, words),
+            Wish::Read => self.transition.start_read(self.line),
+            Wish::Write(Some(words)) => self.transition.start_write(self.line, words),
             Wish::Write(None) => {
                 let line = self.line;
                 return Err(format!("the home writes line {line} without bytes"));
@@ -319,7 +326,7 @@ where
     }
 
     fn acknowledge(&mut self, local: u8) -> Result<(), Violation> {
-        self.moment.acknowledge(self.line, local)
+        self.transition.acknowledge(self.line, local)
     }
 
     fn unlocked(&mut self) {}

@@ -347,7 +347,7 @@ pub struct Bench<'a> {
     responses: Vec<usize>,
     shape: Shape,
     /// What is foretold of what is behind it.
-    behind: endpoints::Behind,
+    behind: endpoints::EndpointModel,
     /// Whoever listens to them does so without pause.
     listens: bool,
     /// Rows to be led to, and the lines that are on their way to one.
@@ -491,7 +491,7 @@ impl<'a> Bench<'a> {
             responses: vec![0; all_units as usize],
             shape,
             listens: false,
-            behind: endpoints::Behind::new(shape.endpoint, run.lines),
+            behind: endpoints::EndpointModel::new(shape.endpoint, run.lines),
             aims: ways.filter(|_| !run.exact).map(|ways| Aims {
                 ways,
                 next: run.aim,

@@ -29,7 +29,7 @@ use crate::scenario::{Play, Played, Tally};
 use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// The application in a run, and the threads that it comes with.
-pub(crate) struct Behind {
+pub(crate) struct ApplicationRun {
     pub played: Box<dyn Played>,
     name: String,
     placement: Placement,
@@ -126,7 +126,7 @@ const MOST_WAKES: u32 = 1 << 20;
 /// Whatever is asked for later than this is a mistake: it is some months.
 pub(crate) const LAST: Time = 1 << 63;
 
-impl Behind {
+impl ApplicationRun {
     /// An application that has not begun, of lines of so many words.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Behind {
         platform: &Platform,
         words: u64,
         hardware: bool,
-    ) -> Result<Behind, String> {
+    ) -> Result<ApplicationRun, String> {
         let homed = platform.lines;
         let mut played = play.scenario.begin();
         let application = played.application();
@@ -181,7 +181,7 @@ impl Behind {
             reads: None,
             stopped: false,
         };
-        Ok(Behind {
+        Ok(ApplicationRun {
             threads: vec![running; played.threads()],
             played,
             contract: Contract::new(placement.clone(), homed),

@@ -83,7 +83,7 @@ pub enum Heard {
 
 /// What became of an event at a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Took {
+pub enum Admission {
     /// It was taken.
     Taken,
     /// It waits until its line has moved on.
@@ -115,7 +115,7 @@ pub enum Happened {
         /// Index of its state after an event that was taken.
         next: usize,
         /// What became of the event.
-        took: Took,
+        took: Admission,
         /// Whether it is a local operation by which the directory makes room for another line.
         own: bool,
     },

@@ -8,7 +8,7 @@ use crate::lockstep::build::Endpoint;
 
 /// What is foretold of the endpoint.
 #[derive(Default)]
-pub(super) struct Behind {
+pub(super) struct EndpointModel {
     pub endpoint: Endpoint,
     /// Orders to the invalidation engine that are not yet taken, and whether they are done.
     pub orders: [Option<u64>; SLICES],
@@ -20,12 +20,12 @@ pub(super) struct Behind {
     remote: [usize; SLICES],
 }
 
-impl Behind {
-    pub fn new(endpoint: Endpoint, lines: usize) -> Behind {
-        Behind {
+impl EndpointModel {
+    pub fn new(endpoint: Endpoint, lines: usize) -> EndpointModel {
+        EndpointModel {
             endpoint,
             taken: vec![0; lines],
-            ..Behind::default()
+            ..EndpointModel::default()
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The controller takes each step that the RTL takes; what it sends, reads and writes is kept until it crosses the RTL's ports.
 
-use super::{Bytes, ClockedHome, Happened, Heard, Took, WORDS};
+use super::{Admission, Bytes, ClockedHome, Happened, Heard, WORDS};
 use crate::agents::home::Work;
 use crate::agents::program::{Answer, ConfigurationId, Transition};
 use crate::data::Copy;
@@ -235,7 +235,7 @@ impl Simulation {
         line: Line,
         event: Event,
         (state, next): (usize, usize),
-        took: Took,
+        took: Admission,
         own: bool,
     ) -> Result<(), String> {
         let configuration = self.directory.get(line);
@@ -265,17 +265,17 @@ impl Simulation {
         };
         let transition = self.home.step(configuration, &input);
         let expected = match transition.answer {
-            Answer::Take => Took::Taken,
-            Answer::Leave => Took::Left,
-            Answer::Refuse => Took::Refused,
-            _ => Took::Impossible,
+            Answer::Take => Admission::Taken,
+            Answer::Leave => Admission::Left,
+            Answer::Refuse => Admission::Refused,
+            _ => Admission::Impossible,
         };
         if took != expected {
             return Err(format!(
                 "the RTL says {took:?}; by the controller it is {expected:?}"
             ));
         }
-        if took == Took::Left {
+        if took == Admission::Left {
             self.counters.stall(crate::statistics::Stall::Left);
             return Ok(());
         }
@@ -288,7 +288,7 @@ impl Simulation {
             }
         }
         match took {
-            Took::Taken => {
+            Admission::Taken => {
                 if self.home.state(transition.next) != next {
                     let states = &self.home.controller().states;
                     let goes = states.get(next).map_or("no state", |state| &state.name);
@@ -303,7 +303,7 @@ impl Simulation {
                 self.take_step(work, line, message.as_ref(), configuration, &transition);
                 Ok(())
             }
-            Took::Refused => Ok(()),
+            Admission::Refused => Ok(()),
             _ => Err("there is no row for it".into()),
         }
     }

@@ -5,7 +5,7 @@
 //! When all are through, the candidates get their numbers in the order of their parents, and are stored.
 //! If anything is found that has to be reported, all candidates are taken back, and one thread goes over the stretch again.
 
-use super::batch::{swift, Near, Successors};
+use super::batch::{swift, Successors, Workspace};
 use super::candidates::{Candidates, Numbers, SLAB};
 use super::*;
 use crate::native::Kernel;
@@ -20,7 +20,7 @@ const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };
 const AHEAD: usize = 16;
 
 /// What threads need besides, kept from stretch to stretch.
-pub(super) struct Together {
+pub(super) struct Parallel {
     candidates: Candidates,
     team: Team,
     /// For each thread.
@@ -29,10 +29,10 @@ pub(super) struct Together {
     growth: f64,
 }
 
-impl Together {
-    fn new(words: usize, threads: usize) -> Together {
+impl Parallel {
+    fn new(words: usize, threads: usize) -> Parallel {
         let team = Team::new(threads);
-        Together {
+        Parallel {
             candidates: Candidates::new(words),
             own: (0..team.len()).map(|_| Own::default()).collect(),
             team,
@@ -44,7 +44,7 @@ impl Together {
 /// What belongs to one thread, from stretch to stretch.
 #[derive(Default)]
 struct Own {
-    near: Near,
+    workspace: Workspace,
     numbers: Numbers,
     found: Vec<Found>,
 }
@@ -76,16 +76,16 @@ struct Finds {
 impl Search<'_> {
     /// Expands states from `next` on, at most to `end`, and gives the next one to be expanded.
     /// `None`, with nothing done, if one thread has to do it.
-    pub(super) fn together(&mut self, end: usize, threads: usize) -> Option<usize> {
+    pub(super) fn in_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
         let mut memory =
-            (self.memory.take()).unwrap_or_else(|| Together::new(self.store.words(), threads));
+            (self.memory.take()).unwrap_or_else(|| Parallel::new(self.store.words(), threads));
         let next = self.stretch_together(end, &mut memory);
         self.memory = Some(memory);
         next
     }
 
-    fn stretch_together(&mut self, end: usize, memory: &mut Together) -> Option<usize> {
-        let Together {
+    fn stretch_together(&mut self, end: usize, memory: &mut Parallel) -> Option<usize> {
+        let Parallel {
             candidates,
             team,
             own,
@@ -154,7 +154,7 @@ impl Search<'_> {
                 for found in &own.found {
                     self.store.table.clear(found.place);
                 }
-                own.near.recent.forget();
+                own.workspace.recent.forget();
             }
             return None;
         }
@@ -251,7 +251,7 @@ impl All<'_> {
         share: usize,
     ) -> Finds {
         let Own {
-            near,
+            workspace,
             numbers,
             found,
         } = own;
@@ -271,7 +271,7 @@ impl All<'_> {
                 entered: 0,
             },
         };
-        if !thread.expand(near, &mut worker) {
+        if !thread.expand(workspace, &mut worker) {
             self.failed.store(true, Ordering::Relaxed);
         }
         thread.finds
@@ -305,11 +305,11 @@ struct Thread<'a, K> {
 
 impl<K: Keeping> Thread<'_, K> {
     /// Expands chunks until there are no more; false if something has to be reported.
-    fn expand(&mut self, near: &mut Near, worker: &mut Worker) -> bool {
+    fn expand(&mut self, workspace: &mut Workspace, worker: &mut Worker) -> bool {
         let mut from = self.all.first;
         loop {
             let plain = match (self.all.kernel)
-                .map(|kernel| swift(kernel, from, worker.view, near, self))
+                .map(|kernel| swift(kernel, from, worker.view, workspace, self))
             {
                 Some(Ok(())) => return true,
                 Some(Err(Stop::Interrupted(_))) => return false,
