@@ -452,6 +452,8 @@ pub enum Update {
         /// What it becomes then.
         new: u64,
     },
+    /// The word becomes this, whatever it was.
+    Swap(u64),
 }
 
 impl Update {
@@ -461,6 +463,7 @@ impl Update {
             Update::Add(by) => word.wrapping_add(by),
             Update::CompareSwap { old, new } if word == old => new,
             Update::CompareSwap { .. } => word,
+            Update::Swap(new) => new,
         }
     }
 }

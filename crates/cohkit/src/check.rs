@@ -161,16 +161,20 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
     }
 }
 
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// How to walk the same ways again, as a line; nothing if nothing was random.
 pub(crate) fn again(options: &Check) -> String {
     if options.simulate.is_none() {
         return String::new();
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
-    let quoted = |word: &str| match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
     let mut command = String::from("cohkit");
     for word in std::env::args_os().skip(1) {
         command += " ";

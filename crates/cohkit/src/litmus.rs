@@ -1,5 +1,7 @@
 //! `cohkit litmus`: what programs of a few threads may show, and what they show on a protocol.
 
+mod timed;
+
 use crate::console::Console;
 use crate::options::{Cores as Between, Litmus as Options, Model as Compared};
 use crate::outcome::{Failure, Outcome};
@@ -16,6 +18,7 @@ use cohkit_litmus::program::{End, Observed, Program, Quantifier};
 use cohkit_litmus::run::{run as explore, Found};
 use cohkit_litmus::{herd, run as protocols};
 use cohkit_protocol::construct;
+use cohkit_protocol::controller::Controller;
 use cohkit_protocol::text::suggestion;
 use cohkit_system::world::Wrong;
 use serde_json::{json, Value};
@@ -23,7 +26,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What came of one test.
+/// What is told of a test.
+struct Report {
+    outcome: Outcome,
+    text: String,
+    json: Value,
+}
+
+/// What came of one test in which every order was tried.
 struct Result {
     /// The file; none of a shape.
     file: Option<String>,
@@ -73,9 +83,26 @@ pub(crate) fn run(
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
-    let mut results = Vec::new();
+    let name = source.as_ref().map(|source| source.protocol.name.as_str());
+    let mut reports = Vec::new();
     for (file, program) in tests {
         let allowed = allowed(&program, model)?;
+        if let (Some(source), Some(runs)) = (&source, options.simulate) {
+            let test = (file, program);
+            match timed::run(
+                source,
+                test,
+                (cores, runs),
+                (model, &allowed),
+                options,
+                console,
+            ) {
+                Ok(report) => reports.push(report),
+                Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
+                Err(failure) => outcome = outcome.max(said(&failure, console)),
+            }
+            continue;
+        }
         let found = match &source {
             None => Ok(Found::Ends {
                 ends: allowed.clone(),
@@ -87,25 +114,32 @@ pub(crate) fn run(
             Ok(Found::Interrupted) => {
                 return Err(Failure::new(Outcome::Interrupted, "interrupted"));
             }
-            Ok(found) => results.push(Result {
-                file,
-                program,
-                found,
-                model,
-                allowed,
-            }),
+            Ok(found) => {
+                let result = Result {
+                    file,
+                    program,
+                    found,
+                    model,
+                    allowed,
+                };
+                reports.push(Report {
+                    outcome: result.outcome(),
+                    text: result.text(name, cores),
+                    json: result.json(name, cores),
+                });
+            }
             Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
     }
-    let name = source.as_ref().map(|source| source.protocol.name.as_str());
+    let outcome = reports.iter().map(|r| r.outcome).fold(outcome, Ord::max);
     let text = if options.output.json {
-        let all: Vec<Value> = results.iter().map(|r| r.json(name, cores)).collect();
+        let all: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
         format!("{:#}\n", Value::from(all))
     } else {
-        results.iter().map(|r| r.text(name, cores)).collect()
+        reports.into_iter().map(|r| r.text).collect()
     };
     deliver(&text, &options.output, console)?;
-    Ok(results.iter().map(Result::outcome).fold(outcome, Ord::max))
+    Ok(outcome)
 }
 
 /// What is wrong with one test keeps no other from being run.
@@ -146,6 +180,21 @@ fn allowed(program: &Program, model: Model) -> std::result::Result<BTreeSet<End>
     }
 }
 
+/// The home of as many caches as a program has threads.
+fn home(
+    source: &Source,
+    program: &Program,
+    options: &Options,
+    console: &Console,
+) -> std::result::Result<Controller, Failure> {
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    };
+    construct::home(&source.protocol, program.threads.len() as u8)
+        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
+}
+
 fn on_protocol(
     source: &Source,
     program: &Program,
@@ -153,12 +202,7 @@ fn on_protocol(
     options: &Options,
     console: &Console,
 ) -> std::result::Result<Found, Failure> {
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
-    let home = construct::home(&source.protocol, program.threads.len() as u8)
-        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))?;
+    let home = home(source, program, options, console)?;
     let how = protocols::Options {
         cores,
         gives_up: options.gives_up,
@@ -178,6 +222,82 @@ fn on_protocol(
     }
 }
 
+/// What stands between threads and caches, in words.
+fn between(cores: Cores) -> &'static str {
+    match cores {
+        Cores::InOrder => "in order",
+        Cores::StoreBuffer => "with store buffers",
+    }
+}
+
+/// How ends stand to those that a model allows.
+fn relation<'e>(
+    ends: impl Iterator<Item = &'e End>,
+    model: Model,
+    allowed: &BTreeSet<End>,
+) -> String {
+    let (mut count, mut more) = (0, 0);
+    for end in ends {
+        count += 1;
+        more += usize::from(!allowed.contains(end));
+    }
+    let all = allowed.len();
+    match more {
+        0 if count == all => format!("exactly the ends of {model}"),
+        0 => format!("{count} of the {all} ends of {model}, and no other"),
+        1 => format!("one of them is not allowed by {model}"),
+        _ => format!("{more} of them are not allowed by {model}"),
+    }
+}
+
+/// How many of so many ends fulfil the condition.
+fn fulfilling(fulfil: usize, ends: usize) -> String {
+    let all = counted(ends as u64, "end");
+    match fulfil {
+        0 => format!("none of {all} fulfils the condition"),
+        1 if ends == 1 => "the only end fulfils the condition".to_string(),
+        count if count == ends => format!("all of {all} fulfil the condition"),
+        1 => format!("one of {all} fulfils the condition"),
+        count => format!("{count} of {all} fulfil the condition"),
+    }
+}
+
+/// An end, as far as the condition or a register shows it.
+fn words(program: &Program, end: &End) -> String {
+    let shown = program.asked();
+    let registers = |o: &Observed| matches!(o, Observed::Register(..));
+    let all = end
+        .0
+        .iter()
+        .filter(|(o, _)| registers(o) || shown.contains(o));
+    let end = End(all.map(|(o, v)| (o.clone(), *v)).collect());
+    program.words(&end)
+}
+
+/// What is asked, for programs.
+fn asked(program: &Program) -> &'static str {
+    match program.quantifier {
+        Quantifier::Exists => "exists",
+        Quantifier::NotExists => "not_exists",
+        Quantifier::Forall => "forall",
+    }
+}
+
+/// The cores, for programs.
+fn key(cores: Cores) -> &'static str {
+    match cores {
+        Cores::InOrder => "in_order",
+        Cores::StoreBuffer => "store_buffer",
+    }
+}
+
+/// The values of an end, for programs.
+fn values(program: &Program, end: &End) -> Value {
+    let values = end.0.iter();
+    let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
+    Value::Object(values.collect())
+}
+
 impl Result {
     fn outcome(&self) -> Outcome {
         match &self.found {
@@ -191,25 +311,9 @@ impl Result {
         }
     }
 
-    /// How the ends stand to those that are allowed.
-    fn relation(&self, ends: &BTreeSet<End>) -> String {
-        let model = self.model;
-        let (more, all) = (ends.difference(&self.allowed).count(), self.allowed.len());
-        match (more, ends.len() == all) {
-            (0, true) => format!("exactly the ends of {model}"),
-            (0, false) => format!("{} of the {all} ends of {model}, and no other", ends.len()),
-            (1, _) => format!("one of them is not allowed by {model}"),
-            _ => format!("{more} of them are not allowed by {model}"),
-        }
-    }
-
     fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
         let program = &self.program;
-        let between = match cores {
-            Cores::InOrder => "in order",
-            Cores::StoreBuffer => "with store buffers",
-        };
-        let name = &program.name;
+        let (name, between) = (&program.name, between(cores));
         let mut text = match (protocol, self.model) {
             (Some(on), _) => format!("{name} on {on}, cores {between}: "),
             (None, Model::Rc) => format!("{name} under {}: ", self.model),
@@ -221,29 +325,24 @@ impl Result {
         let _ = match &self.found {
             Found::Ends { ends, states } => {
                 let fulfil = ends.iter().filter(|end| program.holds(end)).count();
-                let all = counted(ends.len() as u64, "end");
                 let verdict = match self.outcome() {
                     Outcome::Yes => "yes",
                     _ => "no",
                 };
-                let which = match (program.quantifier, fulfil) {
-                    (_, 0) => format!("none of {all} fulfils the condition"),
-                    (_, 1) if ends.len() == 1 => "the only end fulfils the condition".to_string(),
-                    (_, count) if count == ends.len() => {
-                        format!("all of {all} fulfil the condition")
-                    }
-                    (_, 1) => format!("one of {all} fulfils the condition"),
-                    (_, count) => format!("{count} of {all} fulfil the condition"),
-                };
+                let which = fulfilling(fulfil, ends.len());
                 let _ = writeln!(text, "{verdict}: {which} of `{}`", program.quantifier);
                 for end in ends {
                     let mark = if program.holds(end) { '*' } else { ' ' };
-                    let _ = writeln!(text, "  {mark} {}", self.words(end));
+                    let _ = writeln!(text, "  {mark} {}", words(program, end));
                 }
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        writeln!(text, "  {}, in {states}", self.relation(ends))
+                        writeln!(
+                            text,
+                            "  {}, in {states}",
+                            relation(ends.iter(), self.model, &self.allowed)
+                        )
                     }
                     None => writeln!(text, "  the ends of {}", self.model),
                 }
@@ -278,18 +377,6 @@ impl Result {
         text
     }
 
-    /// An end, as far as the condition or a register shows it.
-    fn words(&self, end: &End) -> String {
-        let shown = self.program.asked();
-        let registers = |o: &Observed| matches!(o, Observed::Register(..));
-        let all = end
-            .0
-            .iter()
-            .filter(|(o, _)| registers(o) || shown.contains(o));
-        let end = End(all.map(|(o, v)| (o.clone(), *v)).collect());
-        self.program.words(&end)
-    }
-
     fn json(&self, protocol: Option<&str>, cores: Cores) -> Value {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
@@ -306,10 +393,8 @@ impl Result {
             }
         };
         let shown = |end: &End| {
-            let values = end.0.iter();
-            let values = values.map(|(o, v)| (program.name_of(o), json!(v)));
             json!({
-                "values": values.collect::<serde_json::Map<_, _>>(),
+                "values": values(program, end),
                 "fulfils": program.holds(end),
                 "allowed": self.allowed.contains(end),
             })
@@ -318,20 +403,12 @@ impl Result {
             Found::Ends { ends, states } => (ends.iter().map(shown).collect(), *states),
             _ => (Vec::new(), 0),
         };
-        let exists = match program.quantifier {
-            Quantifier::Exists => "exists",
-            Quantifier::NotExists => "not_exists",
-            Quantifier::Forall => "forall",
-        };
         json!({
             "test": program.name,
             "protocol": protocol,
-            "cores": match cores {
-                Cores::InOrder => "in_order",
-                Cores::StoreBuffer => "store_buffer",
-            },
+            "cores": key(cores),
             "model": self.model.name(),
-            "condition": exists,
+            "condition": asked(program),
             "outcome": outcome,
             "reason": reason,
             "ends": ends,

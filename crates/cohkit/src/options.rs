@@ -118,6 +118,15 @@ pub(crate) struct Litmus {
     #[arg(long, value_enum, default_value_t = Cores::InOrder)]
     pub cores: Cores,
 
+    /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
+    /// order: an end that decides is seen, or nothing is decided.
+    #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]
+    pub simulate: Option<u64>,
+
+    /// The seed of the first run; each further one has the next.
+    #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
+    pub seed: u64,
+
     /// What the ends are compared with, and without a protocol whose they are; that of the cores, if not given.
     #[arg(long, value_enum)]
     pub model: Option<Model>,

@@ -169,8 +169,13 @@ impl Core {
         self.buffer.pop_front();
     }
 
+    /// Whether all its instructions are behind it.
+    pub fn through(&self, code: &[Instruction]) -> bool {
+        self.next >= code.len()
+    }
+
     /// Whether it has nothing left to do.
     pub fn stopped(&self, code: &[Instruction]) -> bool {
-        self.next >= code.len() && self.buffer.is_empty()
+        self.through(code) && self.buffer.is_empty()
     }
 }

@@ -8,7 +8,8 @@
 //!   consistency where cores are in order, total store order where they buffer stores;
 //! * [`executions`], [`axioms`]: the same independently, by axioms on who reads from whom; and release consistency;
 //! * [`lines`]: single lines of a protocol's caches, and what each leads to, worked out once;
-//! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up.
+//! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
+//! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
 //! A location is a line of its own. [`numbered`] is how states are kept.
 
@@ -24,3 +25,4 @@ pub mod print;
 pub mod program;
 pub mod run;
 pub mod shapes;
+pub mod timed;

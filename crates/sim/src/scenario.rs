@@ -17,8 +17,8 @@ use crate::statistics::{Histogram, Statistics};
 pub struct Play {
     /// The application and its threads; thread `n` runs on core `n`.
     pub scenario: Arc<dyn Playable>,
-    /// What the home knows of rights.
-    pub rights: KnownRights,
+    /// What the home knows of rights; nothing where it is not constructed, and then its application hears of no changes.
+    pub rights: Option<KnownRights>,
     /// Picoseconds after which threads and application begin nothing more; without end if not given.
     pub until: Option<Time>,
     /// What is counted and timed before this moment does not count, picoseconds.

@@ -74,6 +74,74 @@ fn shapes_are_run_by_their_names_and_printed() {
     assert!(said.contains("did you mean `SB+dmb.sys`?"), "{said}");
 }
 
+/// What is seen decides, with the command that shows it again; what is not seen decides nothing.
+#[test]
+fn the_simulator_shows_and_never_verifies() {
+    let on = [
+        "--protocol",
+        "../../protocols/mesi.coh",
+        "--simulate",
+        "200",
+    ];
+    let simulate = |more: &[&str]| litmus(&[more, &on[..]].concat());
+    let (code, shown, _) = simulate(&["SB"]);
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(
+        shown.contains("undecided: none of 3 ends fulfils"),
+        "{shown}"
+    );
+    let (code, shown, _) = simulate(&["SB", "--cores", "store-buffer"]);
+    assert_eq!(code, Some(0), "{shown}");
+    let fenced = "../../litmus/SB+dmbs.litmus";
+    assert_eq!(simulate(&[fenced, "--cores", "store-buffer"]).0, Some(3));
+
+    // Without its fences the test is broken, and the command that is told breaks it again.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("SB.litmus");
+    let text = std::fs::read_to_string(fenced).expect("it ships");
+    std::fs::write(&file, text.replace("DMB SY", "DMB ST")).expect("written");
+    let path = file.to_str().expect("a path");
+    let (code, shown, _) = simulate(&[path, "--cores", "store-buffer", "--seed", "1000"]);
+    assert_eq!(code, Some(1), "{shown}");
+    let again = shown
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("again: cohkit litmus "));
+    let again: Vec<&str> = again.expect("a command").split(' ').collect();
+    let (code, shown, said) = litmus(&again);
+    assert_eq!(code, Some(1), "{shown}{said}");
+    assert!(
+        shown.contains("the only end fulfils the condition of `~exists`, in 1 run"),
+        "{shown}"
+    );
+
+    let (code, shown, _) = simulate(&["MP", "--json", "--seed", "7"]);
+    assert_eq!(code, Some(3));
+    let all: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((&all[0]["runs"], &all[0]["seed"]), (&200.into(), &7.into()));
+    assert_eq!(
+        (&all[0]["outcome"], &all[0]["reason"]),
+        (&"undecided".into(), &"not_seen".into())
+    );
+    let ends = all[0]["ends"].as_array().expect("a list");
+    assert_eq!(
+        ends.iter()
+            .filter_map(|end| end["seen"].as_u64())
+            .sum::<u64>(),
+        200
+    );
+    let (code, _, said) = litmus(&["SB", "--simulate", "3"]);
+    assert_eq!(code, Some(2), "{said}");
+    let through = [
+        "--protocol",
+        "../../protocols/write-through.coh",
+        "--simulate",
+        "1",
+    ];
+    let (code, _, said) = litmus(&[&["SB"][..], &through].concat());
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("cannot run SB: "), "{said}");
+}
+
 #[test]
 fn json_says_what_is_allowed_and_what_is_found() {
     let (code, shown, _) = litmus(&[

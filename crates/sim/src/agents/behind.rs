@@ -34,7 +34,7 @@ pub(crate) struct ApplicationRun {
     name: String,
     placement: Placement,
     contract: Contract,
-    rights: KnownRights,
+    rights: Option<KnownRights>,
     /// Rights by configuration of the home, as far as they have been asked for.
     known: Vec<Option<Right>>,
     /// Numbers of the home's local operations: clean and clean-invalidate, without and with lock.
@@ -148,6 +148,11 @@ impl ApplicationRun {
         };
         if uses > homed {
             return Err(format!("{name} uses {uses} lines, but memory has {homed}"));
+        }
+        if play.rights.is_none() && placement != Placement::Beside {
+            return Err(format!(
+                "{name} stands between the home and memory, and the home does not say what it knows of rights"
+            ));
         }
         let used = play.scenario.words_used();
         if used > words {
@@ -310,7 +315,8 @@ impl Simulation {
         }
         *behind.known[index].get_or_insert_with(|| {
             let home = self.home.configuration(configuration);
-            behind.rights.most(self.home.controller(), remotes, home)
+            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, home);
+            behind.rights.as_ref().map_or(Right::None, most)
         })
     }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use cohkit_protocol::construct::rights::KnownRights;
+
 /// Makes a clocked home that has just been reset, or says why it cannot.
 pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
 
@@ -95,11 +97,38 @@ impl Setup {
         let construction = sound.map_err(NoScenario::Home)?;
         let home = construction.controller(platform.remotes);
         let rights = construction.rights(platform.remotes);
+        Ok(Setup::playing(
+            protocol,
+            home,
+            platform,
+            scenario,
+            Some(rights),
+        ))
+    }
+
+    /// A setup in which threads take the place of traffic. Their scenario's application hears of no changes, so any home
+    /// of the protocol serves.
+    pub fn with_threads(
+        protocol: Protocol,
+        home: Controller,
+        platform: Platform,
+        scenario: Arc<dyn Playable>,
+    ) -> Setup {
+        Setup::playing(protocol, home, platform, scenario, None)
+    }
+
+    fn playing(
+        protocol: Protocol,
+        home: Controller,
+        platform: Platform,
+        scenario: Arc<dyn Playable>,
+        rights: Option<KnownRights>,
+    ) -> Setup {
         // Cores have what loads and stores need.
         let threads = scenario.begin().threads() as u32;
         let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
         workload.mix.push((Access::Store, 1));
-        Ok(Setup {
+        Setup {
             home,
             platform,
             workload,
@@ -115,7 +144,7 @@ impl Setup {
             seed: 0,
             oracle: Level::Versions,
             protocol,
-        })
+        }
     }
 
     /// The first kind of access that the workload asks for and the caching agent has no row for in any state.

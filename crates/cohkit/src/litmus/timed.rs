@@ -1,0 +1,177 @@
+//! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
+
+use super::{asked, between, fulfilling, home, key, relation, values, words, Report};
+use crate::check::quoted;
+use crate::console::Console;
+use crate::options::Litmus as Options;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use cohkit_base::words::counted;
+use cohkit_litmus::axioms::Model;
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::program::{End, Program, Quantifier};
+use cohkit_litmus::timed::{observe, NotRun, Options as How, Seen};
+use serde_json::{json, Value};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Runs a test so many times.
+pub(super) fn run(
+    source: &Source,
+    (file, program): (Option<String>, Program),
+    (cores, runs): (Cores, u64),
+    (model, allowed): (Model, &BTreeSet<End>),
+    options: &Options,
+    console: &Console,
+) -> Result<Report, Failure> {
+    let home = home(source, &program, options, console)?;
+    let seed = options.seed;
+    let how = How { cores, runs, seed };
+    let mut goes_on = || !console.is_interrupted();
+    let seen = observe(&source.protocol, &home, &program, &how, &mut goes_on);
+    let seen = seen.map_err(|why| match why {
+        NotRun::Interrupted => Failure::new(Outcome::Interrupted, "interrupted"),
+        NotRun::Cannot(what) => {
+            let (path, test) = (source.path.display(), &program.name);
+            let said = format!("error: {path}: cannot run {test}: {what}");
+            Failure::new(Outcome::BadInput, said)
+        }
+    })?;
+    let timed = Timed {
+        protocol: &source.protocol.name,
+        path: source.path.display().to_string(),
+        file,
+        program,
+        cores,
+        seed,
+        seen,
+        model,
+        allowed,
+    };
+    Ok(Report {
+        outcome: timed.outcome(),
+        text: timed.text(),
+        json: timed.json(),
+    })
+}
+
+struct Timed<'t> {
+    protocol: &'t str,
+    path: String,
+    file: Option<String>,
+    program: Program,
+    cores: Cores,
+    seed: u64,
+    seen: Seen,
+    model: Model,
+    allowed: &'t BTreeSet<End>,
+}
+
+impl Timed<'_> {
+    /// The first seed that shows an end which decides, if one was seen: one that fulfils the condition, or of `forall` one
+    /// that does not.
+    fn decides(&self) -> Option<u64> {
+        let fulfils = self.program.quantifier != Quantifier::Forall;
+        let ends = self.seen.ends.iter();
+        let ends = ends.filter(|(end, _)| self.program.holds(end) == fulfils);
+        ends.map(|(_, &(_, seed))| seed).min()
+    }
+
+    /// What was not seen may be seen with another seed.
+    fn outcome(&self) -> Outcome {
+        match (&self.seen.failure, self.decides(), self.program.quantifier) {
+            (Some(_), _, _) => Outcome::No,
+            (None, None, _) => Outcome::Undecided,
+            (None, Some(_), Quantifier::Exists) => Outcome::Yes,
+            (None, Some(_), _) => Outcome::No,
+        }
+    }
+
+    /// The command that shows again what has decided.
+    fn again(&self) -> Option<String> {
+        let failure = self.seen.failure.as_ref();
+        let seed = failure.map(|(_, seed)| *seed).or(self.decides())?;
+        let test = self.file.as_ref().unwrap_or(&self.program.name);
+        let cores = key(self.cores).replace('_', "-");
+        let (test, path) = (quoted(test), quoted(&self.path));
+        Some(format!(
+            "cohkit litmus {test} --protocol {path} --cores {cores} --simulate 1 --seed {seed}"
+        ))
+    }
+
+    fn text(&self) -> String {
+        let program = &self.program;
+        let verdict = match (&self.seen.failure, self.outcome()) {
+            (Some(_), _) => "violated",
+            (None, Outcome::Yes) => "yes",
+            (None, Outcome::No) => "no",
+            (None, _) => "undecided",
+        };
+        let (name, on, between) = (&program.name, self.protocol, between(self.cores));
+        let mut text = format!("{name} on {on} in the simulator, cores {between}: {verdict}: ");
+        let ends = &self.seen.ends;
+        let runs = counted(self.seen.runs, "run");
+        match &self.seen.failure {
+            Some((failure, _)) => {
+                let _ = writeln!(text, "after {runs}: {}", failure.trim_end());
+            }
+            None => {
+                let fulfil = ends.keys().filter(|end| program.holds(end)).count();
+                let which = fulfilling(fulfil, ends.len());
+                let asks = program.quantifier;
+                let _ = writeln!(text, "{which} of `{asks}`, in {runs}");
+            }
+        }
+        for (end, (count, seed)) in ends {
+            let mark = if program.holds(end) { '*' } else { ' ' };
+            let (end, times) = (words(program, end), counted(*count, "time"));
+            let _ = writeln!(text, "  {mark} {end}: {times}, first with seed {seed}");
+        }
+        let _ = writeln!(
+            text,
+            "  {}",
+            relation(ends.keys(), self.model, self.allowed)
+        );
+        if let Some(again) = self.again() {
+            let _ = writeln!(text, "  again: {again}");
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let program = &self.program;
+        let (outcome, reason) = match (&self.seen.failure, self.outcome()) {
+            (Some((failure, _)), _) => ("violated", Some(failure.trim_end())),
+            (None, Outcome::Yes) => ("yes", None),
+            (None, Outcome::No) => ("no", None),
+            (None, _) => ("undecided", Some("not_seen")),
+        };
+        let ends = self.seen.ends.iter().map(|(end, (count, seed))| {
+            json!({
+                "values": values(program, end),
+                "fulfils": program.holds(end),
+                "allowed": self.allowed.contains(end),
+                "seen": count,
+                "seed": seed,
+            })
+        });
+        json!({
+            "test": program.name,
+            "protocol": self.protocol,
+            "cores": key(self.cores),
+            "model": self.model.name(),
+            "condition": asked(program),
+            "outcome": outcome,
+            "reason": reason,
+            "ends": ends.collect::<Vec<_>>(),
+            "allowed": self.allowed.len(),
+            "runs": self.seen.runs,
+            "seed": self.seed,
+            "run": {
+                "file": self.file,
+                "again": self.again(),
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        })
+    }
+}

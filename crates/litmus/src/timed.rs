@@ -1,0 +1,343 @@
+//! A program in the simulator: one run is one order of events, that which random times of messages and threads make.
+
+use cohkit_application::interface::{
+    Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
+};
+use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::data::Random;
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::{Playable, Played};
+use cohkit_sim::simulation::{play_while, RunError, Setup};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::cores::{Core, Cores, Wish};
+use crate::models::end;
+use crate::program::{End, Program, Update};
+
+/// What was seen in runs with consecutive seeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Each end, with how often it was seen and the first seed that shows it.
+    pub ends: BTreeMap<End, (u64, u64)>,
+    /// Runs that came to their end.
+    pub runs: u64,
+    /// What went wrong, with the seed that shows it; no run follows.
+    pub failure: Option<(String, u64)>,
+}
+
+/// Why programs cannot be run in time.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NotRun {
+    /// They do not fit the protocol, or the machine.
+    Cannot(String),
+    /// It was told to stop.
+    Interrupted,
+}
+
+/// How often a program is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// What stands between threads and caches.
+    pub cores: Cores,
+    /// Runs.
+    pub runs: u64,
+    /// The seed of the first; each further one has the next.
+    pub seed: u64,
+}
+
+/// Runs a program on a small machine that makes races likely, once for each seed. `goes_on` is asked before each run.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn observe(
+    protocol: &Protocol,
+    home: &Controller,
+    program: &Program,
+    options: &Options,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Seen, NotRun> {
+    let remote = &protocol.remote;
+    let has = |access: Access| remote.states.iter().any(|s| s.right >= access.needs());
+    if !has(Access::Load) || !has(Access::Store) {
+        let name = &protocol.name;
+        return Err(NotRun::Cannot(format!(
+            "threads of the simulator load and store, and caches of {name} cannot do both in their copies"
+        )));
+    }
+    let mut seen = Seen {
+        ends: BTreeMap::new(),
+        runs: 0,
+        failure: None,
+    };
+    let machine = Platform::torture(program.threads.len() as u8);
+    for run in 0..options.runs {
+        if !goes_on() {
+            return Err(NotRun::Interrupted);
+        }
+        let seed = options.seed.wrapping_add(run);
+        let scenario = Arc::new(InTime {
+            program: program.clone(),
+            cores: options.cores,
+            seed,
+        });
+        let mut setup =
+            Setup::with_threads(protocol.clone(), home.clone(), machine.clone(), scenario);
+        setup.seed = seed;
+        if let Some(play) = &mut setup.play {
+            play.tables = true;
+        }
+        match play_while(&setup, &mut |_| true) {
+            Ok(performance) => {
+                let rows = performance.tables.into_iter().flat_map(|table| table.rows);
+                let values = rows.flatten().map(|value| value as i64);
+                let end = End(program.observed().into_iter().zip(values).collect());
+                seen.ends.entry(end).or_insert((0, seed)).0 += 1;
+                seen.runs += 1;
+            }
+            Err(RunError::Failure(failure)) => {
+                seen.failure = Some((failure.to_string(), seed));
+                return Ok(seen);
+            }
+            Err(RunError::Setup(what)) => return Err(NotRun::Cannot(what)),
+            Err(RunError::Stopped) => return Err(NotRun::Interrupted),
+        }
+    }
+    Ok(seen)
+}
+
+/// A program whose threads run on cores of the simulator.
+#[derive(Clone)]
+struct InTime {
+    program: Program,
+    cores: Cores,
+    seed: u64,
+}
+
+/// Lines that locations may lie in: few enough that some share a set of the small caches, and evict each other.
+const LINES: u32 = 16;
+
+impl InTime {
+    /// Each location has a line, which another seed puts elsewhere.
+    fn lines(&self) -> Vec<u32> {
+        let mut random = Random::new(self.seed);
+        let mut lines: Vec<u32> = Vec::new();
+        while lines.len() < self.program.locations.len() {
+            let line = random.below(LINES.into()) as u32;
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}
+
+impl Playable for InTime {
+    fn uses(&self) -> u32 {
+        LINES
+    }
+
+    fn words_used(&self) -> u64 {
+        1
+    }
+
+    fn has_end(&self) -> bool {
+        true
+    }
+
+    fn begin(&self) -> Box<dyn Played> {
+        let mut cores = Core::all(&self.program);
+        for (core, thread) in cores.iter_mut().zip(&self.program.threads) {
+            core.settle(&thread.code, self.cores);
+        }
+        let threads = self.program.threads.len();
+        let buffers = match self.cores {
+            Cores::InOrder => 0,
+            Cores::StoreBuffer => threads,
+        };
+        // Nothing else is drawn from this one.
+        let random = Random::new(!self.seed);
+        Box::new(Running {
+            lines: self.lines(),
+            test: self.clone(),
+            cores,
+            steps: vec![Doing::Nothing; threads + buffers],
+            random,
+            memory: RefCell::new(Vec::new()),
+            nobody: Nobody,
+        })
+    }
+}
+
+/// What a thread or a buffer of stores is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    Nothing,
+    /// It has waited for its next step.
+    Waited,
+    /// Its access is under way.
+    Access(Wish),
+}
+
+/// Threads on the first cores. The buffer of each thread has a core of its own, before the same cache.
+struct Running {
+    test: InTime,
+    lines: Vec<u32>,
+    cores: Vec<Core>,
+    steps: Vec<Doing>,
+    random: Random,
+    /// What memory holds at the end.
+    memory: RefCell<Vec<i64>>,
+    nobody: Nobody,
+}
+
+impl Running {
+    /// What a word of the simulator means: it begins with any value.
+    fn difference(&self, at: u8) -> u64 {
+        let line = self.lines[usize::from(at)];
+        let first = self.test.program.initial[usize::from(at)] as u64;
+        cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(first)
+    }
+
+    fn accesses(&self, wish: Wish) -> Step {
+        let (line, word) = (self.lines[usize::from(wish.location())], 0);
+        let shift = self.difference(wish.location());
+        let of = |value: i64| (value as u64).wrapping_add(shift);
+        let update = match wish {
+            Wish::Read(_) => return Step::Load { line, word },
+            Wish::Write(_, value) => {
+                let value = of(value);
+                return Step::Store { line, word, value };
+            }
+            Wish::Update(_, Update::Set(value)) => Change::Swap(of(value)),
+            Wish::Update(_, Update::Add(by)) => Change::Add(by as u64),
+            Wish::Update(_, Update::SetIf(old, new)) => Change::CompareSwap {
+                old: of(old),
+                new: of(new),
+            },
+        };
+        Step::Update { line, word, update }
+    }
+
+    /// Something takes up to so many nanoseconds, often none.
+    fn waits(&mut self, most: u64) -> Step {
+        let long = self.random.below(2);
+        Step::Work(self.random.below(1 + long * most * NANOSECOND))
+    }
+
+    /// It looks again a little later, when others have gone on.
+    fn looks_again(&self, number: usize) -> Step {
+        Step::LoadHost {
+            word: number as u32,
+        }
+    }
+
+    /// A thread's next step.
+    fn thread(&mut self, number: usize) -> Step {
+        let code = &self.test.program.threads[number].code;
+        if let Some(wish) = self.cores[number].access(code) {
+            self.steps[number] = Doing::Access(wish);
+            return self.accesses(wish);
+        }
+        // What it has written itself may be read before memory has it, or after.
+        let reads = self.random.below(2) == 0 && self.cores[number].forward(code);
+        if reads {
+            self.cores[number].settle(code, self.test.cores);
+            self.steps[number] = Doing::Nothing;
+            return self.waits(0);
+        }
+        match self.cores[number].through(code) {
+            true => Step::Stop,
+            false => self.looks_again(number),
+        }
+    }
+
+    /// The next step of a thread's buffer.
+    fn buffer(&mut self, number: usize) -> Step {
+        let thread = number - self.cores.len();
+        let core = &self.cores[thread];
+        match core.drain() {
+            Some(wish) => {
+                self.steps[number] = Doing::Access(wish);
+                self.accesses(wish)
+            }
+            None if core.stopped(&self.test.program.threads[thread].code) => Step::Stop,
+            None => {
+                self.steps[number] = Doing::Nothing;
+                self.looks_again(number)
+            }
+        }
+    }
+}
+
+impl Played for Running {
+    fn application(&mut self) -> &mut dyn Application {
+        &mut self.nobody
+    }
+
+    fn threads(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn step(&mut self, number: usize, result: u64) -> Step {
+        let threads = self.cores.len();
+        if let Doing::Access(wish) = self.steps[number] {
+            let thread = number % threads;
+            let code = &self.test.program.threads[thread].code;
+            let value = result.wrapping_sub(self.difference(wish.location()));
+            match number < threads {
+                true => self.cores[thread].ended(code, value as i64),
+                false => self.cores[thread].drained(),
+            }
+            self.cores[thread].settle(code, self.test.cores);
+            self.steps[number] = Doing::Nothing;
+        }
+        // Between its steps it waits for as long as messages take, and now and then for far longer.
+        if self.steps[number] == Doing::Nothing {
+            self.steps[number] = Doing::Waited;
+            let most = if self.random.below(4) == 0 { 1600 } else { 200 };
+            return self.waits(most);
+        }
+        match number < threads {
+            true => self.thread(number),
+            false => self.buffer(number),
+        }
+    }
+
+    fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
+        let values = (0..).zip(&self.lines).map(|(at, &line)| {
+            let word = contents.word(line, 0);
+            word.wrapping_sub(self.difference(at)) as i64
+        });
+        self.memory.replace(values.collect());
+        Ok(())
+    }
+
+    /// What is observed, in its order.
+    fn tables(&self) -> Vec<Table> {
+        let End(values) = end(&self.test.program, &self.cores, &self.memory.borrow());
+        let values = values.into_values().map(|value| value as u64);
+        vec![Table {
+            name: "end",
+            rows: vec![values.collect()],
+        }]
+    }
+}
+
+/// Nothing is behind the home.
+struct Nobody;
+
+impl Application for Nobody {
+    fn name(&self) -> &str {
+        "litmus"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+
+    fn handle(&mut self, _event: Event, _actions: &mut Actions) {}
+}

@@ -1,0 +1,161 @@
+//! Shapes in the simulator: what is seen is what the models allow, and more than one end of it.
+
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::{classic, named};
+use cohkit_litmus::herd;
+use cohkit_litmus::models::ends;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::timed::{observe, NotRun, Options, Seen};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+
+fn text(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> Seen {
+    let home = construct::home(protocol, program.threads.len() as u8).unwrap();
+    let options = Options {
+        cores,
+        runs,
+        seed: 0,
+    };
+    observe(protocol, &home, program, &options, &mut || true).unwrap()
+}
+
+/// Each shape on a protocol: nothing is seen that the model does not allow, and more than one end where it allows more.
+fn shows_a_part(name: &str) {
+    let protocol = parse(&text(name)).unwrap();
+    for shape in classic() {
+        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+            let seen = watch(&protocol, &shape, cores, 40);
+            assert_eq!(seen.failure, None, "{name}: {}, {cores:?}", shape.name);
+            let allowed = ends(&shape, cores);
+            for (end, (_, seed)) in &seen.ends {
+                let shown = shape.words(end);
+                let test = &shape.name;
+                assert!(
+                    allowed.contains(end),
+                    "{name}: {test}, {cores:?}, seed {seed}: {shown}"
+                );
+            }
+            let enough = allowed.len().min(2);
+            assert!(
+                seen.ends.len() >= enough,
+                "{name}: {}, {cores:?}",
+                shape.name
+            );
+        }
+    }
+}
+
+#[test]
+fn msi_shows_only_what_the_models_allow_and_more_than_one_end() {
+    shows_a_part("msi");
+}
+
+#[test]
+fn mesi_shows_only_what_the_models_allow_and_more_than_one_end() {
+    shows_a_part("mesi");
+}
+
+/// A constructed home serves threads as well as one written by hand.
+#[test]
+fn a_home_of_a_policy_shows_what_the_model_allows() {
+    let protocol = parse(&text("msi-policy")).unwrap();
+    let shape = named("SB").unwrap();
+    let seen = watch(&protocol, &shape, Cores::InOrder, 100);
+    assert!(seen.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
+}
+
+/// Buffers are seen: what sequential consistency forbids and total store order allows happens.
+#[test]
+fn store_buffers_show_what_cores_in_order_do_not() {
+    let protocol = parse(&text("mesi")).unwrap();
+    for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
+        let shape = named(name).unwrap();
+        let holds = |seen: &Seen| seen.ends.keys().any(|end| shape.holds(end));
+        assert!(
+            holds(&watch(&protocol, &shape, Cores::StoreBuffer, 300)),
+            "{name}"
+        );
+        assert!(
+            !holds(&watch(&protocol, &shape, Cores::InOrder, 300)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn all_instructions_and_first_values_mean_what_they_say() {
+    let test = "\
+AArch64 all
+{ x=5; y=-3; 0:X1=x; 0:X2=y; 1:X1=x; }
+P0                 | P1              ;
+MOV W0,#2          | MOV W0,#10      ;
+LDADD W0,W3,[X1]   | LDADD W0,W3,[X1];
+SWPAL W0,W4,[X2]   |                 ;
+MOV W5,#2          |                 ;
+CAS W5,W0,[X2]     |                 ;
+MOV W6,#9          |                 ;
+CAS W6,W0,[X2]     |                 ;
+forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
+";
+    let program = herd::read(test).unwrap_or_else(|e| panic!("{}", e.render("t", test, false)));
+    let protocol = parse(&text("msi")).unwrap();
+    for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        let seen = watch(&protocol, &program, cores, 100);
+        assert!(
+            seen.ends.keys().all(|end| program.holds(end)),
+            "{:?}",
+            seen.ends
+        );
+        assert!(
+            seen.ends.keys().eq(ends(&program, cores).iter()),
+            "{:?}",
+            seen.ends
+        );
+    }
+}
+
+/// A cache that keeps its copy where it should lose it.
+#[test]
+fn a_fault_of_the_protocol_is_seen_with_its_seed() {
+    let text = text("msi");
+    let rows = text.lines();
+    let mut rows = rows.filter(|row| row.trim_start().starts_with("S ") && row.contains("| Inv "));
+    let row = rows.next().unwrap();
+    let kept = format!("{}| stay", &row[..row.rfind('|').unwrap()]);
+    let protocol = parse(&text.replace(row, &kept)).unwrap();
+    let shape = named("MP").unwrap();
+    let (what, seed) = watch(&protocol, &shape, Cores::InOrder, 1000)
+        .failure
+        .unwrap();
+    assert!(what.contains("write"), "{what}");
+    let home = construct::home(&protocol, 2).unwrap();
+    let options = Options {
+        cores: Cores::InOrder,
+        runs: 1,
+        seed,
+    };
+    let again = observe(&protocol, &home, &shape, &options, &mut || true).unwrap();
+    assert_eq!(again.failure, Some((what, seed)));
+}
+
+#[test]
+fn what_cannot_be_run_is_told() {
+    let protocol = parse(&text("write-through")).unwrap();
+    let home = construct::home(&protocol, 2).unwrap();
+    let shape = named("SB").unwrap();
+    let options = Options {
+        cores: Cores::InOrder,
+        runs: 1,
+        seed: 0,
+    };
+    match observe(&protocol, &home, &shape, &options, &mut || true) {
+        Err(NotRun::Cannot(what)) => assert!(what.contains("cannot do both"), "{what}"),
+        other => panic!("{other:?}"),
+    }
+}
