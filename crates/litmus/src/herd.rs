@@ -163,6 +163,7 @@ pub fn read(text: &str) -> Result<Program> {
             claim: Claim::True,
         },
         addresses: Vec::new(),
+        given: Vec::new(),
     };
     let rest = whole.from(line);
     let Some(open) = rest.text.find('{') else {
@@ -220,6 +221,8 @@ struct Test {
     program: Program,
     /// Of each thread, the registers that hold the address of a location.
     addresses: Vec<Vec<(Register, Location)>>,
+    /// What has a first value: a register of a thread, or a location.
+    given: Vec<(Option<usize>, usize)>,
 }
 
 impl Test {
@@ -286,6 +289,10 @@ impl Test {
             let Some(value) = value else {
                 return wrong(item, "a register has a first value");
             };
+            if self.given.contains(&(Some(thread), register)) {
+                return wrong(item, "this register has a first value already");
+            }
+            self.given.push((Some(thread), register));
             match number(value) {
                 Ok(number) => self.program.threads[thread].registers[register] = number,
                 Err(_) => {
@@ -302,7 +309,12 @@ impl Test {
         };
         let location = self.location(name)?;
         if let Some(value) = value {
-            self.program.initial[usize::from(location)] = number(value)?;
+            let location = usize::from(location);
+            if self.given.contains(&(None, location)) {
+                return wrong(item, "this location has a first value already");
+            }
+            self.given.push((None, location));
+            self.program.initial[location] = number(value)?;
         }
         Ok(())
     }
@@ -374,8 +386,24 @@ impl Test {
         }
         match piece.text.to_ascii_uppercase().as_str() {
             "WZR" | "XZR" => Ok(Operand::Number(0)),
-            _ => Ok(Operand::Register(self.register(thread, piece)?)),
+            _ => Ok(Operand::Register(self.value(thread, piece)?)),
         }
+    }
+
+    /// A register whose value is asked for. Addresses have no numbers here: what is done with one is not known.
+    fn value(&mut self, thread: usize, piece: Piece) -> Result<Register> {
+        let register = self.register(thread, piece)?;
+        if self.holds_address(thread, register) {
+            let name = piece.text;
+            let message = format!("`{name}` holds an address here, which is read in brackets only");
+            return wrong(piece, message);
+        }
+        Ok(register)
+    }
+
+    fn holds_address(&self, thread: usize, register: Register) -> bool {
+        let mut known = self.addresses[thread].iter();
+        known.any(|(other, _)| *other == register)
     }
 
     /// The location whose address stands in brackets.
@@ -445,6 +473,11 @@ impl Test {
             | Instruction::Atomic { to, .. }
             | Instruction::Compute { to, .. } = instruction
             {
+                // After a branch it may be written there or not.
+                if !branches.is_empty() && self.holds_address(thread, to) {
+                    let message = "an address is overwritten here after a branch, so it is not known who holds it";
+                    return wrong(cell, message);
+                }
                 self.addresses[thread].retain(|(register, _)| *register != to);
             }
         }
@@ -583,7 +616,7 @@ impl Test {
             "ISB" | "NOP" => return Ok((None, None)),
             "CBZ" | "CBNZ" => {
                 takes(2)?;
-                let on = self.register(thread, parts[0])?;
+                let on = self.value(thread, parts[0])?;
                 let zero = name == "CBZ";
                 let branch = Instruction::Branch { on, zero, to: 0 };
                 return Ok((Some(branch), Some(parts[1])));
@@ -690,7 +723,7 @@ impl Test {
         let observed = match left.once(":") {
             Some((thread, register)) => {
                 let thread = self.thread_number(thread)?;
-                Observed::Register(thread, self.register(thread, register)?)
+                Observed::Register(thread, self.value(thread, register)?)
             }
             None => {
                 let name = left.text.trim_start_matches('[').trim_end_matches(']');

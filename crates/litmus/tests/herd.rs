@@ -147,6 +147,39 @@ fn what_is_wrong_has_a_place() {
             "this comment has no end",
         ),
         ("}\n", "\n", "4:1", "this block has no end"),
+        // The second was not heard, or the first.
+        (
+            "0:X1=x;",
+            "0:X1=x; 0:W1=y;",
+            "5:9",
+            "this register has a first value already",
+        ),
+        (
+            "0:X1=x;",
+            "x=1; int x=2; 0:X1=x;",
+            "5:6",
+            "this location has a first value already",
+        ),
+        // An address was taken for the number 0: stored, branched on, asked for.
+        (
+            "STR W0,[X1] |",
+            "STR X1,[X3] |",
+            "10:6",
+            "`X1` holds an address here",
+        ),
+        (
+            "LDR W2,[X3] |",
+            "CBZ X3,end |",
+            "11:6",
+            "`X3` holds an address here",
+        ),
+        ("0:X2=0", "0:X1=0", "12:11", "`X1` holds an address here"),
+        (
+            "LDR W2,[X3] |",
+            "CBZ W0,L | ; MOV X3,#1 | ; L: ADD W2,W3,#0 |",
+            "11:15",
+            "an address is overwritten here after a branch",
+        ),
     ];
     let mut wrong: Vec<String> = Vec::new();
     for (from, to, place, said) in faults {
