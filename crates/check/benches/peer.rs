@@ -41,7 +41,7 @@ fn shipped(protocol: &str, system: &str) -> Model {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
             let construction = construct(&protocol).ok().unwrap();
-            match system.remotes {
+            match system.remotes.total() {
                 1 => construction.flat(true),
                 _ => construction.factored(true),
             }

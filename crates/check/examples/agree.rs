@@ -34,7 +34,7 @@ fn main() {
             Home::Controller(home) => home.clone(),
             Home::Policy(_) => {
                 let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
-                match system.remotes {
+                match system.remotes.total() {
                     1 => construction.flat(true),
                     _ => construction.factored(true),
                 }

@@ -11,6 +11,7 @@ use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Outcome, Property, Report};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
 use std::fmt;
 
 /// The property.
@@ -59,10 +60,11 @@ impl std::error::Error for ProgressError {}
 pub fn progress(
     protocol: &Protocol,
     home: &Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     room: &system::Options,
     options: &Options,
 ) -> Result<Progress, ProgressError> {
+    let remotes = remotes.into();
     let none = |outcome| Progress {
         outcome,
         modelled: None,
@@ -81,7 +83,7 @@ pub fn progress(
             } => {
                 let (property, message) = match property {
                     Property::Liveness(_) => {
-                        let message = told(protocol, home, kind, &modelled, &trace);
+                        let message = told(protocol, home, remotes, kind, &modelled, &trace);
                         (PROGRESS, message)
                     }
                     _ => (property, message),
@@ -153,19 +155,22 @@ fn searched(
 pub fn told(
     protocol: &Protocol,
     home: &Controller,
+    remotes: Remotes,
     kind: Kind,
     modelled: &Modelled,
     trace: &Trace,
 ) -> String {
     let name = kind.name(home);
-    let (agent, controller, variable) = match kind {
+    let (agent, initial, variable) = match kind {
         Kind::Access(_) => {
             // Start states stand in the order of the remotes that they watch.
             let remote = trace.start_index;
             let agent = modelled.model.agents.get(remote as usize);
             let agent = agent.unwrap_or(&protocol.remote.name).clone();
             let variable = format!("{}_state[0][{remote}]", protocol.remote.name);
-            (agent, &protocol.remote, variable)
+            let (of, _) = remotes.kind(remote as u8);
+            let initial = protocol.kinds[of.index()].initial;
+            (agent, &protocol.remote.states[initial.index()], variable)
         }
         Kind::Local(_) => {
             let variables = modelled.model.variables.iter();
@@ -175,14 +180,14 @@ pub fn told(
             let variable = states
                 .nth(1)
                 .map_or(String::new(), |name| format!("{name}[0]"));
-            (format!("the {}", home.name), home, variable)
+            (format!("the {}", home.name), &home.states[0], variable)
         }
     };
     let mut changes = trace.steps.iter().flat_map(|step| &step.changes);
     let last = changes.rfind(|change| change.variable == variable);
     let state = match last {
         Some(change) => &change.to,
-        None => &controller.states[0].name,
+        None => &initial.name,
     };
     match kind {
         Kind::Access(_) => {

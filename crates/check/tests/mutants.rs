@@ -88,7 +88,7 @@ fn rows_that_are_listed_as_never_taken_are_never_taken() {
 /// How often each of some rows was taken.
 fn taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
     let sizes = protocol.systems.iter().filter(|system| system.lines == 1);
-    let remotes = sizes.map(|system| system.remotes).max().unwrap();
+    let remotes = sizes.map(|system| system.remotes.total()).max().unwrap();
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {

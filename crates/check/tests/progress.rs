@@ -271,6 +271,7 @@ fn of_shipped_texts_drain_says_it_all() {
         "cxl-mem",
         "write-through",
         "write-through-two-step",
+        "token",
     ] {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);
@@ -290,6 +291,7 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
         ("cxl-mem", 1),
         ("write-through", 2),
         ("write-through-two-step", 2),
+        ("token", 2),
     ] {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);

@@ -127,6 +127,7 @@ fn textbook_protocols_with_three_caches() {
     assert_eq!(size("msi"), (24_981, 84_984));
     assert_eq!(size("mesi"), (36_853, 125_565));
     assert_eq!(size("moesi"), (65_317, 209_319));
+    assert_eq!(size("token"), (419_136, 1_706_700));
 }
 
 #[test]
@@ -684,6 +685,7 @@ fn remotes_of_systems_are_interchangeable() {
         ("mesi", 2),
         ("moesi", 2),
         ("write-through", 3),
+        ("token", 2),
         ("msi-policy", 3),
     ] {
         let protocol = protocol(&shipped(name));

@@ -63,7 +63,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
                         fault.explanations.iter().map(chart).collect(),
                     );
                 }
-                if system.remotes == 1 {
+                if system.remotes.total() == 1 {
                     construction.flat(true)
                 } else {
                     construction.factored(true)

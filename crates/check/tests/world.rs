@@ -4,6 +4,7 @@ use cohkit_check::system;
 use cohkit_engine::{check, Options, Outcome, Property};
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, System};
@@ -21,9 +22,10 @@ fn read(path: &Path) -> Protocol {
 }
 
 /// Both ways to visit all states of a system; true if it was small enough.
-fn both(protocol: &Protocol, remotes: u8, lines: u8) -> bool {
-    let name = format!("{} {remotes}x{lines}", protocol.name);
-    let home = construct::home(protocol, remotes).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
+    let total = remotes.total();
+    let name = format!("{} {total}x{lines}", protocol.name);
+    let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let room = system::Options::default().capacity;
     let world = System::new(protocol, &home, remotes, lines, room);
     let found = explore::<Current>(&world, MOST);
@@ -74,14 +76,16 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
     texts.sort();
     for text in texts {
         let protocol = read(&text);
-        let mut sizes: Vec<(u8, u8)> = protocol
-            .systems
-            .iter()
-            .map(|s| (s.remotes, s.lines))
-            .collect();
-        sizes.extend([(1, 1), (2, 1), (1, 2)]);
-        sizes.sort_unstable();
-        sizes.dedup();
+        let systems = protocol.systems.iter();
+        let mut sizes: Vec<(Remotes, u8)> = systems.map(|s| (s.remotes, s.lines)).collect();
+        if protocol.kinds.len() == 1 {
+            for (remotes, lines) in [(1, 1), (2, 1), (1, 2)] {
+                let size = (Remotes::from(remotes), lines);
+                if !sizes.contains(&size) {
+                    sizes.push(size);
+                }
+            }
+        }
         for (remotes, lines) in sizes {
             compared += usize::from(both(&protocol, remotes, lines));
         }

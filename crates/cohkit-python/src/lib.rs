@@ -119,7 +119,7 @@ impl Protocol {
     fn systems(&self) -> Vec<(String, u8, u8)> {
         let systems = self.source.protocol.systems.iter();
         systems
-            .map(|system| (system.name.clone(), system.remotes, system.lines))
+            .map(|system| (system.name.clone(), system.remotes.total(), system.lines))
             .collect()
     }
 

@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = files![
     "protocols/moesi.coh",
     "protocols/msi-policy.coh",
     "protocols/msi.coh",
+    "protocols/token.coh",
     "protocols/write-through-two-step.coh",
     "protocols/write-through.coh",
     "tests/construction/base.coh",

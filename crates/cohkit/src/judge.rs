@@ -49,7 +49,7 @@ impl Systems {
         if let &Systems::Sized { remotes, lines } = self {
             return Ok(vec![System {
                 name: format!("remotes_{remotes}_lines_{lines}"),
-                remotes,
+                remotes: remotes.into(),
                 lines,
                 span: Span::default(),
             }]);
@@ -204,7 +204,7 @@ pub fn judge(
     }
     for system in &protocol.systems {
         let start = Instant::now();
-        let home = homes.controller(system.remotes);
+        let home = homes.controller(system.remotes.total());
         let Decided {
             modelled,
             report,
@@ -330,7 +330,7 @@ pub(crate) fn of_each<T>(
         return Ok(Vec::new());
     };
     let of = |system: &System| {
-        let home = homes.controller(system.remotes);
+        let home = homes.controller(system.remotes.total());
         let models = of(&source.protocol, system, &home).map_err(NoModel::Wrong)?;
         Ok((system.clone(), models))
     };

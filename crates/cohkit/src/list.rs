@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The protocol texts that ship, with the files' names.
-const PROTOCOLS: [(&str, &str); 9] = [
+const PROTOCOLS: [(&str, &str); 10] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -43,6 +43,10 @@ const PROTOCOLS: [(&str, &str); 9] = [
     (
         "protocols/msi.coh",
         include_str!("../../../protocols/msi.coh"),
+    ),
+    (
+        "protocols/token.coh",
+        include_str!("../../../protocols/token.coh"),
     ),
     (
         "protocols/write-through-two-step.coh",

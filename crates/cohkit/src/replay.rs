@@ -19,6 +19,7 @@ use cohkit_engine::trace::Trace;
 use cohkit_engine::Property;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, System};
+use cohkit_protocol::remotes::Remotes;
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
@@ -114,7 +115,7 @@ impl Replayed<'_> {
             let entry = json!({
                 "protocol": protocol,
                 "system": system.name,
-                "remotes": system.remotes,
+                "remotes": system.remotes.total(),
                 "lines": system.lines,
             });
             let title = format!("{protocol} {}", system.name);
@@ -200,16 +201,19 @@ impl Replayed<'_> {
             match again(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.watched) {
-                        (Ending::Violated { .. }, Some((kind, home))) => Ending::Violated {
-                            property: progress::PROGRESS,
-                            message: progress::told(
-                                protocol,
-                                home,
-                                *kind,
-                                &candidate.modelled,
-                                &trace,
-                            ),
-                        },
+                        (Ending::Violated { .. }, Some((kind, home, remotes))) => {
+                            Ending::Violated {
+                                property: progress::PROGRESS,
+                                message: progress::told(
+                                    protocol,
+                                    home,
+                                    *remotes,
+                                    *kind,
+                                    &candidate.modelled,
+                                    &trace,
+                                ),
+                            }
+                        }
                         (ending, _) => ending,
                     };
                     self.tell(model, remarks, title, entry, trace, ending);
@@ -309,7 +313,7 @@ impl Replayed<'_> {
 struct Candidate {
     modelled: Modelled,
     /// Whose progress is watched on it, if any is; with the home.
-    watched: Option<(Kind, Controller)>,
+    watched: Option<(Kind, Controller, Remotes)>,
 }
 
 impl Candidate {
@@ -337,7 +341,7 @@ impl Candidate {
             })?;
             Ok(Candidate {
                 modelled,
-                watched: Some((kind, home.clone())),
+                watched: Some((kind, home.clone(), system.remotes)),
             })
         };
         kinds(protocol, home).into_iter().map(of).collect()

@@ -13,6 +13,7 @@ use cohkit_engine::trace::Trace;
 use cohkit_engine::{Property, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::{Protocol, System};
+use cohkit_protocol::remotes::KindId;
 use serde_json::{json, Value};
 use std::fmt::Write;
 
@@ -233,7 +234,7 @@ impl Verdict<'_> {
         let mut entry = json!({
             "protocol": self.protocol.name,
             "system": self.system.name,
-            "remotes": self.system.remotes,
+            "remotes": self.system.remotes.total(),
             "lines": self.system.lines,
             "outcome": outcome,
             "reason": reason,
@@ -248,6 +249,12 @@ impl Verdict<'_> {
             "notes": self.notes,
             "run": run,
         });
+        let kinds = &self.protocol.kinds;
+        if kinds.len() > 1 {
+            let each = (0..).map(KindId).map(|kind| self.system.remotes.of(kind));
+            let each = kinds.iter().map(|kind| kind.name.clone()).zip(each);
+            entry["kinds"] = each.map(|(name, count)| (name, json!(count))).collect();
+        }
         if let Some(explanation) = &self.explanation {
             entry["counterexample"]["explanation"] = json!(explanation);
         }

@@ -132,6 +132,11 @@ impl<'p> Lines<'p> {
         threads: u8,
         room: u16,
     ) -> Result<Lines<'p>, String> {
+        if protocol.several_tables() {
+            let several =
+                "has several kinds of remotes, and a test does not say which a thread is before";
+            return Err(format!("{} {several}", protocol.name));
+        }
         Ok(Lines {
             accesses: Accesses::of(protocol)?,
             system: System::new(protocol, home, threads, 1, room),
@@ -246,7 +251,7 @@ impl<'p> Lines<'p> {
         let ended = ended.into_iter();
         let ended = ended.map(|one| (one.remote, one.found.map(|copy| copy.1)));
         let mut puts = Vec::new();
-        for arrival in after.network.arrivals() {
+        for arrival in after.network.arrivals(self.system.protocol) {
             if let Arrival::Ordered(order) = arrival {
                 let kept = before.network.queued(order) - usize::from(takes == Some(order));
                 let put = after.network.queued(order) - kept;

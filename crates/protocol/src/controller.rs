@@ -36,6 +36,7 @@
 //! and [`Event::MemoryData`] or [`Event::MemoryDone`] comes later.
 
 use crate::protocol::{MessageId, Right, StateId, Type, VariableId};
+use crate::remotes::KindId;
 use crate::text::Span;
 
 /// A finite controller.
@@ -45,7 +46,7 @@ pub struct Controller {
     pub name: String,
     /// States; the first is the initial one.
     pub states: Vec<State>,
-    /// Variables, all initially 0, `none`, empty or false.
+    /// Variables.
     pub variables: Vec<Variable>,
     /// Constant tables, for constructed controllers; see [`Expression::Table`].
     pub tables: Vec<Table>,
@@ -89,10 +90,21 @@ pub struct Variable {
     pub name: String,
     /// Its values.
     pub ty: Type,
+    /// What it begins with.
+    pub initial: Initial,
     /// Words for the values `0, 1, ...` of a range, for people; empty where numbers speak for themselves.
     pub labels: Vec<String>,
     /// The name in the text.
     pub span: Span,
+}
+
+/// What a variable begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Initial {
+    /// This number; 0 stands for `none`, false and the empty set too.
+    Number(u16),
+    /// All remotes of a kind: their number in a count, all of them in a set.
+    All(KindId),
 }
 
 /// A constant table from small numbers to small numbers.
@@ -354,6 +366,8 @@ pub enum Value {
 pub enum Set {
     /// The empty set.
     Empty,
+    /// All remotes of a kind, written as the kind's name.
+    All(KindId),
     /// The set holding one remote; empty for `none`.
     Singleton(Box<Expression>),
     /// A variable of type [`Type::RemoteSet`].

@@ -5,9 +5,10 @@
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
 use crate::controller::{
-    Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
+    Controller, Effect, Event, Expression, Initial, Operator, Rule, Set, Statement, Target, Value,
 };
-use crate::protocol::{MessageId, Type, VariableId};
+use crate::protocol::{MessageId, StateId, Type, VariableId};
+use crate::remotes::{KindId, Remotes};
 
 /// The state of one agent for one line: its state index and one slot per variable
 /// (one per remote for [`Type::PerRemote`]).
@@ -170,6 +171,7 @@ impl Tables for &Controller {
 pub struct Machine<'a> {
     controller: &'a Controller,
     remotes: u8,
+    of_each: Remotes,
     offsets: Vec<u16>,
     width: usize,
     /// Rules by state, each list in order.
@@ -178,7 +180,9 @@ pub struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// Lays a controller out for this many remotes.
-    pub fn new(controller: &'a Controller, remotes: u8) -> Self {
+    pub fn new(controller: &'a Controller, remotes: impl Into<Remotes>) -> Self {
+        let of_each = remotes.into();
+        let remotes = of_each.total();
         let mut offsets = Vec::with_capacity(controller.variables.len());
         let mut width = 0;
         for variable in &controller.variables {
@@ -195,18 +199,36 @@ impl<'a> Machine<'a> {
         Machine {
             controller,
             remotes,
+            of_each,
             offsets,
             width,
             by_state,
         }
     }
 
-    /// The initial configuration: first state, all variables 0, `none`, empty or false.
+    /// The initial configuration: first state, and what the variables begin with.
     pub fn initial(&self) -> Configuration {
-        Configuration {
-            state: 0,
-            slots: vec![0; self.width],
+        self.initial_in(StateId(0))
+    }
+
+    /// The initial configuration of an agent that begins in this state.
+    pub fn initial_in(&self, state: StateId) -> Configuration {
+        let mut slots = vec![0; self.width];
+        for (index, variable) in self.controller.variables.iter().enumerate() {
+            slots[self.slot(index as u16)] = match (variable.initial, variable.ty) {
+                (Initial::Number(number), _) => number,
+                (Initial::All(kind), Type::RemoteSet) => self.all(kind),
+                (Initial::All(kind), _) => self.of_each.of(kind).into(),
+            };
         }
+        let state = state.0;
+        Configuration { state, slots }
+    }
+
+    /// All remotes of a kind as a bit mask.
+    fn all(&self, kind: KindId) -> u16 {
+        let numbers = self.of_each.numbers(kind);
+        numbers.fold(0, |set, remote| set | 1 << remote)
     }
 
     /// The slot of a variable; the first one of a [`Type::PerRemote`].
@@ -437,6 +459,7 @@ impl Run<'_, '_> {
     fn set(&mut self, set: &Set) -> Result<u16, Fault> {
         Ok(match set {
             Set::Empty => 0,
+            Set::All(kind) => self.machine.all(*kind),
             Set::Singleton(remote) => self.remote(remote)?.map_or(0, |remote| 1 << remote),
             Set::Variable(variable) => self.variable(*variable),
             Set::Field(field) => self.field(*field)?,

@@ -5,6 +5,7 @@ pub mod controller;
 pub mod execute;
 pub mod policy;
 pub mod protocol;
+pub mod remotes;
 pub mod rows;
 pub mod text;
 pub mod under_way;

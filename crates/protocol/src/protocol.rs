@@ -1,13 +1,14 @@
 //! What a protocol text means, after names and types are resolved.
 //!
-//! A [`Protocol`] has two kinds of agent: one *remote* kind (a caching agent,
-//! of which a system has one or more) and one *home* kind.
-//! The remote is always a [`Controller`].
+//! A [`Protocol`] has two sorts of agent: *remotes* (caching agents, of one [`Kind`] or several,
+//! of which a system has one or more) and the *home*.
+//! The rows of all remotes are one [`Controller`].
 //! The home is either a controller written by hand or a [`Policy`]
 //! from which [`crate::construct`] builds a controller.
 
 use crate::controller::{Controller, Effect, Event, Statement};
 use crate::policy::Policy;
+use crate::remotes::{Kind, KindId, Remotes};
 use crate::text::Span;
 use cohkit_base::words::counted;
 
@@ -45,7 +46,11 @@ pub struct Protocol {
     pub orders: Vec<Vec<ChannelId>>,
     /// Message kinds.
     pub messages: Vec<Message>,
-    /// The caching agent.
+    /// Messages that stay behind others which were sent before them, though no order of channels says so.
+    pub behind: Vec<Behind>,
+    /// The kinds of caching agents, at least one.
+    pub kinds: Vec<Kind>,
+    /// The rows of all caching agents. A state belongs to the kinds that begin before it and last.
     pub remote: Controller,
     /// The home agent.
     pub home: Home,
@@ -94,6 +99,16 @@ pub enum Class {
     Acknowledgement,
 }
 
+/// A message that stays behind others: it is delivered only when none of these is in flight that the same agent sent
+/// earlier, to the same agent and about the same line. Otherwise they may overtake each other.
+#[derive(Clone, Debug)]
+pub struct Behind {
+    /// The message that stays behind.
+    pub message: MessageId,
+    /// The messages that go before it. No message goes before two.
+    pub earlier: Vec<MessageId>,
+}
+
 /// A virtual channel.
 #[derive(Clone, Debug)]
 pub struct Channel {
@@ -103,6 +118,8 @@ pub struct Channel {
     pub from: End,
     /// Receiver.
     pub to: End,
+    /// Of remotes that send, or receive, the only kind; `None` if any kind does.
+    pub kinds: [Option<KindId>; 2],
     /// Written `as request`, or implied when the channel is named after its class.
     /// `None` only where the home is written by hand.
     pub class: Option<Class>,
@@ -249,8 +266,8 @@ impl Bound {
 pub struct System {
     /// Name after the keyword `system`.
     pub name: String,
-    /// Number of caching agents, 1 to [`System::MOST_REMOTES`].
-    pub remotes: u8,
+    /// Number of caching agents of each kind, 1 to [`System::MOST_REMOTES`] in all.
+    pub remotes: Remotes,
     /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
     /// The name in the text.
@@ -344,6 +361,41 @@ impl Protocol {
                 rule.event == Event::Message(id)
                     && matches!(&rule.effect, Effect::Take { body, .. } if body.contains(&Statement::Done))
             })
+    }
+    /// The messages that this one stays behind, and those that stay behind it.
+    pub fn stays_behind(&self, id: MessageId) -> &[MessageId] {
+        let behind = self.behind.iter().find(|behind| behind.message == id);
+        behind.map_or(&[], |behind| &behind.earlier)
+    }
+    /// Whether some message stays behind this one.
+    pub fn goes_before(&self, id: MessageId) -> bool {
+        self.behind
+            .iter()
+            .any(|behind| behind.earlier.contains(&id))
+    }
+    /// The kind to which a state of the remotes belongs; the first of those that share it.
+    pub fn kind_of(&self, state: StateId) -> KindId {
+        let last = self.kinds.iter().rev().find(|kind| kind.initial <= state);
+        let initial = last.map_or(StateId(0), |kind| kind.initial);
+        let first = self.kinds.iter().position(|kind| kind.initial == initial);
+        KindId(first.unwrap_or(0) as u8)
+    }
+    /// Whether some kinds have rows of their own, so that what an agent is follows from its state.
+    pub fn several_tables(&self) -> bool {
+        let first = self.kinds.first().map(|kind| kind.initial);
+        self.kinds.iter().any(|kind| Some(kind.initial) != first)
+    }
+    /// The name of the remote with this number.
+    pub fn remote_name(&self, remotes: &Remotes, number: u8) -> String {
+        if remotes.total() == 1 {
+            return self.kinds[remotes.kind(number).0.index()].name.clone();
+        }
+        let (kind, place) = remotes.kind(number);
+        let name = &self.kinds[kind.index()].name;
+        match self.kinds.len() > 1 && remotes.of(kind) == 1 {
+            true => name.clone(),
+            false => format!("{name} {place}"),
+        }
     }
     /// All message indices, in the order of the text.
     pub fn message_ids(&self) -> impl Iterator<Item = MessageId> {

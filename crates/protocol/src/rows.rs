@@ -284,6 +284,7 @@ impl Words<'_> {
     fn set(&self, set: &Set, surroundings: u8) -> String {
         let (sign, left, right) = match set {
             Set::Empty => return "{}".to_string(),
+            Set::All(kind) => return self.protocol.kinds[kind.index()].name.clone(),
             Set::Singleton(remote) => return format!("{{ {} }}", self.expression(remote)),
             Set::Variable(variable) => return self.variable(*variable).to_string(),
             Set::Field(field) => return self.field(*field),

@@ -315,6 +315,15 @@ impl Compiler<'_> {
     }
 
     fn rom(&self) -> Result<Rom, Refusal> {
+        if let [_, second, ..] = &self.protocol.kinds[..] {
+            let what = format!("`{}` is a second kind of remotes", second.name);
+            return self.refuse(second.span, what);
+        }
+        if let Some(behind) = self.protocol.behind.first() {
+            let message = self.protocol.message(behind.message);
+            let what = format!("`{}` stays behind other messages", message.name);
+            return self.refuse(message.span, what);
+        }
         let home = self.home;
         if let Some(variable) = home.variables.first() {
             let what = format!(

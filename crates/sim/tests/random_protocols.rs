@@ -75,7 +75,10 @@ impl Texts {
         let found = explore::<Current>(&System::new(protocol, home, remotes, 1, ROOM), MOST);
         let (mut asked, mut met) = (0.0, false);
         for seed in [seed, seed + 3] {
-            match (&found, tortured(&setup(protocol.clone(), remotes, seed))) {
+            match (
+                &found,
+                tortured(&setup(protocol.clone(), remotes.total(), seed)),
+            ) {
                 (Found::Safe { .. }, Ok(statistics)) => {
                     let get = |name| statistics.get(name).unwrap();
                     let made = get("accesses") + get("accesses_skipped");

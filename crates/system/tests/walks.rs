@@ -84,7 +84,10 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                         == (flight.line, flight.message, flight.from, flight.to)
                         && (&other.fields, &other.carried) == (&flight.fields, &carries)
                 };
-                let place = bits.network.arrivals().find(|&arrival| its(arrival));
+                let place = bits
+                    .network
+                    .arrivals(system.protocol)
+                    .find(|&arrival| its(arrival));
                 Step::Arrives(place.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
             }
             other => other,

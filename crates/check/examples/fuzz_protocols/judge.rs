@@ -8,6 +8,7 @@ use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, Type};
+use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
 use cohkit_system::world::{explore, System, World, Wrong};
@@ -42,7 +43,7 @@ pub enum Trouble {
 /// A text that was read, and what its controllers do when they are executed.
 pub struct Case {
     pub protocol: Protocol,
-    pub remotes: u8,
+    pub remotes: Remotes,
     pub found: Found,
 }
 
@@ -66,7 +67,7 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
 }
 
 /// The model of a system, with claims about states and steps alone.
-pub fn safety(protocol: &Protocol, home: &Controller, remotes: u8) -> Result<Model, Trouble> {
+pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Result<Model, Trouble> {
     let options = system::Options::default();
     let model = system::model(protocol, home, remotes, 1, &options);
     let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
@@ -270,7 +271,7 @@ fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
 }
 
 /// Whether rest can always be reached. Of the claims that are not about single states and steps this one is known here.
-fn rest(protocol: &Protocol, remotes: u8, lost: bool) -> Result<(), Trouble> {
+fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble> {
     let options = system::Options::default();
     let model = system::model(protocol, home(protocol), remotes, 1, &options);
     let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;

@@ -107,7 +107,7 @@ fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
     let all = SYSTEMS.map(|Setting { remotes, lines, .. }| System {
         name: format!("remotes_{remotes}_lines_{lines}"),
-        remotes,
+        remotes: remotes.into(),
         lines,
         span: Span::default(),
     });

@@ -12,7 +12,7 @@ use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, Syst
 use super::story::Act;
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
-use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
+use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, VariableId, Violation};
 
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";
@@ -426,11 +426,21 @@ impl<'p> System<'p> {
             Storage::Counted(variable) => {
                 let place = ends(variable.at(&context.line), from.as_ref(), to.as_ref());
                 let place = stored.into_iter().fold(place, Place::at);
-                let (count, place) = if carries {
-                    let both = place.clone().at(false) + place.clone().at(true);
-                    (both, place.at(moment.copy.clone()))
-                } else {
-                    (place.clone().into(), place)
+                // Those that others stay behind count with the rest.
+                let cells = match flow.goes_before {
+                    true => vec![place.clone().at(false), place.clone().at(true)],
+                    false => vec![place.clone()],
+                };
+                let copies = |cell: Place| match carries {
+                    true => cell.clone().at(false) + cell.at(true),
+                    false => cell.into(),
+                };
+                let count = cells.iter().cloned().map(copies).reduce(|a, b| a + b);
+                let count = count.unwrap_or(Expr::Int(0));
+                let place = cells[0].clone();
+                let place = match carries {
+                    true => place.at(moment.copy.clone()),
+                    false => place,
                 };
                 let over = format!("more than {capacity} {} in flight", kind.name);
                 let over = match &flow.bound {
@@ -439,6 +449,8 @@ impl<'p> System<'p> {
                 };
                 out.push(assert(over, count.lt(capacity)));
                 out.push(place.clone().set(place + 1));
+                let ends = (from.as_ref(), to.as_ref());
+                out.extend(self.goes_behind(message, direction, &context.line, ends));
             }
             Storage::Queued(index, label) => {
                 let queue = &self.queues[index];
@@ -469,6 +481,76 @@ impl<'p> System<'p> {
             }
         }
         Ok(out)
+    }
+
+    /// A message stays behind those that are under way now.
+    fn goes_behind(
+        &mut self,
+        message: MessageId,
+        direction: Direction,
+        line: &Expr,
+        (from, to): (Option<&Expr>, Option<&Expr>),
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for (flow, variable) in self.before(message, direction) {
+            let place = ends(variable.at(line), from, to);
+            let carries = self.carries_line(flow);
+            let mut stored = self.flows[flow].stored.clone();
+            stored.pop();
+            out.extend(self.nest_statements(&stored, place, &mut |_, place| {
+                let (later, early) = (place.clone().at(false), place.at(true));
+                let moved = |later: Place, early: Place| {
+                    let sum = early.clone().set(early + later.clone());
+                    when(later.clone().gt(0), vec![sum, later.set(0)])
+                };
+                match carries {
+                    true => [false, true]
+                        .map(|bit| moved(later.clone().at(bit), early.clone().at(bit)))
+                        .to_vec(),
+                    false => vec![moved(later, early)],
+                }
+            }));
+        }
+        out
+    }
+
+    /// Whether nothing is under way that a message must stay behind.
+    pub fn nothing_before(
+        &mut self,
+        message: MessageId,
+        direction: Direction,
+        line: &Expr,
+        (from, to): (Option<&Expr>, Option<&Expr>),
+    ) -> Expr {
+        let mut free = Expr::Bool(true);
+        for (flow, variable) in self.before(message, direction) {
+            let place = ends(variable.at(line), from, to);
+            let carries = self.carries_line(flow);
+            let mut stored = self.flows[flow].stored.clone();
+            stored.pop();
+            let some = self.nest_claim(&stored, place, &mut |_, place| {
+                let early = place.at(true);
+                match carries {
+                    true => early.clone().at(false).gt(0).or(early.at(true).gt(0)),
+                    false => early.gt(0),
+                }
+            });
+            free = free.and(!some);
+        }
+        free
+    }
+
+    /// The flows that a message stays behind on its way.
+    fn before(&self, message: MessageId, direction: Direction) -> Vec<(usize, VariableId)> {
+        let earlier = self.protocol.stays_behind(message);
+        let flows = self.flows.iter().enumerate();
+        let its = flows
+            .filter(|(_, flow)| flow.direction == direction && earlier.contains(&flow.message));
+        its.filter_map(|(index, flow)| match flow.storage {
+            Storage::Counted(variable) => Some((index, variable)),
+            Storage::Queued(..) => None,
+        })
+        .collect()
     }
 
     /// The effect of a write on everything but the copy written: all other copies are old.

@@ -212,6 +212,12 @@ impl<'p> System<'p> {
     pub fn member(&mut self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
             Set::Empty => Expr::Bool(false),
+            Set::All(_) if !self.protocol.several_tables() => Expr::Bool(true),
+            // What a remote is follows from its state, so that remotes are interchangeable all the same.
+            Set::All(kind) => {
+                let state = self.remote.state.at(&context.line).at(remote);
+                self.kinds().of(state).is(i32::from(kind.0))
+            }
             Set::Singleton(one) => match context.known(one) {
                 Some(index) => remote.is(index),
                 None => self.number(context, one).is(remote + 1),

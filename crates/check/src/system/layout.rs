@@ -2,8 +2,11 @@
 
 use cohkit_base::sequence::lifeline;
 use cohkit_base::words::counted;
-use cohkit_protocol::controller::{Controller, Expression, Statement, Target, Value, Variable};
-use cohkit_protocol::protocol::{MessageId, Protocol, Right, Type as ValueType};
+use cohkit_protocol::controller::{
+    Controller, Expression, Initial, Statement, Target, Value, Variable,
+};
+use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId, Type as ValueType};
+use cohkit_protocol::remotes::Remotes;
 use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
@@ -12,7 +15,9 @@ use super::story::Charts;
 use super::{Mark, Options, SystemError};
 use cohkit_engine::build::Builder;
 use cohkit_engine::explain::Remark;
-use cohkit_engine::model::{Deadlock, Expr, Model, ModelError, Place, TableId, TypeId, VariableId};
+use cohkit_engine::model::{
+    Deadlock, Expr, Model, ModelError, Place, Stmt, TableId, TypeId, VariableId,
+};
 
 /// What a memory slot holds, by label.
 pub(super) mod slot {
@@ -87,8 +92,11 @@ pub(super) struct Flow {
     pub direction: Direction,
     /// Per field of the message: its value where every send gives the same constant, and so it needs no place.
     pub constants: Vec<Option<u16>>,
-    /// Types of the fields that have a place, in order.
+    /// Types of the fields that have a place, in order; at last, if others stay behind these, whether one does that was
+    /// sent later.
     pub stored: Vec<TypeId>,
+    /// Whether that is so.
+    pub goes_before: bool,
     pub storage: Storage,
     /// In a queue: which part of an entry holds each of them.
     pub columns: Vec<usize>,
@@ -155,6 +163,7 @@ pub(super) struct System<'p> {
     pub protocol: &'p Protocol,
     pub options: &'p Options,
     pub remotes: i32,
+    pub of_each: Remotes,
     pub lines: i32,
     pub build: Builder,
     pub remote_type: TypeId,
@@ -195,6 +204,7 @@ pub(super) struct System<'p> {
     depth: usize,
     positions: [Option<TableId>; 2],
     powers: Option<TableId>,
+    kinds: Option<TableId>,
 }
 
 /// A send as it stands in a row.
@@ -208,10 +218,11 @@ impl<'p> System<'p> {
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
-        remotes: u8,
+        of_each: Remotes,
         lines: u8,
         options: &'p Options,
     ) -> Result<System<'p>, SystemError> {
+        let remotes = of_each.total();
         let mut build = Builder::new(format!("{} {remotes}x{lines}", protocol.name));
         let (remotes, lines) = (i32::from(remotes), i32::from(lines));
         let line_type = build.range("line", 0, lines - 1);
@@ -294,12 +305,9 @@ impl<'p> System<'p> {
         let bits = build.array("current", line_type, TypeId::BOOL);
         let memory = build.state("memory_current", bits);
 
-        for i in 0..remotes {
-            build.agent(if remotes == 1 {
-                lifeline(&remote_name, "remote")
-            } else {
-                format!("{remote_name} {i}")
-            });
+        for i in 0..of_each.total() {
+            let name = protocol.remote_name(&of_each, i);
+            build.agent(lifeline(&name, "remote"));
         }
         let home_agent = build.agent(lifeline(&home_name, "home"));
         let memory_agent = build.agent("memory");
@@ -350,6 +358,7 @@ impl<'p> System<'p> {
             protocol,
             options,
             remotes,
+            of_each,
             lines,
             build,
             remote_type,
@@ -378,6 +387,7 @@ impl<'p> System<'p> {
             depth: 0,
             positions: [None; 2],
             powers: None,
+            kinds: None,
         };
         system.channels()?;
         Ok(system)
@@ -387,7 +397,9 @@ impl<'p> System<'p> {
     pub fn finish(mut self) -> Result<Model, Vec<ModelError>> {
         let line = self.parameter("l", self.line_type);
         let current = self.memory.at(line).set(true);
-        let mut body = vec![line.each(vec![current])];
+        let mut begin = vec![current];
+        begin.extend(self.begin(line.into()));
+        let mut body = vec![line.each(begin)];
         let watched = self.watch.and_then(|watch| watch.which());
         let mut any = Vec::new();
         if let Some(watched) = watched {
@@ -407,6 +419,53 @@ impl<'p> System<'p> {
             self.build.interchangeable(self.remote_type, optional);
         }
         self.build.build()
+    }
+
+    /// What a line's states and variables begin with, where that is not the first value of their types.
+    fn begin(&mut self, line: Expr) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for number in 0..self.of_each.total() {
+            let (kind, _) = self.of_each.kind(number);
+            let initial = self.protocol.kinds[kind.index()].initial;
+            if initial.index() > 0 {
+                let place = self.remote.state.at(&line).at(i32::from(number));
+                out.push(place.set(self.remote.states.nth(initial.index() as u32)));
+            }
+        }
+        for home in [false, true] {
+            let side = self.side(home);
+            let all = side.controller.variables.iter().zip(&side.variables);
+            let all: Vec<_> = all.map(|(v, &place)| (v.initial, v.ty, place)).collect();
+            for (initial, ty, variable) in all {
+                if initial == Initial::Number(0) {
+                    continue;
+                }
+                let place = variable.at(&line);
+                if home {
+                    out.extend(self.begins(place, initial, ty));
+                } else {
+                    let each = self.with_bound(self.remote_type, |system, own| {
+                        own.each(system.begins(place.at(own), initial, ty))
+                    });
+                    out.push(each);
+                }
+            }
+        }
+        out
+    }
+
+    /// One agent's variable begins with this.
+    fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
+        match (initial, ty) {
+            (Initial::Number(number), _) => vec![place.set(i32::from(number))],
+            (Initial::All(kind), ValueType::RemoteSet) => {
+                let members = self.of_each.numbers(kind).map(i32::from);
+                members
+                    .map(|number| place.clone().at(number).set(true))
+                    .collect()
+            }
+            (Initial::All(kind), _) => vec![place.set(i32::from(self.of_each.of(kind)))],
+        }
     }
 
     /// Declares the storage of all messages that somebody sends.
@@ -499,6 +558,8 @@ impl<'p> System<'p> {
                         stored.push(ty);
                     }
                 }
+                let goes_before = self.protocol.goes_before(message);
+                stored.extend(goes_before.then_some(TypeId::BOOL));
                 let storage = match order {
                     Some(group) => {
                         let position = match queued.iter().position(|(g, _)| *g == group) {
@@ -519,6 +580,7 @@ impl<'p> System<'p> {
                     direction,
                     constants,
                     stored,
+                    goes_before,
                     columns: Vec::new(),
                     storage,
                     capacity: capacity.into(),
@@ -696,6 +758,20 @@ impl<'p> System<'p> {
         let result = self.build.range("position", 0, count - 1);
         let table = self.build.table("position", states, result, 0..count);
         self.positions[usize::from(home)] = Some(table);
+        table
+    }
+
+    /// The table that says to which kind each state of the remotes belongs.
+    pub fn kinds(&mut self) -> TableId {
+        if let Some(table) = self.kinds {
+            return table;
+        }
+        let last = self.protocol.kinds.len() as i32 - 1;
+        let result = self.build.range("kind", 0, last);
+        let states = (0..self.remote.controller.states.len() as u16).map(StateId);
+        let values = states.map(|state| i32::from(self.protocol.kind_of(state).0));
+        let table = self.build.table("kind", self.remote.states, result, values);
+        self.kinds = Some(table);
         table
     }
 

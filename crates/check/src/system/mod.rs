@@ -69,6 +69,7 @@ use std::fmt;
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Controller, Event};
 use cohkit_protocol::protocol::{Protocol, System as Sized};
+use cohkit_protocol::remotes::Remotes;
 
 use cohkit_engine::coverage::Coverage;
 use cohkit_engine::explain::Remark;
@@ -195,7 +196,7 @@ impl Modelled {
 pub fn model(
     protocol: &Protocol,
     home: &Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     lines: u8,
     options: &Options,
 ) -> Result<Model, SystemError> {
@@ -209,7 +210,7 @@ pub fn model(
 pub fn modelled(
     protocol: &Protocol,
     home: &Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     lines: u8,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
@@ -223,10 +224,23 @@ pub fn modelled(
 fn sized<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     lines: u8,
     options: &'p Options,
 ) -> Result<layout::System<'p>, SystemError> {
+    let of_each = remotes.into();
+    let (kinds, remotes) = (protocol.kinds.len(), of_each.total());
+    if of_each.kinds() != kinds && protocol.several_tables() {
+        let names: Vec<&str> = protocol
+            .kinds
+            .iter()
+            .map(|kind| kind.name.as_str())
+            .collect();
+        let names = names.join(", ");
+        return Err(SystemError::Size(format!(
+            "a system of this text says how many remotes it has of each kind: {names}"
+        )));
+    }
     for (number, most, what) in [
         (remotes, Sized::MOST_REMOTES, "remotes"),
         (lines, Sized::MOST_LINES, "lines"),
@@ -241,7 +255,7 @@ fn sized<'p>(
             "a channel has a capacity of at least 1".into(),
         ));
     }
-    layout::System::new(protocol, home, remotes, lines, options)
+    layout::System::new(protocol, home, of_each, lines, options)
 }
 
 impl layout::System<'_> {

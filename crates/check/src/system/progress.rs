@@ -33,6 +33,7 @@ use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
 };
 use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::remotes::Remotes;
 
 use super::expressions::Context;
 use super::layout::System;
@@ -320,7 +321,7 @@ impl Watch {
 pub fn watching(
     protocol: &Protocol,
     home: &Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     kind: Kind,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
@@ -351,7 +352,7 @@ pub const PROGRESS: &str = "progress";
 pub fn beginning(
     protocol: &Protocol,
     home: &Controller,
-    remotes: u8,
+    remotes: impl Into<Remotes>,
     access: Access,
     options: &Options,
 ) -> Result<Modelled, SystemError> {

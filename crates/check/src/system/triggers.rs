@@ -133,7 +133,11 @@ impl<'p> System<'p> {
         let arrival = match self.flows[index].storage {
             Storage::Counted(variable) => {
                 let place = ends(variable.at(l), from.as_ref(), to.as_ref());
-                self.counted_arrival(index, place)
+                let mut arrival = self.counted_arrival(index, place);
+                let ends = (from.as_ref(), to.as_ref());
+                let free = self.nothing_before(message, direction, &line, ends);
+                arrival.present = arrival.present.and(free);
+                arrival
             }
             Storage::Queued(queue, label) => {
                 let place = self.queue_at(queue, from.as_ref(), to.as_ref());
@@ -196,6 +200,7 @@ impl<'p> System<'p> {
     fn counted_arrival(&mut self, flow: usize, mut place: Place) -> Arrival {
         let carries = self.carries_line(flow);
         let flow = &self.flows[flow];
+        let goes_before = flow.goes_before;
         let fields = &self.protocol.message(flow.message).fields;
         let names = fields.iter().zip(&flow.constants);
         let stored: Vec<(&str, TypeId)> = names
@@ -208,6 +213,8 @@ impl<'p> System<'p> {
             parameters.push(self.parameter(name, ty));
         }
         let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
+        let early = goes_before.then(|| self.parameter("early", TypeId::BOOL));
+        parameters.extend(early);
         let current = carries.then(|| self.parameter("current", TypeId::BOOL));
         parameters.extend(current);
         for &parameter in &parameters {

@@ -143,7 +143,7 @@ pub fn construct_until<'a>(
     let largest = protocol
         .systems
         .iter()
-        .map(|system| system.remotes)
+        .map(|system| system.remotes.total())
         .max()
         .unwrap_or(1);
     let Some(graph) = explore(&mut knowledge, 1)? else {

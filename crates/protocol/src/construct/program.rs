@@ -6,8 +6,8 @@
 
 use super::knowledge::{Facts, Knowledge, KnowledgeId, Stop};
 use crate::controller::{
-    Controller, Effect, Event, Expression, Local, Operator, Rule, State, Statement, Target,
-    Variable,
+    Controller, Effect, Event, Expression, Initial, Local, Operator, Rule, State, Statement,
+    Target, Variable,
 };
 use crate::execute::{Fault, Tables};
 use crate::policy::{Acceptance, Policy, RequestPolicy, Stall, UnderLock, When};
@@ -209,6 +209,7 @@ impl<'a> Writer<'a> {
         let variable = |name: &str, ty| Variable {
             name: name.into(),
             ty,
+            initial: Initial::Number(0),
             labels: Vec::new(),
             span: policy.span,
         };

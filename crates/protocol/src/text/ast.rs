@@ -57,11 +57,23 @@ pub(super) enum ChannelItem<'a> {
     Channel {
         name: Name<'a>,
         class: Option<Class>,
-        from: End,
-        to: End,
+        from: EndItem<'a>,
+        to: EndItem<'a>,
         span: Span,
     },
     Ordered(Vec<Name<'a>>),
+    Behind {
+        message: Name<'a>,
+        earlier: Vec<Name<'a>>,
+    },
+}
+
+/// An end of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EndItem<'a> {
+    Of(End),
+    /// A kind of remotes.
+    Kind(Name<'a>),
 }
 
 /// `CHANNEL: MESSAGE, MESSAGE, ...`.
@@ -81,18 +93,26 @@ pub(super) struct MessageItem<'a> {
 /// A `remote` or `home` block.
 #[derive(Debug)]
 pub(super) struct Agent<'a> {
-    pub name: Option<Name<'a>>,
+    /// A home may have none, a remote several.
+    pub names: Vec<Name<'a>>,
     pub body: Block<AgentItem<'a>>,
 }
 
 #[derive(Debug)]
 pub(super) enum AgentItem<'a> {
     States(Block<StateItem<'a>>),
-    Variables(Block<(Name<'a>, Type)>),
+    Variables(Block<VariableItem<'a>>),
     Row(Row<'a>),
     Local(LocalItem<'a>),
     Unlock(Span),
     Policy(PolicyItem<'a>, Span),
+}
+
+#[derive(Debug)]
+pub(super) struct VariableItem<'a> {
+    pub name: Name<'a>,
+    pub ty: Type,
+    pub initial: Option<Expr<'a>>,
 }
 
 #[derive(Debug)]

@@ -573,15 +573,8 @@ impl<'a, 's> Parser<'a, 's> {
                 self.production("system");
                 let name = self.name("the name of the system")?;
                 let part = |p: &mut Self| {
-                    let span = p.span();
-                    p.choice(&[("remotes", ()), ("lines", ())], "what a system has")?;
-                    Ok((
-                        Name {
-                            text: p.slice(span),
-                            span,
-                        },
-                        p.number("a number")?,
-                    ))
+                    let what = "what a system has (`remotes`, `lines`, or a kind of remotes)";
+                    Ok((p.name(what)?, p.number("a number")?))
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)
             }
@@ -603,7 +596,15 @@ impl<'a, 's> Parser<'a, 's> {
     fn channel(&mut self) -> Parse<ChannelItem<'a>> {
         if self.eat_word("ordered") {
             self.production("order");
-            return Ok(ChannelItem::Ordered(self.names("a channel")?));
+            let mut names = vec![self.name("a channel")?];
+            while self.eat(Token::Comma) || self.peek() == Token::Word {
+                if names.len() == 1 && self.eat_word("behind") {
+                    let (message, earlier) = (names[0], self.names("a message")?);
+                    return Ok(ChannelItem::Behind { message, earlier });
+                }
+                names.push(self.name("a channel")?);
+            }
+            return Ok(ChannelItem::Ordered(names));
         }
         self.production("channel");
         let name = self.name("the name of a channel")?;
@@ -612,20 +613,25 @@ impl<'a, 's> Parser<'a, 's> {
         } else {
             None
         };
-        const ENDS: [(&str, End); 3] = [
-            ("remote", End::Remote),
-            ("home", End::Home),
-            ("any", End::Any),
-        ];
-        let from = self.choice(&ENDS, "who sends")?;
+        let from = self.end("who sends")?;
         self.expect(Token::Arrow, "`->`")?;
-        let to = self.choice(&ENDS, "who receives")?;
+        let to = self.end("who receives")?;
         Ok(ChannelItem::Channel {
             name,
             class,
             from,
             to,
             span: name.span.to(self.last()),
+        })
+    }
+
+    fn end(&mut self, what: &str) -> Parse<EndItem<'a>> {
+        let name = self.name(what)?;
+        Ok(match name.text {
+            "remote" => EndItem::Of(End::Remote),
+            "home" => EndItem::Of(End::Home),
+            "any" => EndItem::Of(End::Any),
+            _ => EndItem::Kind(name),
         })
     }
 

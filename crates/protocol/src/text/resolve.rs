@@ -5,7 +5,10 @@ use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::parser::class_named;
 use super::Span;
 use crate::protocol as p;
-use crate::protocol::{Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId};
+use crate::protocol::{
+    Behind, Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId,
+};
+use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
 use rustc_hash::FxHashMap;
 
 mod controller;
@@ -125,6 +128,9 @@ fn ranged(number: Number, least: u32, most: u32, what: &str, sink: &mut Sink) ->
 /// Everything that rows and policies refer to.
 struct Resolver<'a, 's> {
     sink: &'s mut Sink,
+    /// Kinds of remotes, and the block that each is declared by.
+    kind_names: Names<'a>,
+    tables: Vec<usize>,
     channels: Vec<p::Channel>,
     channel_names: Names<'a>,
     messages: Vec<p::Message>,
@@ -145,7 +151,7 @@ struct Blocks<'f, 'a> {
     channels: Option<&'f Block<ChannelItem<'a>>>,
     messages: Option<&'f Block<Group<'a>>>,
     bounds: Option<&'f Block<(Name<'a>, Number)>>,
-    remote: Option<&'f Agent<'a>>,
+    remotes: Vec<&'f Agent<'a>>,
     home: Option<&'f Agent<'a>>,
 }
 
@@ -206,13 +212,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 "`bounds` block",
                 sink,
             ),
-            Item::Remote(agent) => once(
-                &mut blocks.remote,
-                agent,
-                |it| it.body.keyword,
-                "`remote` block",
-                sink,
-            ),
+            Item::Remote(agent) => blocks.remotes.push(agent),
             Item::Home(agent) => once(
                 &mut blocks.home,
                 agent,
@@ -230,7 +230,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             ("line N bytes", blocks.line.is_none()),
             ("channels { ... }", blocks.channels.is_none()),
             ("messages { ... }", blocks.messages.is_none()),
-            ("remote NAME { ... }", blocks.remote.is_none()),
+            ("remote NAME { ... }", blocks.remotes.is_empty()),
             ("home { ... }", blocks.home.is_none()),
         ];
         let missing: Vec<String> = missing
@@ -252,6 +252,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
 
     let mut resolver = Resolver {
         sink,
+        kind_names: Names::new("kind of remotes", blocks.remotes.is_empty()),
+        tables: Vec::new(),
         channels: Vec::new(),
         channel_names: Names::new("channel", blocks.channels.is_none_or(|block| block.broken)),
         messages: Vec::new(),
@@ -261,6 +263,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         sent_by_home: Vec::new(),
         to_sender: Vec::new(),
     };
+    resolver.kinds(&blocks.remotes);
     let line_bytes = blocks
         .line
         .and_then(|(number, _)| resolver.line_bytes(number));
@@ -270,25 +273,49 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let Some(block) = blocks.messages {
         resolver.messages(block);
     }
+    let behind = blocks
+        .channels
+        .map_or_else(Vec::new, |block| resolver.behind(block, &orders));
     let bounds = blocks
         .bounds
         .map_or_else(Bounds::default, |block| resolver.bounds(block));
-    let remote = blocks
-        .remote
-        .map(|agent| resolver.controller(agent, None, controller::Side::Remote));
+    let remote = (!blocks.remotes.is_empty())
+        .then(|| resolver.controller(&blocks.remotes, None, controller::Side::Remote));
+    if let Some((remote, states, _)) = &remote {
+        resolver.equal_rights(remote, states);
+    }
     let home = blocks.home.map(|agent| {
-        let remote = remote.as_ref().map(|(remote, states)| (remote, states));
-        if policy::is_policy(agent) {
-            Home::Policy(resolver.policy(agent, remote))
-        } else {
-            Home::Controller(resolver.controller(agent, remote, controller::Side::Home).0)
+        let known = remote.as_ref().map(|(remote, states, _)| (remote, states));
+        if !policy::is_policy(agent) {
+            let agents = std::slice::from_ref(&agent);
+            let (home, ..) = resolver.controller(agents, known, controller::Side::Home);
+            return Home::Controller(home);
         }
+        if let [_, second, ..] = blocks.remotes[..] {
+            let text = "a home written as goals, and remotes with several tables";
+            let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
+                .label("goals speak of one table")
+                .see(second.body.keyword, "the second table")
+                .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
+            resolver.sink.push(diagnostic);
+        }
+        Home::Policy(resolver.policy(agent, known))
     });
-    let (remote, states) = remote.unzip();
+    let (remote, states, initial) = match remote {
+        Some((remote, states, initial)) => (Some(remote), states, initial),
+        None => (None, Names::new("state", true), Vec::new()),
+    };
     if let Some(remote) = &remote {
         resolver.senders(remote);
     }
-    let states = states.unwrap_or_else(|| Names::new("state", true));
+    let kinds = resolver.kind_names.list.iter().zip(&resolver.tables);
+    let kinds: Vec<Kind> = kinds
+        .map(|(name, &table)| Kind {
+            name: name.text.to_string(),
+            initial: initial[table],
+            span: name.span,
+        })
+        .collect();
     let (systems, invariants) = resolver.systems_and_invariants(file, &states);
     // What an agent with errors sends and takes is not known.
     if resolver.sink.count() == 0 {
@@ -302,6 +329,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         channels: resolver.channels,
         orders,
         messages: resolver.messages,
+        behind,
+        kinds,
         remote: remote?,
         home: home?,
         bounds,
@@ -323,6 +352,140 @@ impl<'a> Resolver<'a, '_> {
         Some(bytes)
     }
 
+    /// Declares the kinds of remotes.
+    fn kinds(&mut self, blocks: &[&Agent<'a>]) {
+        for (table, agent) in blocks.iter().enumerate() {
+            for &name in &agent.names {
+                if self.tables.len() == MOST_KINDS {
+                    return too_many("kind of remotes", name.span, MOST_KINDS, self.sink);
+                }
+                if self.kind_names.declare(name, self.sink).is_some() {
+                    self.tables.push(table);
+                }
+            }
+        }
+    }
+
+    /// An end of a channel, and the kind of remotes that alone stands there.
+    fn end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
+        let name = match end {
+            EndItem::Of(end) => return (end, None),
+            EndItem::Kind(name) => name,
+        };
+        let Some(&kind) = self.kind_names.index.get(name.text) else {
+            let ends = ["remote", "home", "any"].into_iter();
+            let known = ends.chain(self.kind_names.list.iter().map(|kind| kind.text));
+            unknown("agent", name, known, self.sink);
+            return (End::Any, None);
+        };
+        match self
+            .tables
+            .iter()
+            .filter(|table| **table == self.tables[usize::from(kind)])
+            .count()
+        {
+            1 if self.tables.len() > 1 => (End::Remote, Some(KindId(kind as u8))),
+            1 => (End::Remote, None),
+            _ => {
+                let text = format!("`{}` has the same rows as another kind", name.text);
+                let diagnostic = Diagnostic::new(Code::Direction, name.span, text);
+                self.sink
+                    .push(diagnostic.label("both send and receive the same: write `remote`"));
+                (End::Remote, None)
+            }
+        }
+    }
+
+    /// States with one name, of several tables, give one right: goals and operations name rights by them.
+    fn equal_rights(&mut self, remote: &crate::controller::Controller, names: &Names<'a>) {
+        for (name, state) in names.list.iter().zip(&remote.states) {
+            let first = names.index.get(name.text).map(|&first| usize::from(first));
+            let Some(first) = first.and_then(|first| remote.states.get(first)) else {
+                continue;
+            };
+            if first.right != state.right && first.stable() && state.stable() {
+                let text = format!("`{}` gives another right than in another kind", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::NotARight, name.span, text)
+                        .label("a right is named by the states that give it")
+                        .see(first.span, "the other one"),
+                );
+            }
+        }
+    }
+
+    /// The messages that stay behind others.
+    fn behind(&mut self, block: &Block<ChannelItem<'a>>, orders: &[Vec<ChannelId>]) -> Vec<Behind> {
+        let mut all: Vec<Behind> = Vec::new();
+        let mut before: FxHashMap<MessageId, Span> = FxHashMap::default();
+        for item in &block.items {
+            let ChannelItem::Behind {
+                message: name,
+                earlier: names,
+            } = item
+            else {
+                continue;
+            };
+            let message = self.message_named(*name);
+            let mut earlier = Vec::new();
+            for &other in names {
+                let found = self.message_named(other);
+                let (Some(message), Some(found)) = (message, found) else {
+                    continue;
+                };
+                if let Some(first) = before.insert(found, other.span) {
+                    let text = format!("`{}` goes before two", other.text);
+                    self.sink.push(
+                        Diagnostic::new(Code::Duplicate, other.span, text)
+                            .label("may go before one message only")
+                            .see(first, "goes before one here"),
+                    );
+                    continue;
+                }
+                let (one, two) = (self.channel_of(message), self.channel_of(found));
+                let apart = |a: End, b: End| a != b && a != End::Any && b != End::Any;
+                let problem = if message == found {
+                    Some("a message does not stay behind its own kind")
+                } else if apart(one.from, two.from) || apart(one.to, two.to) {
+                    Some("the two never travel the same way")
+                } else {
+                    None
+                };
+                if let Some(problem) = problem {
+                    self.sink.push(
+                        Diagnostic::new(Code::Direction, other.span, problem)
+                            .label(format!("on `{}`", two.name)),
+                    );
+                }
+                earlier.push(found);
+            }
+            let Some(message) = message else { continue };
+            if all.iter().any(|other| other.message == message) {
+                let text = format!("`{}` stays behind others already", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Duplicate, name.span, text)
+                        .label("name all that go before it at once"),
+                );
+                continue;
+            }
+            for (&member, at) in std::iter::once(&message)
+                .chain(&earlier)
+                .zip(std::iter::once(name).chain(names))
+            {
+                let channel = self.messages[member.index()].channel;
+                if orders.iter().any(|order| order.contains(&channel)) {
+                    let text = format!("`{}` has an order already", at.text);
+                    self.sink.push(
+                        Diagnostic::new(Code::Duplicate, at.span, text)
+                            .label("its channel stands in an `ordered` list"),
+                    );
+                }
+            }
+            all.push(Behind { message, earlier });
+        }
+        all
+    }
+
     /// Declares the channels; returns their orders.
     fn channels(&mut self, block: &Block<ChannelItem<'a>>) -> Vec<Vec<ChannelId>> {
         for item in &block.items {
@@ -336,6 +499,8 @@ impl<'a> Resolver<'a, '_> {
             else {
                 continue;
             };
+            let (from, sender) = self.end(from);
+            let (to, receiver) = self.end(to);
             if from == End::Home && to == End::Home {
                 let message = format!("`{}` leads from the home to the home", name.text);
                 self.sink.push(
@@ -349,6 +514,7 @@ impl<'a> Resolver<'a, '_> {
                     name: name.text.to_string(),
                     from,
                     to,
+                    kinds: [sender, receiver],
                     class,
                     span: name.span,
                 });
@@ -502,54 +668,11 @@ impl<'a> Resolver<'a, '_> {
         for item in &file.items {
             match item {
                 Item::System(name, block) => {
-                    let (mut remotes, mut lines) = (None, None);
-                    for part in &block.items {
-                        let place = if part.0.text == "remotes" {
-                            &mut remotes
-                        } else {
-                            &mut lines
-                        };
-                        once(
-                            place,
-                            *part,
-                            |part| part.0.span,
-                            &format!("`{}`", part.0.text),
-                            self.sink,
-                        );
-                    }
-                    let missing: Vec<&str> = [
-                        ("`remotes N`", remotes.is_none()),
-                        ("`lines N`", lines.is_none()),
-                    ]
-                    .iter()
-                    .filter(|it| it.1)
-                    .map(|it| it.0)
-                    .collect();
-                    if !missing.is_empty() && !block.broken {
-                        let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
-                        self.sink.push(
-                            Diagnostic::new(Code::MissingBlock, name.span, message)
-                                .label("how large is it?"),
-                        );
-                    }
-                    let remotes = remotes.and_then(|(_, number)| {
-                        let most = p::System::MOST_REMOTES.into();
-                        ranged(number, 1, most, "the number of remotes is", self.sink)
-                    });
-                    let lines = lines.and_then(|(_, number)| {
-                        let most = p::System::MOST_LINES.into();
-                        ranged(number, 1, most, "the number of lines is", self.sink)
-                    });
-                    if let (Some(_), Some(remotes), Some(lines)) =
-                        (system_names.declare(*name, self.sink), remotes, lines)
+                    let system = self.system(*name, block);
+                    if let (Some(_), Some(system)) =
+                        (system_names.declare(*name, self.sink), system)
                     {
-                        let name_text = name.text.to_string();
-                        systems.push(p::System {
-                            name: name_text,
-                            remotes: remotes as u8,
-                            lines: lines as u8,
-                            span: name.span,
-                        });
+                        systems.push(system);
                     }
                 }
                 Item::Invariant { name, claim, span } => {
@@ -568,6 +691,96 @@ impl<'a> Resolver<'a, '_> {
             }
         }
         (systems, invariants)
+    }
+
+    /// How many agents and lines a system has.
+    fn system(&mut self, name: Name<'a>, block: &Block<(Name<'a>, Number)>) -> Option<p::System> {
+        let mut counts: Vec<Option<(Name, Number)>> = vec![None; self.tables.len()];
+        let (mut remotes, mut lines) = (None, None);
+        let several = self.tables.len() > 1;
+        for part in &block.items {
+            let kind = self.kind_names.index.get(part.0.text);
+            let place = match (part.0.text, kind) {
+                ("lines", _) => &mut lines,
+                ("remotes", _) if !several => &mut remotes,
+                (_, Some(&kind)) if several => &mut counts[usize::from(kind)],
+                (_, Some(_)) => &mut remotes,
+                _ => {
+                    let words = if several {
+                        &["lines"][..]
+                    } else {
+                        &["remotes", "lines"]
+                    };
+                    let kinds = self.kind_names.list.iter().map(|kind| kind.text);
+                    unknown(
+                        "part of a system",
+                        part.0,
+                        words.iter().copied().chain(kinds),
+                        self.sink,
+                    );
+                    return None;
+                }
+            };
+            let what = format!("`{}`", part.0.text);
+            once(place, *part, |part| part.0.span, &what, self.sink);
+        }
+        let mut missing = Vec::new();
+        if several {
+            let absent = self
+                .kind_names
+                .list
+                .iter()
+                .zip(&counts)
+                .filter(|(_, count)| count.is_none());
+            missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
+        } else if remotes.is_none() {
+            missing.push("`remotes N`".to_string());
+        }
+        if lines.is_none() {
+            missing.push("`lines N`".to_string());
+        }
+        if !missing.is_empty() && !block.broken {
+            let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
+            self.sink.push(
+                Diagnostic::new(Code::MissingBlock, name.span, message).label("how large is it?"),
+            );
+        }
+        let lines = lines.and_then(|(_, number)| {
+            ranged(
+                number,
+                1,
+                p::System::MOST_LINES.into(),
+                "the number of lines is",
+                self.sink,
+            )
+        });
+        let what = "the number of remotes is";
+        let remotes = if several {
+            let each = counts.into_iter().map(|count| {
+                let (_, number) = count?;
+                ranged(number, 0, p::System::MOST_REMOTES.into(), what, self.sink)
+                    .map(|count| count as u8)
+            });
+            let each: Vec<Option<u8>> = each.collect();
+            let each: Vec<u8> = each.into_iter().collect::<Option<_>>()?;
+            let total = each.iter().map(|&count| u32::from(count)).sum();
+            let value = Number {
+                value: total,
+                span: name.span,
+            };
+            let most = p::System::MOST_REMOTES.into();
+            ranged(value, 1, most, "the number of all remotes is", self.sink)?;
+            Remotes::new(&each)?
+        } else {
+            let (_, number) = remotes?;
+            Remotes::from(ranged(number, 1, p::System::MOST_REMOTES.into(), what, self.sink)? as u8)
+        };
+        Some(p::System {
+            name: name.text.to_string(),
+            remotes,
+            lines: lines? as u8,
+            span: name.span,
+        })
     }
 
     fn claim(&mut self, claim: &Claim<'a>, states: &Names<'a>) -> Option<p::Claim> {
@@ -604,11 +817,18 @@ impl<'a> Resolver<'a, '_> {
                 self.sink,
             )? as u16),
             Amount::RemotesIn(names) => {
-                let found: Vec<_> = names
-                    .iter()
-                    .map(|&name| states.find(name, self.sink).map(StateId))
-                    .collect();
-                p::Amount::RemotesIn(found.into_iter().collect::<Option<_>>()?)
+                // A name may be one of several kinds.
+                let mut found = Vec::new();
+                let known = |name: &Name<'a>| states.find(*name, self.sink).is_some();
+                if names.iter().map(known).filter(|known| !known).count() > 0 {
+                    return None;
+                }
+                for &name in names {
+                    let named = states.list.iter().enumerate();
+                    let named = named.filter(|(_, state)| state.text == name.text);
+                    found.extend(named.map(|(index, _)| StateId(index as u16)));
+                }
+                p::Amount::RemotesIn(found)
             }
             Amount::InFlight(names) => {
                 let found: Vec<_> = names.iter().map(|&name| self.message_named(name)).collect();

@@ -62,7 +62,7 @@ fn eci_is_read_completely() {
     assert_eq!(
         eci.systems
             .iter()
-            .map(|system| (system.remotes, system.lines))
+            .map(|system| (system.remotes.total(), system.lines))
             .collect::<Vec<_>>(),
         [(1, 1), (1, 2), (2, 1)]
     );

@@ -35,6 +35,12 @@ impl Kind {
 /// What the simulator needs to know of each message.
 pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
+    // A link that keeps a message behind others may keep both in one order: that is among what may happen.
+    let behind = |id| {
+        let mut all = protocol.behind.iter();
+        let position = all.position(|b| b.message == id || b.earlier.contains(&id));
+        position.map(|position| protocol.orders.len() + protocol.channels.len() + position)
+    };
     let request = |id| protocol.class(id) == Some(Class::Request);
     let with_requests = |id| {
         let mut others = protocol.message_ids().filter(|&other| request(other));
@@ -58,7 +64,7 @@ pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 whole: payload_bytes == protocol.line_bytes,
                 class: protocol.class(id),
                 request: request(id) || with_requests(id),
-                group: group.map(|group| group as u8),
+                group: group.or_else(|| behind(id)).map(|group| group as u8),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: protocol.used_once(id),
             }

@@ -177,6 +177,10 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
             Err(format!("{name} must be {low} to {high}, not {value}"))
         }
     };
+    if setup.protocol.several_tables() {
+        let several = "has several kinds of remotes; the machines that are simulated have one";
+        return Err(format!("{} {several}", setup.protocol.name));
+    }
     within("remotes", platform.remotes.into(), 1, 8)?;
     if setup.clocked.is_some() && platform.remotes != 1 {
         let remotes = platform.remotes;

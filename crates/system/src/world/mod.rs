@@ -15,6 +15,7 @@ mod steps;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::remotes::Remotes;
 
 use crate::agent::Violation;
 use crate::data::Data;
@@ -32,6 +33,8 @@ pub struct System<'p> {
     pub home: &'p Controller,
     /// Caching agents.
     pub remotes: u8,
+    /// How many of each kind.
+    pub of_each: Remotes,
     /// Cache lines.
     pub lines: u8,
     /// Most equal messages without an order, and most messages per line in one order, where the text states no bound.
@@ -49,15 +52,17 @@ impl<'p> System<'p> {
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
-        remotes: u8,
+        remotes: impl Into<Remotes>,
         lines: u8,
         room: u16,
     ) -> System<'p> {
+        let of_each = remotes.into();
         let facts = Facts::new(protocol, home);
         System {
             protocol,
             home,
-            remotes,
+            remotes: of_each.total(),
+            of_each,
             lines,
             room,
             ask_ahead: true,
@@ -66,8 +71,8 @@ impl<'p> System<'p> {
                 Plan::of(home, None),
             ],
             machines: [
-                Machine::new(&protocol.remote, remotes),
-                Machine::new(home, remotes),
+                Machine::new(&protocol.remote, of_each),
+                Machine::new(home, of_each),
             ],
             facts,
         }
@@ -196,16 +201,20 @@ impl<D: Data> World<D> {
     /// The world in which everything begins.
     pub fn new(system: &System) -> World<D> {
         let data = D::new(system.lines);
-        let remote = Remote {
-            configuration: system.remote_machine().initial(),
-            copy: D::Copy::default(),
-            writes: None,
-            pending: false,
+        let remote = |number| {
+            let (kind, _) = system.of_each.kind(number);
+            let initial = system.protocol.kinds[kind.index()].initial;
+            Remote {
+                configuration: system.remote_machine().initial_in(initial),
+                copy: D::Copy::default(),
+                writes: None,
+                pending: false,
+            }
         };
         let line = |line| Line {
             home: system.home_machine().initial(),
             memory: data.initial(line),
-            remotes: vec![remote.clone(); usize::from(system.remotes)],
+            remotes: (0..system.remotes).map(remote).collect(),
             operation: Operation::Idle,
             aside: None,
             kept: None,

@@ -32,6 +32,8 @@ pub struct Flight<D: Data> {
     pub to: End,
     /// The values of its fields.
     pub fields: Vec<u16>,
+    /// Whether a message that stays behind this one was sent after it and is still under way.
+    pub early: bool,
     /// What it takes along.
     pub carried: Carried<D>,
 }
@@ -77,13 +79,23 @@ impl<D: Data> Network<D> {
     }
 
     /// What may arrive next. Of equal messages one is named.
-    pub fn arrivals(&self) -> impl Iterator<Item = Arrival> + '_ {
+    pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
         let first = |&(place, flight): &(usize, &Flight<D>)| {
-            place == 0 || self.unordered[place - 1] != *flight
+            (place == 0 || self.unordered[place - 1] != *flight)
+                && !self.waits_behind(protocol, flight)
         };
         let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
         unordered.chain(self.ordered.keys().map(|&order| Arrival::Ordered(order)))
+    }
+
+    /// Whether a message stays behind others that are still under way.
+    fn waits_behind(&self, protocol: &Protocol, flight: &Flight<D>) -> bool {
+        let earlier = protocol.stays_behind(flight.message);
+        let before = |other: &Flight<D>| {
+            other.early && earlier.contains(&other.message) && along(flight, other)
+        };
+        !earlier.is_empty() && self.unordered.iter().any(before)
     }
 
     /// The message that arrives.
@@ -119,6 +131,16 @@ impl<D: Data> Network<D> {
                 self.ordered.entry(order).or_default().push(flight);
             }
             None => {
+                let earlier = protocol.stays_behind(flight.message);
+                if !earlier.is_empty() {
+                    let its = |other: &&mut Flight<D>| {
+                        earlier.contains(&other.message) && along(&flight, other)
+                    };
+                    for other in self.unordered.iter_mut().filter(its) {
+                        other.early = true;
+                    }
+                    self.unordered.sort_unstable();
+                }
                 let place = self.unordered.partition_point(|other| *other < flight);
                 self.unordered.insert(place, flight);
             }
@@ -153,6 +175,11 @@ impl<D: Data> Network<D> {
         }
         self.unordered.sort_unstable();
     }
+}
+
+/// Whether two messages go from the same agent to the same agent about the same line.
+fn along<D: Data>(one: &Flight<D>, other: &Flight<D>) -> bool {
+    (one.line, one.from, one.to) == (other.line, other.from, other.to)
 }
 
 impl<D: Data> Default for Network<D> {

@@ -111,7 +111,7 @@ impl<D: Data> World<D> {
                 }
             }
         }
-        steps.extend(self.network.arrivals().map(Step::Arrives));
+        steps.extend(self.network.arrivals(system.protocol).map(Step::Arrives));
         steps
     }
 
@@ -439,6 +439,7 @@ impl<D: Data> World<D> {
             from,
             to,
             fields,
+            early: false,
             carried: match bytes {
                 Bytes::None => Carried::Nothing,
                 Bytes::Line(copy) => Carried::Line(copy),

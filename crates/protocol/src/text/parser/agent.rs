@@ -5,14 +5,14 @@ use super::*;
 impl<'a> Parser<'a, '_> {
     pub(super) fn agent(&mut self, keyword: Span, remote: bool) -> Parse<Agent<'a>> {
         self.production(if remote { "remote" } else { "home" });
-        let name = if remote || self.peek() == Token::Word {
-            Some(self.name("the name of the remote")?)
-        } else {
-            None
+        let names = match remote {
+            true => self.names("the name of the remote")?,
+            false if self.peek() == Token::Word => vec![self.name("the name of the home")?],
+            false => Vec::new(),
         };
         let what = if remote { "`remote`" } else { "`home`" };
         Ok(Agent {
-            name,
+            names,
             body: self.block(keyword, what, Self::agent_item)?,
         })
     }
@@ -90,14 +90,18 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn variables(&mut self, keyword: Span) -> Parse<Block<(Name<'a>, Type)>> {
+    fn variables(&mut self, keyword: Span) -> Parse<Block<VariableItem<'a>>> {
         self.block(keyword, "`variables`", |p| {
             p.production("variable");
             let name = p.new_name("the name of a variable")?;
             p.expect(Token::Colon, "`:`")?;
             let ty = p.type_()?;
+            let initial = match p.eat(Token::Is) {
+                true => Some(p.expression()?),
+                false => None,
+            };
             p.eat(Token::Comma);
-            Ok((name, ty))
+            Ok(VariableItem { name, ty, initial })
         })
     }
 

@@ -3,11 +3,12 @@
 use super::expression::{Kind, Operand};
 use super::*;
 use crate::controller::{
-    Access, Controller, Effect, Event, Expression, Local, Rule, State, Statement, Target, Value,
-    Variable,
+    Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
+    Value, Variable,
 };
 use crate::policy::LocalPolicy;
 use crate::protocol::{Carries, Right, Type, VariableId};
+use crate::remotes::KindId;
 use rustc_hash::FxHashSet;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,11 @@ const MOST_ROWS: usize = 1000;
 /// What the expressions of one row may speak of.
 pub(super) struct Scope<'a, 'n> {
     pub side: Side,
+    /// The kind of remotes whose row it is.
+    pub kind: Option<KindId>,
     pub variables: &'n Names<'a>,
+    /// Of the first of these variables, its index.
+    pub base: u16,
     pub types: &'n [Type],
     /// The message at hand.
     pub message: Option<MessageId>,
@@ -50,7 +55,11 @@ pub(super) struct Scope<'a, 'n> {
 /// An agent whose rows are being read.
 struct Reading<'a> {
     side: Side,
+    /// The kind of remotes, if it is one.
+    kind: Option<KindId>,
     states: Names<'a>,
+    /// The index of the first of these states, and of the first variable.
+    base: (u16, u16),
     variables: Names<'a>,
     types: Vec<Type>,
     locals: Vec<LocalPolicy>,
@@ -60,22 +69,77 @@ struct Reading<'a> {
     controller: Controller,
 }
 
+impl Scope<'_, '_> {
+    /// The variable with this number among those of the table at hand.
+    pub fn variable(&self, number: u16) -> VariableId {
+        VariableId(self.base + number)
+    }
+}
+
 impl<'a> Resolver<'a, '_> {
-    /// A remote or hand-written home, and the names of its states.
-    /// The rights that a home's local operations ensure are named by states of the remote.
+    /// All remotes, or a hand-written home; the names of the states, in order; and the first state of each table.
+    /// The rights that a home's local operations ensure are named by states of the remotes.
     pub(super) fn controller(
+        &mut self,
+        agents: &[&Agent<'a>],
+        remote: Option<(&Controller, &Names<'a>)>,
+        side: Side,
+    ) -> (Controller, Names<'a>, Vec<StateId>) {
+        let mut controller = Controller {
+            name: match (side, agents) {
+                (Side::Remote, [_, _, ..]) => "remote".to_string(),
+                _ => agents
+                    .iter()
+                    .flat_map(|agent| agent.names.first())
+                    .map(|name| name.text.to_string())
+                    .next()
+                    .unwrap_or_else(|| "home".to_string()),
+            },
+            states: Vec::new(),
+            variables: Vec::new(),
+            tables: Vec::new(),
+            rules: Vec::new(),
+            locals: Vec::new(),
+            span: agents
+                .first()
+                .map_or(Span::default(), |agent| name_of(agent).span),
+        };
+        let mut names = Names::new("state", false);
+        let (mut initial, mut whole) = (Vec::new(), true);
+        for agent in agents {
+            initial.push(StateId(controller.states.len() as u16));
+            let own = agents.len() > 1;
+            let (states, good) = self.table(agent, remote, side, own, &mut controller);
+            names.partial |= states.partial;
+            for name in states.list {
+                let index = names.list.len() as u16;
+                names.index.entry(name.text).or_insert(index);
+                names.list.push(name);
+            }
+            whole &= good;
+        }
+        if whole {
+            self.never_set_aside(&controller);
+            self.waits_in_vain(&controller);
+            if side == Side::Remote {
+                pending::check(&controller, &self.messages, &self.channels, self.sink);
+                endings::check(&controller, &self.messages, self.sink);
+            }
+        }
+        (controller, names, initial)
+    }
+
+    /// Reads one block into a controller. Gives the names of its states, and whether all of it was understood.
+    /// Where remotes have several tables, the states of each are shown with its name.
+    fn table(
         &mut self,
         agent: &Agent<'a>,
         remote: Option<(&Controller, &Names<'a>)>,
         side: Side,
-    ) -> (Controller, Names<'a>) {
-        let name = agent.name.map_or(
-            Name {
-                text: "home",
-                span: agent.body.keyword,
-            },
-            |name| name,
-        );
+        one_of_several: bool,
+        controller: &mut Controller,
+    ) -> (Names<'a>, bool) {
+        let name = name_of(agent);
         let (mut states, mut variables) = (None, None);
         for item in &agent.body.items {
             match item {
@@ -130,6 +194,18 @@ impl<'a> Resolver<'a, '_> {
         }
         let mut reading = Reading {
             side,
+            kind: match side {
+                Side::Remote => self
+                    .kind_names
+                    .index
+                    .get(name.text)
+                    .map(|&k| KindId(k as u8)),
+                Side::Home => None,
+            },
+            base: (
+                controller.states.len() as u16,
+                controller.variables.len() as u16,
+            ),
             states: Names::new("state", states.is_none_or(|block| block.broken)),
             variables: Names::new(
                 "variable",
@@ -139,30 +215,40 @@ impl<'a> Resolver<'a, '_> {
             locals: Vec::new(),
             unlock: false,
             rows: FxHashMap::default(),
-            controller: Controller {
-                name: name.text.to_string(),
-                states: Vec::new(),
-                variables: Vec::new(),
-                tables: Vec::new(),
-                rules: Vec::new(),
-                locals: Vec::new(),
-                span: name.span,
-            },
+            controller: std::mem::replace(controller, nothing(name.span)),
         };
         for item in states.iter().flat_map(|block| &block.items) {
             if reading.states.declare(item.name, self.sink).is_some() {
-                let state = self.state(item, side);
+                let mut state = self.state(item, side, reading.kind);
+                if one_of_several {
+                    state.name = format!("{}.{}", name.text, state.name);
+                }
+                if reading.controller.states.len() == usize::from(u16::MAX) {
+                    too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
+                    break;
+                }
                 reading.controller.states.push(state);
             }
         }
-        for &(name, ty) in variables.iter().flat_map(|block| &block.items) {
-            if reading.variables.declare(name, self.sink).is_some() {
+        for item in variables.iter().flat_map(|block| &block.items) {
+            let (own, ty) = (item.name, item.ty);
+            if reading.variables.declare(own, self.sink).is_some() {
                 reading.types.push(ty);
+                let initial = item
+                    .initial
+                    .as_ref()
+                    .map_or(Some(Initial::Number(0)), |initial| {
+                        self.initial(initial, ty)
+                    });
                 reading.controller.variables.push(Variable {
-                    name: name.text.to_string(),
+                    name: match one_of_several {
+                        true => format!("{}.{}", name.text, own.text),
+                        false => own.text.to_string(),
+                    },
                     ty,
+                    initial: initial.unwrap_or(Initial::Number(0)),
                     labels: Vec::new(),
-                    span: name.span,
+                    span: own.span,
                 });
             }
         }
@@ -209,23 +295,11 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
-        if !broken {
-            self.never_set_aside(&reading.controller);
-            self.waits_in_vain(&reading.controller);
-            if side == Side::Remote {
-                pending::check(
-                    &reading.controller,
-                    &self.messages,
-                    &self.channels,
-                    self.sink,
-                );
-                endings::check(&reading.controller, &self.messages, self.sink);
-            }
-        }
-        (reading.controller, reading.states)
+        *controller = reading.controller;
+        (reading.states, !broken)
     }
 
-    fn state(&mut self, item: &StateItem<'a>, side: Side) -> State {
+    fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
         let right = match (item.reads, item.writes) {
             (_, true) => Right::Write,
             (true, false) => Right::Read,
@@ -258,7 +332,7 @@ impl<'a> Resolver<'a, '_> {
             let Some(message) = self.message_named(name) else {
                 continue;
             };
-            if self.arrives(message, name, side) {
+            if self.arrives(message, name, side, kind) {
                 waits.push(message);
             }
         }
@@ -273,9 +347,26 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Whether the message can come to this side; if not, that is reported.
-    fn arrives(&mut self, message: MessageId, name: Name<'a>, side: Side) -> bool {
+    fn arrives(
+        &mut self,
+        message: MessageId,
+        name: Name<'a>,
+        side: Side,
+        kind: Option<KindId>,
+    ) -> bool {
         let channel = self.channel_of(message);
         let good = side.is(channel.to);
+        if let (true, Some(only), Some(own)) = (good, channel.kinds[1], kind) {
+            if only != own {
+                let text = format!("`{}` never comes to this kind of remotes", name.text);
+                let to = self.kind_names.list[only.index()].text;
+                let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
+                    .label(format!("travels on `{}`, to `{to}`", channel.name))
+                    .see(channel.span, "this channel's direction");
+                self.sink.push(diagnostic);
+                return false;
+            }
+        }
         if !good {
             let diagnostic = Diagnostic::new(
                 Code::Direction,
@@ -349,7 +440,7 @@ impl<'a> Resolver<'a, '_> {
             .states
             .iter()
             .filter_map(|&name| reading.states.find(name, self.sink))
-            .map(StateId)
+            .map(|state| StateId(reading.base.0 + state))
             .collect();
         for &name in &row.events {
             let Some(event) = self.event(name, reading) else {
@@ -451,7 +542,7 @@ impl<'a> Resolver<'a, '_> {
             return None;
         }
         let message = self.message_named(name)?;
-        self.arrives(message, name, reading.side)
+        self.arrives(message, name, reading.side, reading.kind)
             .then_some(Event::Message(message))
     }
 
@@ -534,7 +625,7 @@ impl<'a> Resolver<'a, '_> {
             Some(name) => reading
                 .states
                 .find(name, self.sink)
-                .map(|state| Some(StateId(state))),
+                .map(|state| Some(StateId(reading.base.0 + state))),
             None => {
                 let end = Span {
                     start: row.span.end,
@@ -577,7 +668,7 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::Assign(name, operator, value) => {
                 let variable = scope.variables.find(*name, self.sink);
                 let ty = variable.map(|variable| scope.types[usize::from(variable)]);
-                let id = VariableId(variable?);
+                let id = scope.variable(variable?);
                 let ty = ty?;
                 let value = match *operator {
                     None => self.stored(value, ty, scope)?,
@@ -700,6 +791,17 @@ impl<'a> Resolver<'a, '_> {
             .see(channel.span, "this channel's direction");
             self.sink.push(diagnostic);
             return None;
+        }
+        if let (Side::Remote, Some(only), Some(own)) = (scope.side, channel.kinds[0], scope.kind) {
+            if only != own {
+                let from = self.kind_names.list[only.index()].text;
+                let text = format!("this kind of remotes cannot send `{}`", name.text);
+                let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
+                    .label(format!("travels on `{}`, from `{from}`", channel.name))
+                    .see(channel.span, "this channel's direction");
+                self.sink.push(diagnostic);
+                return None;
+            }
         }
         let fields = self.fields(message, name, given, scope);
         let target = self.target(found, to, span, scope)?;
@@ -922,10 +1024,33 @@ impl<'a> Reading<'a> {
         };
         Scope {
             side: self.side,
+            kind: self.kind,
+            base: self.base.1,
             variables: &self.variables,
             types: &self.types,
             message,
         }
+    }
+}
+
+/// The first name of a block, or what stands for it.
+fn name_of<'a>(agent: &Agent<'a>) -> Name<'a> {
+    agent.names.first().copied().unwrap_or(Name {
+        text: "home",
+        span: agent.body.keyword,
+    })
+}
+
+/// A controller without anything.
+fn nothing(span: Span) -> Controller {
+    Controller {
+        name: String::new(),
+        states: Vec::new(),
+        variables: Vec::new(),
+        tables: Vec::new(),
+        rules: Vec::new(),
+        locals: Vec::new(),
+        span,
     }
 }
 

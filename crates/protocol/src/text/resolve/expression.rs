@@ -2,8 +2,9 @@
 
 use super::controller::{Scope, Side};
 use super::*;
-use crate::controller::{Expression, Operator, Set, Value};
+use crate::controller::{Expression, Initial, Operator, Set, Value};
 use crate::protocol::{Type, VariableId};
+use crate::remotes::KindId;
 
 /// The type of a value. Ranges and counts are all numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -273,6 +274,75 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
+    /// The kind of remotes with this name, which rows can tell from all others.
+    fn all_of(&mut self, name: Name<'a>) -> Option<KindId> {
+        let kind = *self.kind_names.index.get(name.text)?;
+        let table = self.tables[usize::from(kind)];
+        let mut same = (0..)
+            .zip(&self.tables)
+            .filter(|(_, other)| **other == table);
+        if let Some((other, _)) = same.find(|(other, _)| *other != kind) {
+            let text = format!("`{}` has the same rows as another kind", name.text);
+            let other = self.kind_names.list[usize::from(other)];
+            self.sink.push(
+                Diagnostic::new(Code::Misplaced, name.span, text)
+                    .label("nothing tells the two apart")
+                    .see(other.span, "the other one"),
+            );
+            return None;
+        }
+        Some(KindId(kind as u8))
+    }
+
+    /// What a variable of this type begins with.
+    pub(super) fn initial(&mut self, expr: &Expr<'a>, ty: Type) -> Option<Initial> {
+        let kind = Kind::of(ty);
+        let of = |word: &Expr<'a>| match word.kind {
+            ExprKind::Word(text) if self.kind_names.index.contains_key(text) => Some(Name {
+                text,
+                span: word.span,
+            }),
+            _ => None,
+        };
+        let number = |value: u16| Some(Initial::Number(value));
+        let (found, all) = match &expr.kind {
+            ExprKind::Number(value) if kind == Kind::Number => {
+                let number = Number {
+                    value: *value,
+                    span: expr.span,
+                };
+                // How many remotes there are is not known here.
+                let most = match ty {
+                    Type::Count => 0,
+                    other => largest(other),
+                };
+                let value = ranged(number, 0, most.into(), "what it begins with is", self.sink)?;
+                return Some(Initial::Number(value as u16));
+            }
+            ExprKind::Word("true") if kind == Kind::Bool => return number(1),
+            ExprKind::Word("false") if kind == Kind::Bool => return number(0),
+            ExprKind::Word("none") if kind == Kind::Remote => return number(0),
+            ExprKind::Set(None) if kind == Kind::Set => return number(0),
+            ExprKind::Count(set) => (ty == Type::Count, of(set)),
+            _ => (kind == Kind::Set, of(expr)),
+        };
+        if let (true, Some(name)) = (found, all) {
+            return self.all_of(name).map(Initial::All);
+        }
+        let allowed = match ty {
+            Type::Count => "0, or `count(KIND)` for the number of remotes of a kind",
+            Type::RemoteSet => "`{}`, or the name of a kind for all its remotes",
+            Type::Remote => "`none`",
+            Type::Bool => "`true` or `false`",
+            Type::Range { .. } | Type::PerRemote { .. } => "a number of its range",
+        };
+        self.sink.push(
+            Diagnostic::new(Code::Type, expr.span, "a variable cannot begin with this")
+                .label(format!("must be {allowed}")),
+        );
+        None
+    }
+
     /// A variable, a field of the message at hand, or a word of the language.
     fn word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
         let single = |expression, kind| Some(Operand::Single(expression, kind));
@@ -313,7 +383,7 @@ impl<'a> Resolver<'a, '_> {
         match (variable, field) {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
-                let variable = VariableId(variable);
+                let variable = scope.variable(variable);
                 let single = Expression::Variable(variable);
                 Some(Operand::of(ty, single, Set::Variable(variable)))
             }
@@ -335,6 +405,9 @@ impl<'a> Resolver<'a, '_> {
                 .note("give the variable or the field another name");
                 self.sink.push(diagnostic);
                 None
+            }
+            (None, None) if self.kind_names.index.contains_key(name.text) => {
+                self.all_of(name).map(|kind| Operand::Set(Set::All(kind)))
             }
             (None, None) if scope.variables.partial => None,
             (None, None) => {

@@ -104,7 +104,7 @@ fn directions_of_channels() {
           loop home -> home
         # ^^^^^^^^^^^^^^^^^ direction: `loop` leads from the home to the home
           up remote -> upward
-        #              ^^^^^^ syntax: expected who receives (`remote`, `home`, `any`), found `upward`
+        #              ^^^^^^ unknown-name: unknown agent `upward`
     "#]]);
 }
 

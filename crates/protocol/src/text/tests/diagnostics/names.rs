@@ -230,7 +230,7 @@ fn duplicates() {
           channels { }
         # ^^^^^^^^ duplicate: a second `channels` block
           remote cache { states { I } }
-        # ^^^^^^ duplicate: a second `remote` block
+        #        ^^^^^ duplicate-name: a second kind of remotes `cache`
           system a { remotes 1; lines 1; remotes 2 }
         #                                ^^^^^^^ duplicate: a second `remotes`
           protocol other

@@ -1,0 +1,324 @@
+//! Texts with several kinds of remotes, with variables that begin with something, and with messages that stay behind others.
+
+#[path = "../../murphi/tests/tools/mod.rs"]
+mod tools;
+
+use cohkit_check::progress::progress;
+use cohkit_check::system::{model, Options, SystemError};
+use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
+use cohkit_murphi::Style;
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System};
+use tools::{require, rumur, Compiled};
+
+/// CPUs that read and write, and devices that only read; the directory knows which is which, and gives the bytes of a
+/// write-back to a device without asking anybody.
+const KINDS: &str = "
+protocol readers \"caches that write beside caches that only read\"
+line 64 bytes
+channels {
+  ask    device -> home
+  put    cpu -> home
+  reply  home -> remote
+  recall home -> cpu
+  drop   home -> device
+  gone   device -> home
+  ordered reply, drop
+  ordered recall
+}
+messages {
+  ask: GetS; put: GetM, Put (line)
+  reply: Data (line); recall: Recall, Taken; drop: Drop
+  gone: Gone
+}
+remote cpu {
+  states { I; M reads writes dirty; W waits Data; P holds dirty, waits Taken; D waits Taken }
+  I   | load store | send GetM | W
+  W   | Data       |           | M
+  M   | evict      | send Put  | P
+  P D | Taken      |           | I
+  M   | Recall     | send Put  | D
+  P   | Recall     |           | stay
+  W   | Recall     | leave
+  D   | Recall     | never
+}
+remote device {
+  states { I; S reads; W waits Data }
+  variables { seen: 0..1 }
+  I   | load   | send GetS, seen := 1 | W
+  W   | Data   |                      | S
+  S   | Drop   | send Gone            | I
+  S   | evict  |                      | I
+  I   | Drop   | send Gone            | I
+  W   | Drop   | send Gone            | stay
+}
+home directory {
+  states { I; S; M; B waits Gone; R waits Put }
+  variables { owner: remote; wants: remote; left: count }
+  I   | GetS                      | send Data                                                | S
+  S   | GetS                      | send Data                                                | stay
+  I   | GetM                      | send Data, owner := sender                               | M
+  S   | GetM                      | send Drop to device, left := count(device), wants := sender | B
+  B   | Gone if left == 1         | send Data to wants, owner := wants, wants := none, left := 0 | M
+  B   | Gone                      | left -= 1                                                | stay
+  M   | GetS GetM                 | send Recall to owner, wants := sender                    | R
+  R   | Put if wants in device    | write, send Taken, send Data to wants, owner := none     | S
+  R   | Put                       | write, send Taken, send Data to wants, owner := wants, wants := none | M
+  M   | Put                       | write, send Taken, owner := none                         | I
+  B R | GetS GetM                 | leave
+}
+system one   { cpu 1; device 1; lines 1 }
+system two   { cpu 2; device 1; lines 1 }
+system many  { cpu 1; device 2; lines 1 }
+";
+
+/// An answer that must not overtake what the home told before.
+const BEHIND: &str = "
+protocol last \"a farewell that stays behind\"
+line 64 bytes
+channels {
+  ask remote -> home; reply home -> remote; end home -> remote
+  ordered ask
+  ordered Last behind Data
+}
+messages { ask: Get, Bye; reply: Data (line); end: Last }
+remote cache {
+  states { I; W waits Data; G waits Last }
+  I | read_once  | send Get, send Bye | W
+  W | Data       | done               | G
+  G | Last       |                    | I
+}
+home memory {
+  states { Idle }
+  Idle | Get | send Data | stay
+  Idle | Bye | send Last | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+";
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+/// A system of a text as the search finds it, which is as the world of executed rows says, as orbits say, and as Rumur does.
+fn judged(text: &str, system: &str) -> Report {
+    let protocol = read(text);
+    let home = construct::home(&protocol, 2).unwrap();
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    let (remotes, lines) = (system.remotes, system.lines);
+    let options = Options::default();
+    let of = model(&protocol, &home, remotes, lines, &options).unwrap();
+    let search = |symmetry| {
+        let options = Search {
+            symmetry,
+            decompose: false,
+            ..Search::default()
+        };
+        check(&of, &options).unwrap()
+    };
+    let (report, orbits) = (search(false), search(true));
+    assert!(orbits.states <= report.states);
+    match (&report.outcome, &orbits.outcome) {
+        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. }) => {
+            assert_eq!(trace.steps.len(), other.steps.len());
+        }
+        (one, other) => assert_eq!(one, other),
+    }
+    let world = System::new(&protocol, &home, remotes, lines, options.capacity);
+    match (explore::<Current>(&world, 200_000), &report.outcome) {
+        (
+            Found::Safe { lost, .. },
+            Outcome::Violated {
+                property: Property::NoDeadlock,
+                ..
+            },
+        ) => {
+            assert!(lost);
+        }
+        (
+            Found::Safe {
+                worlds,
+                transitions,
+                lost,
+                ..
+            },
+            outcome,
+        ) => {
+            let drains = !matches!(
+                outcome,
+                Outcome::Violated {
+                    property: Property::Drain,
+                    ..
+                }
+            );
+            assert_eq!(
+                (report.states, report.transitions, drains),
+                (worlds.len() as u128, transitions.into(), !lost)
+            );
+        }
+        (Found::Wrong { .. }, Outcome::Violated { .. }) => {}
+        (found, outcome) => panic!("{found:?} but {outcome:?}"),
+    }
+    if require("rumur") {
+        let folder = tempfile::tempdir().unwrap();
+        let (fine, states, said) = rumur(&of, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(report.outcome == Outcome::Verified, fine, "{said}");
+        if fine {
+            assert_eq!(report.states, u128::from(states));
+        }
+    }
+    report
+}
+
+fn verified(text: &str, system: &str) -> Report {
+    let report = judged(text, system);
+    assert_eq!(report.outcome, Outcome::Verified);
+    let protocol = read(text);
+    let home = construct::home(&protocol, 2).unwrap();
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    let room = Options::default();
+    let found = progress(&protocol, &home, system.remotes, &room, &Search::default()).unwrap();
+    assert_eq!(found.outcome, Outcome::Verified);
+    report
+}
+
+fn violated(text: &str, system: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "`{from}`");
+    match judged(&text.replace(from, to), system).outcome {
+        Outcome::Violated {
+            property: Property::Assertion(name) | Property::Invariant(name),
+            ..
+        } => name,
+        Outcome::Violated { property, .. } => property.to_string(),
+        other => panic!("{other:?} with `{to}`"),
+    }
+}
+
+#[test]
+fn each_kind_of_remotes_has_its_own_rows() {
+    for system in ["one", "two", "many"] {
+        verified(KINDS, system);
+    }
+}
+
+/// Two CPUs and a device are not three CPUs: which of them begins as what makes a difference, but only that.
+#[test]
+fn agents_of_one_kind_are_interchangeable_and_those_of_two_are_not() {
+    let protocol = read(KINDS);
+    let home = construct::home(&protocol, 2).unwrap();
+    let states = |name: &str, symmetry| {
+        let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
+        let of = model(&protocol, &home, system.remotes, 1, &Options::default()).unwrap();
+        let search = Search {
+            symmetry,
+            ..Search::default()
+        };
+        check(&of, &search).unwrap().states
+    };
+    // Nothing to permute.
+    assert_eq!(states("one", true), states("one", false));
+    for name in ["two", "many"] {
+        let (orbits, all) = (states(name, true), states(name, false));
+        assert!(orbits < all && all <= 2 * orbits, "{name}: {orbits} {all}");
+    }
+}
+
+#[test]
+fn the_set_of_a_kind_holds_all_its_remotes_and_no_other() {
+    let drops = "send Drop to device, left := count(device)";
+    let name = violated(
+        KINDS,
+        "many",
+        drops,
+        "send Drop to device, left := count(device - { wants })",
+    );
+    assert_eq!(name, "single writer");
+    let name = violated(KINDS, "two", "if wants in device", "if wants in cpu");
+    assert_eq!(name, "no unexpected message");
+}
+
+#[test]
+fn how_many_there_are_of_each_kind_must_be_said() {
+    let protocol = read(KINDS);
+    let home = construct::home(&protocol, 2).unwrap();
+    let refused = model(&protocol, &home, 2, 1, &Options::default());
+    let Err(SystemError::Size(said)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(said.ends_with("of each kind: cpu, device"), "{said}");
+}
+
+#[test]
+fn kinds_with_the_same_rows_are_as_remotes_of_one() {
+    let msi = include_str!("../../../protocols/msi.coh");
+    let two = msi
+        .replace("remote cache {", "remote left right {")
+        .replace(
+            "system three_caches { remotes 3; lines 1 }",
+            "system s { left 1; right 2; lines 1 }",
+        )
+        .replace("system two_lines    { remotes 2; lines 2 }", "");
+    let report = verified(&two, "s");
+    assert_eq!((report.states, report.transitions), (24_981, 84_984));
+}
+
+#[test]
+fn what_stays_behind_comes_after_what_was_sent_before_it() {
+    for system in ["one", "two"] {
+        verified(BEHIND, system);
+    }
+    // Without that order the farewell comes first.
+    let order = "  ordered Last behind Data\n";
+    assert_eq!(violated(BEHIND, "one", order, ""), "no unexpected message");
+}
+
+/// Only what was sent earlier goes before: a farewell that is asked for first does not wait for the answer that is sent
+/// after it, and which may overtake it.
+#[test]
+fn what_was_sent_later_does_not_go_before() {
+    let first = BEHIND.replace("W waits Data;", "N waits Last; F waits Data;").replace("send Get, send Bye | W", "send Bye, send Get | N").replace(
+        "  W | Data       | done               | G\n",
+        "  N | Last       |                    | F\n  F | Data       | done               | I\n",
+    );
+    let overtakes = first
+        .replace("G waits Last", "")
+        .replace("  G | Last       |                    | I\n", "");
+    let said = "a farewell";
+    assert_eq!(
+        violated(&overtakes, "one", said, said),
+        "no unexpected message"
+    );
+    let either = first
+        .replace("N waits Last;", "N waits Last Data;")
+        .replace(
+            "  F | Data ",
+            "  N | Data       | done               | G\n  F | Data ",
+        );
+    verified(&either, "one");
+    verified(&either, "two");
+}
+
+#[test]
+fn variables_begin_with_what_the_text_says() {
+    let text = include_str!("../../../protocols/token.coh");
+    let report = verified(text, "two_caches");
+    assert_eq!((report.states, report.transitions), (4_873, 13_960));
+    // A token more than there are caches, or one less.
+    let held = "held:   count = count(cache)";
+    assert_eq!(
+        violated(text, "two_caches", held, "held:   count"),
+        "no deadlock"
+    );
+    let few = "owns:   bool = true";
+    assert_eq!(
+        violated(text, "two_caches", few, "owns:   bool = false"),
+        "no deadlock"
+    );
+}
