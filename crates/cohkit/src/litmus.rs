@@ -79,7 +79,9 @@ pub(crate) fn run(
         tests.extend(classic().into_iter().map(|shape| (None, shape)));
     }
     if options.print {
-        let all: Vec<String> = tests.iter().map(|(_, program)| print(program)).collect();
+        let all = tests.iter().map(|(_, program)| print(program));
+        let all: std::result::Result<Vec<String>, String> = all.collect();
+        let all = all.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }

@@ -89,7 +89,7 @@ pub(crate) struct Table {
 
 /// Runs litmus tests: what a few threads may show, on memory that acts at once or on the caches of a protocol.
 ///
-/// Tests are in the format of the herd tools, in AArch64 assembly. Every order is tried in which threads go on, messages
+/// Tests are in the format of the herd tools, in AArch64 assembly or in C. Every order is tried in which threads go on, messages
 /// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
 /// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
 /// of total store order where cores buffer stores.

@@ -1,129 +1,24 @@
-//! Tests in the format of the herd tools, in AArch64 assembly.
+//! Tests in the format of the herd tools, in AArch64 assembly; those in C are read by [`crate::c`].
 //!
 //! Read are: `MOV`, `ADD`, `SUB`, `AND`, `ORR`, `EOR`; `LDR`, `LDAR`, `LDAPR`, `STR`, `STLR` with a register that holds
 //! an address; `SWP`, `LDADD` and `CAS` with their orders; `DMB`, `DSB` and `ISB`; `CBZ` and `CBNZ` to a later label.
 //! `exists`, `~exists` and `forall` with `/\`, `\/` and `not`. Everything else is refused by name.
 
-use cohkit_protocol::text::{report, suggestion, Level, Span};
+use cohkit_protocol::text::suggestion;
 
+use crate::c;
+use crate::condition::{self, location, thread_number};
+use crate::piece::{helped, number, without_comments, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation, Program,
-    Quantifier, Register, Thread,
+    Acquire, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program, Quantifier,
+    Register, Thread,
 };
 
 /// Threads of a test, at most.
 pub const MOST_THREADS: usize = 8;
-/// Locations of a test, at most.
-pub const MOST_LOCATIONS: usize = 8;
 /// Instructions of a thread, at most.
-const MOST_INSTRUCTIONS: usize = 64;
-/// Parts of a condition within each other, at most.
-const MOST_DEPTH: usize = 64;
-
-/// What is wrong with a test, and where.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Diagnostic {
-    /// What is wrong, in one sentence.
-    pub message: String,
-    /// Where.
-    pub span: Span,
-    /// Written beside the caret; may be empty.
-    pub label: String,
-    /// What helps.
-    pub help: Vec<String>,
-}
-
-impl Diagnostic {
-    /// The diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help.
-    pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
-        let notes: Vec<(Option<Span>, String)> =
-            self.help.iter().map(|help| (None, help.clone())).collect();
-        report(
-            (Level::ERROR, ""),
-            &self.message,
-            (self.span, &self.label),
-            &notes,
-            (file, text),
-            colour,
-        )
-    }
-}
-
-type Result<T> = std::result::Result<T, Diagnostic>;
-
-fn wrong<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
-    Err(Diagnostic {
-        message: message.into(),
-        span: piece.span(),
-        label: String::new(),
-        help: Vec::new(),
-    })
-}
-
-fn helped<T>(piece: Piece, message: impl Into<String>, help: impl Into<String>) -> Result<T> {
-    wrong(piece, message).map_err(|mut error: Diagnostic| {
-        error.help.push(help.into());
-        error
-    })
-}
-
-/// A part of the text, and where it begins.
-#[derive(Clone, Copy, Debug)]
-struct Piece<'t> {
-    text: &'t str,
-    start: usize,
-}
-
-impl<'t> Piece<'t> {
-    fn span(&self) -> Span {
-        Span {
-            start: self.start as u32,
-            end: (self.start + self.text.len()) as u32,
-        }
-    }
-
-    fn trim(self) -> Piece<'t> {
-        let text = self.text.trim_start();
-        let start = self.start + (self.text.len() - text.len());
-        Piece {
-            text: text.trim_end(),
-            start,
-        }
-    }
-
-    fn from(self, place: usize) -> Piece<'t> {
-        Piece {
-            text: &self.text[place..],
-            start: self.start + place,
-        }
-    }
-
-    fn until(self, place: usize) -> Piece<'t> {
-        Piece {
-            text: &self.text[..place],
-            start: self.start,
-        }
-    }
-
-    /// The parts between separators.
-    fn split(self, separator: char) -> Vec<Piece<'t>> {
-        let mut parts = Vec::new();
-        let mut rest = self;
-        while let Some(place) = rest.text.find(separator) {
-            parts.push(rest.until(place).trim());
-            rest = rest.from(place + separator.len_utf8());
-        }
-        parts.push(rest.trim());
-        parts
-    }
-
-    /// What stands before a separator, and after it.
-    fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
-        let place = self.text.find(separator)?;
-        let after = self.from(place + separator.len());
-        Some((self.until(place).trim(), after.trim()))
-    }
-}
+pub(crate) const MOST_INSTRUCTIONS: usize = 64;
+pub use crate::piece::Diagnostic;
 
 /// Reads a test.
 ///
@@ -146,13 +41,14 @@ pub fn read(text: &str) -> Result<Program> {
         let message = "a test begins with its architecture and its name";
         return helped(title, message, "`AArch64 SB`, for example");
     };
-    if architecture.text != "AArch64" {
-        let message = format!(
-            "`{}` is not an architecture that is read here",
-            architecture.text
-        );
-        return helped(architecture, message, "AArch64 is");
-    }
+    let in_c = match architecture.text {
+        "AArch64" => false,
+        "C" => true,
+        other => {
+            let message = format!("`{other}` is not an architecture that is read here");
+            return helped(architecture, message, "AArch64 and C are");
+        }
+    };
     let mut test = Test {
         program: Program {
             name: name.text.to_string(),
@@ -191,30 +87,25 @@ pub fn read(text: &str) -> Result<Program> {
     let keywords = ["exists", "~exists", "forall", "locations", "filter"];
     let end = keywords.into_iter().filter_map(begins).min();
     let code = rest.until(end.unwrap_or(rest.text.len()));
+    if in_c {
+        c::threads(&mut test.program, code, first)?;
+        if let Some(end) = end {
+            let mut variable = |program: &mut Program, thread: usize, piece: Piece| {
+                c::variable(&mut program.threads[thread], piece)
+            };
+            condition::read(&mut test.program, rest.from(end), &mut variable)?;
+        }
+        return Ok(test.program);
+    }
     test.threads(code, first)?;
     if let Some(end) = end {
-        test.condition(rest.from(end))?;
+        let addresses = &test.addresses;
+        let mut register = |program: &mut Program, thread: usize, piece: Piece| {
+            value(&mut program.threads[thread], &addresses[thread], piece)
+        };
+        condition::read(&mut test.program, rest.from(end), &mut register)?;
     }
     Ok(test.program)
-}
-
-/// The text with blanks for comments, so that places stay.
-fn without_comments(text: &str) -> Result<String> {
-    let mut bare = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(place) = rest.find("(*") {
-        let Some(length) = rest[place..].find("*)") else {
-            let start = text.len() - rest.len() + place;
-            let text = &text[start..start + 2];
-            return wrong(Piece { text, start }, "this comment has no end");
-        };
-        bare.push_str(&rest[..place]);
-        let comment = &rest[place..place + length + 2];
-        bare.extend(comment.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
-        rest = &rest[place + length + 2..];
-    }
-    bare.push_str(rest);
-    Ok(bare)
 }
 
 struct Test {
@@ -283,21 +174,21 @@ impl Test {
             Some((left, value)) => (left, Some(value)),
             None => (item, None),
         };
-        if let Some((thread, register)) = left.once(":") {
-            let thread = self.thread_number(thread)?;
-            let register = self.register(thread, register)?;
+        if let Some((thread, name)) = left.once(":") {
+            let thread = thread_number(&self.program, thread)?;
+            let own = register(&mut self.program.threads[thread], name)?;
             let Some(value) = value else {
                 return wrong(item, "a register has a first value");
             };
-            if self.given.contains(&(Some(thread), register)) {
+            if self.given.contains(&(Some(thread), own)) {
                 return wrong(item, "this register has a first value already");
             }
-            self.given.push((Some(thread), register));
+            self.given.push((Some(thread), own));
             match number(value) {
-                Ok(number) => self.program.threads[thread].registers[register] = number,
+                Ok(number) => self.program.threads[thread].registers[own] = number,
                 Err(_) => {
-                    let location = self.location(value)?;
-                    self.addresses[thread].push((register, location));
+                    let location = location(&mut self.program, value)?;
+                    self.addresses[thread].push((own, location));
                 }
             }
             return Ok(());
@@ -307,7 +198,7 @@ impl Test {
             Some(place) => left.from(place + 1),
             None => left,
         };
-        let location = self.location(name)?;
+        let location = location(&mut self.program, name)?;
         if let Some(value) = value {
             let location = usize::from(location);
             if self.given.contains(&(None, location)) {
@@ -317,66 +208,6 @@ impl Test {
             self.program.initial[location] = number(value)?;
         }
         Ok(())
-    }
-
-    fn thread_number(&self, piece: Piece) -> Result<usize> {
-        let count = self.program.threads.len();
-        match piece.text.parse() {
-            Ok(thread) if thread < count => Ok(thread),
-            _ => wrong(
-                piece,
-                format!("there is no thread `{}`; there are {count}", piece.text),
-            ),
-        }
-    }
-
-    /// A location, which is new if it was not named before.
-    fn location(&mut self, piece: Piece) -> Result<Location> {
-        let name = piece.text;
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty()
-            || !name.chars().all(fits)
-            || name.starts_with(|c: char| c.is_ascii_digit())
-        {
-            return wrong(piece, format!("`{name}` is no name of a location"));
-        }
-        let locations = &mut self.program.locations;
-        if let Some(known) = locations.iter().position(|other| other == name) {
-            return Ok(known as Location);
-        }
-        if locations.len() >= MOST_LOCATIONS {
-            return wrong(
-                piece,
-                format!("there are more than {MOST_LOCATIONS} locations"),
-            );
-        }
-        locations.push(name.to_string());
-        self.program.initial.push(0);
-        Ok((locations.len() - 1) as Location)
-    }
-
-    /// The number of a register, `W3` or `X3`.
-    fn register(&mut self, thread: usize, piece: Piece) -> Result<Register> {
-        let name = piece.text.to_ascii_uppercase();
-        let number = name
-            .strip_prefix(['W', 'X'])
-            .and_then(|n| n.parse::<u8>().ok());
-        let Some(number) = number.filter(|&number| number <= 30) else {
-            let message = format!("`{}` is no register", piece.text);
-            return helped(piece, message, "W0 to W30, or X0 to X30");
-        };
-        let name = format!("X{number}");
-        let Thread {
-            registers, names, ..
-        } = &mut self.program.threads[thread];
-        Ok(match names.iter().position(|other| *other == name) {
-            Some(known) => known,
-            None => {
-                names.push(name);
-                registers.push(0);
-                names.len() - 1
-            }
-        })
     }
 
     fn operand(&mut self, thread: usize, piece: Piece) -> Result<Operand> {
@@ -390,20 +221,9 @@ impl Test {
         }
     }
 
-    /// A register whose value is asked for. Addresses have no numbers here: what is done with one is not known.
     fn value(&mut self, thread: usize, piece: Piece) -> Result<Register> {
-        let register = self.register(thread, piece)?;
-        if self.holds_address(thread, register) {
-            let name = piece.text;
-            let message = format!("`{name}` holds an address here, which is read in brackets only");
-            return wrong(piece, message);
-        }
-        Ok(register)
-    }
-
-    fn holds_address(&self, thread: usize, register: Register) -> bool {
-        let mut known = self.addresses[thread].iter();
-        known.any(|(other, _)| *other == register)
+        let addresses = &self.addresses[thread];
+        value(&mut self.program.threads[thread], addresses, piece)
     }
 
     /// The location whose address stands in brackets.
@@ -424,7 +244,7 @@ impl Test {
             let message = "an address with an index or an offset is not read here";
             return helped(piece, message, "`[X1]`");
         }
-        let register = self.register(thread, parts[0])?;
+        let register = register(&mut self.program.threads[thread], parts[0])?;
         let mut known = self.addresses[thread].iter();
         match known.find(|(other, _)| *other == register) {
             Some((_, location)) => Ok(*location),
@@ -474,7 +294,7 @@ impl Test {
             | Instruction::Compute { to, .. } = instruction
             {
                 // After a branch it may be written there or not.
-                if !branches.is_empty() && self.holds_address(thread, to) {
+                if !branches.is_empty() && holds_address(&self.addresses[thread], to) {
                     let message = "an address is overwritten here after a branch, so it is not known who holds it";
                     return wrong(cell, message);
                 }
@@ -530,7 +350,7 @@ impl Test {
         };
         if let Some(operation) = operation {
             takes(3)?;
-            let to = self.register(thread, parts[0])?;
+            let to = register(&mut self.program.threads[thread], parts[0])?;
             let (a, b) = (
                 self.operand(thread, parts[1])?,
                 self.operand(thread, parts[2])?,
@@ -550,7 +370,7 @@ impl Test {
         let instruction = match name.as_str() {
             "MOV" => {
                 takes(2)?;
-                let to = self.register(thread, parts[0])?;
+                let to = register(&mut self.program.threads[thread], parts[0])?;
                 let a = self.operand(thread, parts[1])?;
                 let (operation, b) = (Operation::Add, Operand::Number(0));
                 Instruction::Compute {
@@ -563,7 +383,7 @@ impl Test {
             "LDR" | "LDAR" | "LDAPR" => {
                 takes(2)?;
                 let from = self.address(thread, parts[1])?;
-                let to = self.register(thread, parts[0])?;
+                let to = register(&mut self.program.threads[thread], parts[0])?;
                 let acquire = match name.as_str() {
                     "LDAR" => Acquire::Full,
                     "LDAPR" => Acquire::Later,
@@ -588,12 +408,20 @@ impl Test {
                 // What a comparison expects stands where what is found goes.
                 let (to, change, value) = match &name[..3] {
                     "CAS" => {
-                        let to = self.register(thread, parts[0])?;
+                        let to = register(&mut self.program.threads[thread], parts[0])?;
                         let value = self.operand(thread, parts[1])?;
                         (to, Change::SetIf(first), value)
                     }
-                    "SWP" => (self.register(thread, parts[1])?, Change::Set, first),
-                    _ => (self.register(thread, parts[1])?, Change::Add, first),
+                    "SWP" => (
+                        register(&mut self.program.threads[thread], parts[1])?,
+                        Change::Set,
+                        first,
+                    ),
+                    _ => (
+                        register(&mut self.program.threads[thread], parts[1])?,
+                        Change::Add,
+                        first,
+                    ),
                 };
                 Instruction::Atomic {
                     to,
@@ -633,112 +461,49 @@ impl Test {
         };
         Ok((Some(instruction), None))
     }
+}
 
-    /// `exists (0:X2=0 /\ 1:X2=0)`.
-    fn condition(&mut self, piece: Piece) -> Result<()> {
-        let piece = piece.trim();
-        let end = piece
-            .text
-            .find([' ', '(', '\n', '\t'])
-            .unwrap_or(piece.text.len());
-        let word = piece.until(end);
-        self.program.quantifier = match word.text {
-            "exists" => Quantifier::Exists,
-            "~exists" => Quantifier::NotExists,
-            "forall" => Quantifier::Forall,
-            "locations" => {
-                // What is to be shown besides; all is shown here.
-                let Some((_, rest)) = piece.once("]") else {
-                    return wrong(word, "this list has no end");
-                };
-                return match rest.text.trim_start_matches(';').trim() {
-                    "" => Ok(()),
-                    _ => self.condition(rest),
-                };
-            }
-            other => return wrong(word, format!("`{other}` is not read here")),
-        };
-        let mut rest = piece.from(end).trim();
-        let claim = self.or(&mut rest, 0)?;
-        if !rest.text.is_empty() {
-            return wrong(rest, "nothing should follow the condition");
+/// The number of a register, `W3` or `X3`.
+fn register(thread: &mut Thread, piece: Piece) -> Result<Register> {
+    let name = piece.text.to_ascii_uppercase();
+    let number = name
+        .strip_prefix(['W', 'X'])
+        .and_then(|n| n.parse::<u8>().ok());
+    let Some(number) = number.filter(|&number| number <= 30) else {
+        let message = format!("`{}` is no register", piece.text);
+        return helped(piece, message, "W0 to W30, or X0 to X30");
+    };
+    let name = format!("X{number}");
+    let Thread {
+        registers, names, ..
+    } = thread;
+    Ok(match names.iter().position(|other| *other == name) {
+        Some(known) => known,
+        None => {
+            names.push(name);
+            registers.push(0);
+            names.len() - 1
         }
-        self.program.claim = claim;
-        Ok(())
-    }
+    })
+}
 
-    fn or(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
-        let mut claim = self.and(rest, depth)?;
-        while let Some(after) = rest.text.strip_prefix("\\/") {
-            *rest = rest.from(rest.text.len() - after.len()).trim();
-            let other = self.and(rest, depth)?;
-            claim = Claim::Or(Box::new(claim), Box::new(other));
-        }
-        Ok(claim)
+/// A register whose value is asked for. Addresses have no numbers here: what is done with one is not known.
+fn value(
+    thread: &mut Thread,
+    addresses: &[(Register, Location)],
+    piece: Piece,
+) -> Result<Register> {
+    let register = register(thread, piece)?;
+    if holds_address(addresses, register) {
+        let name = piece.text;
+        let message = format!("`{name}` holds an address here, which is read in brackets only");
+        return wrong(piece, message);
     }
+    Ok(register)
+}
 
-    fn and(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
-        let mut claim = self.atom(rest, depth)?;
-        while let Some(after) = rest.text.strip_prefix("/\\") {
-            *rest = rest.from(rest.text.len() - after.len()).trim();
-            let other = self.atom(rest, depth)?;
-            claim = Claim::And(Box::new(claim), Box::new(other));
-        }
-        Ok(claim)
-    }
-
-    fn atom(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
-        if depth > MOST_DEPTH {
-            return wrong(*rest, "this condition has too many parts within each other");
-        }
-        let not = rest
-            .text
-            .strip_prefix("not")
-            .filter(|after| after.starts_with([' ', '(']));
-        if let Some(after) = rest.text.strip_prefix('~').or(not) {
-            *rest = rest.from(rest.text.len() - after.len()).trim();
-            return Ok(Claim::Not(Box::new(self.atom(rest, depth + 1)?)));
-        }
-        if rest.text.starts_with('(') {
-            let open = *rest;
-            *rest = rest.from(1).trim();
-            let claim = self.or(rest, depth + 1)?;
-            if !rest.text.starts_with(')') {
-                return wrong(open.until(1), "this parenthesis is not closed");
-            }
-            *rest = rest.from(1).trim();
-            return Ok(claim);
-        }
-        let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
-        let end = rest.text.find(stop).unwrap_or(rest.text.len());
-        let atom = rest.until(end);
-        *rest = rest.from(end).trim();
-        if atom.text == "true" {
-            return Ok(Claim::True);
-        }
-        let Some((left, value)) = atom.once("=") else {
-            return helped(atom, "a value is asked for here", "`0:X2=1`, or `x=1`");
-        };
-        let value = number(value)?;
-        let observed = match left.once(":") {
-            Some((thread, register)) => {
-                let thread = self.thread_number(thread)?;
-                Observed::Register(thread, self.value(thread, register)?)
-            }
-            None => {
-                let name = left.text.trim_start_matches('[').trim_end_matches(']');
-                let names = self.program.locations.iter().map(String::as_str);
-                match names.clone().position(|other| other == name) {
-                    Some(location) => Observed::Location(location as Location),
-                    None => {
-                        let message = format!("there is no location `{name}`");
-                        return helped(left, message, suggestion(name, "location", names));
-                    }
-                }
-            }
-        };
-        Ok(Claim::Is(observed, value))
-    }
+fn holds_address(addresses: &[(Register, Location)], register: Register) -> bool {
+    addresses.iter().any(|(other, _)| *other == register)
 }
 
 /// The operands of an instruction; commas within brackets separate nothing.
@@ -761,13 +526,4 @@ fn operands(rest: Piece) -> Vec<Piece> {
         parts.push(last);
     }
     parts
-}
-
-fn number(piece: Piece) -> Result<i64> {
-    let text = piece.text;
-    let parsed = match text.strip_prefix("0x") {
-        Some(digits) => i64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    parsed.or_else(|_| wrong(piece, format!("`{text}` is no number")))
 }

@@ -1,7 +1,8 @@
 //! Litmus tests: programs of a few threads, and what they may show.
 //!
 //! * [`program`]: threads, their instructions, and the condition that a test asks about;
-//! * [`herd`], [`mod@print`]: tests in the format of the herd tools, in AArch64 assembly, read and printed;
+//! * [`herd`], [`c`], [`mod@print`]: tests in the format of the herd tools, in AArch64 assembly and in C, read, and printed in
+//!   the former;
 //! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
 //! * [`cores`]: threads as they run: in order, or with a buffer of stores;
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
@@ -14,6 +15,8 @@
 //! A location is a line of its own. [`numbered`] is how states are kept.
 
 pub mod axioms;
+pub mod c;
+mod condition;
 pub mod cores;
 pub mod cycles;
 pub mod executions;
@@ -21,6 +24,7 @@ pub mod herd;
 pub mod lines;
 pub mod models;
 pub mod numbered;
+mod piece;
 pub mod print;
 pub mod program;
 pub mod run;

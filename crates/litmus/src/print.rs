@@ -7,8 +7,12 @@ use crate::program::{
     Thread,
 };
 
-/// The test as a text that [`crate::herd::read`] reads.
-pub fn print(program: &Program) -> String {
+/// The test as a text that [`crate::herd::read`] reads. One in C is printed as it is compiled.
+///
+/// # Errors
+/// A thread needs more registers than there are.
+pub fn print(program: &Program) -> Result<String, String> {
+    let program = &with_registers(program);
     let columns: Vec<Column> = program.threads.iter().map(Column::of).collect();
     let mut text = format!("AArch64 {}\n{{\n", program.name);
     for (name, value) in program.locations.iter().zip(&program.initial) {
@@ -56,7 +60,30 @@ pub fn print(program: &Program) -> String {
         program.quantifier,
         claim(program, &program.claim)
     );
-    text
+    let most = columns.iter().map(|column| column.used.len()).max();
+    match most.unwrap_or(0) <= 31 {
+        true => Ok(text),
+        false => Err(format!(
+            "a thread of {} needs more than 31 registers",
+            program.name
+        )),
+    }
+}
+
+/// The same program, whose registers have the names of registers. Odd ones are left for addresses while there are enough.
+fn with_registers(program: &Program) -> Program {
+    let mut program = program.clone();
+    for thread in &mut program.threads {
+        let register = |name: &String| name.starts_with('X') && name[1..].parse::<u8>().is_ok();
+        if !thread.names.iter().all(register) {
+            let apart = if thread.names.len() <= 15 { 2 } else { 1 };
+            let numbers = 0..thread.names.len();
+            thread.names = numbers
+                .map(|number| format!("X{}", number * apart))
+                .collect();
+        }
+    }
+    program
 }
 
 fn claim(program: &Program, what: &Claim) -> String {
@@ -149,6 +176,20 @@ impl Column {
         }
     }
 
+    /// 1 if both are the same, and otherwise 0.
+    fn equal(&mut self, thread: &Thread, to: Register, a: Operand, b: Operand) {
+        let (a, b) = (self.holds(thread, a), Column::operand(thread, b));
+        let difference = format!("W{}", self.free());
+        let (to, label) = (name(thread, to), format!("E{}", self.rows.len()));
+        self.rows.extend([
+            format!("EOR {difference},{a},{b}"),
+            format!("MOV {to},#1"),
+            format!("CBZ {difference},{label}"),
+            format!("MOV {to},#0"),
+            format!("{label}:"),
+        ]);
+    }
+
     fn instruction(&mut self, thread: &Thread, instruction: Instruction) {
         let row = match instruction {
             Instruction::Load { to, from, acquire } => {
@@ -205,6 +246,7 @@ impl Column {
                     Operation::And => "AND",
                     Operation::Or => "ORR",
                     Operation::Xor => "EOR",
+                    Operation::Equal => return self.equal(thread, to, a, b),
                 };
                 let to = name(thread, to);
                 match (operation, a, b) {

@@ -27,6 +27,8 @@ pub enum Operation {
     And,
     Or,
     Xor,
+    /// 1 if both are the same, and otherwise 0.
+    Equal,
 }
 
 impl Operation {
@@ -38,6 +40,7 @@ impl Operation {
             Operation::And => a & b,
             Operation::Or => a | b,
             Operation::Xor => a ^ b,
+            Operation::Equal => i64::from(a == b),
         }
     }
 }
@@ -165,7 +168,7 @@ pub struct Thread {
     pub code: Vec<Instruction>,
     /// What its registers hold at first.
     pub registers: Vec<i64>,
-    /// Their names.
+    /// Their names. One that begins with a dot is none of the test's own, and is not observed.
     pub names: Vec<String>,
 }
 
@@ -226,7 +229,7 @@ pub struct Program {
 pub struct End(pub BTreeMap<Observed, i64>);
 
 impl Program {
-    /// What an end shows: every register that a load or an atomic access fills or the claim speaks of, and all locations.
+    /// What an end shows: every register of the test that a load or an atomic access fills or the claim speaks of, and all locations.
     pub fn observed(&self) -> Vec<Observed> {
         let locations = 0..self.locations.len() as Location;
         let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
@@ -234,7 +237,9 @@ impl Program {
             for instruction in &thread.code {
                 if let Instruction::Load { to, .. } | Instruction::Atomic { to, .. } = *instruction
                 {
-                    all.push(Observed::Register(number, to));
+                    if !thread.names[to].starts_with('.') {
+                        all.push(Observed::Register(number, to));
+                    }
                 }
             }
         }

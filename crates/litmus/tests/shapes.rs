@@ -144,7 +144,7 @@ fn the_models_allow_what_they_are_known_to_allow() {
 #[test]
 fn shapes_are_printed_as_they_are_read() {
     for shape in classic() {
-        let text = print(&shape);
+        let text = print(&shape).unwrap();
         let read = herd::read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
         assert_eq!(read.name, shape.name);
         for model in Model::ALL {

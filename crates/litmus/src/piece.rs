@@ -1,0 +1,141 @@
+//! Parts of a test's text, and what is wrong with them.
+
+use cohkit_protocol::text::{report, Level, Span};
+
+/// What is wrong with a test, and where.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnostic {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Written beside the caret; may be empty.
+    pub label: String,
+    /// What helps.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// The diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help.
+    pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
+        let notes: Vec<(Option<Span>, String)> =
+            self.help.iter().map(|help| (None, help.clone())).collect();
+        report(
+            (Level::ERROR, ""),
+            &self.message,
+            (self.span, &self.label),
+            &notes,
+            (file, text),
+            colour,
+        )
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
+
+pub(crate) fn wrong<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
+    Err(Diagnostic {
+        message: message.into(),
+        span: piece.span(),
+        label: String::new(),
+        help: Vec::new(),
+    })
+}
+
+pub(crate) fn helped<T>(
+    piece: Piece,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Result<T> {
+    wrong(piece, message).map_err(|mut error: Diagnostic| {
+        error.help.push(help.into());
+        error
+    })
+}
+
+/// A part of the text, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'t> {
+    pub text: &'t str,
+    pub start: usize,
+}
+
+impl<'t> Piece<'t> {
+    pub fn span(&self) -> Span {
+        Span {
+            start: self.start as u32,
+            end: (self.start + self.text.len()) as u32,
+        }
+    }
+
+    pub fn trim(self) -> Piece<'t> {
+        let text = self.text.trim_start();
+        let start = self.start + (self.text.len() - text.len());
+        Piece {
+            text: text.trim_end(),
+            start,
+        }
+    }
+
+    pub fn from(self, place: usize) -> Piece<'t> {
+        Piece {
+            text: &self.text[place..],
+            start: self.start + place,
+        }
+    }
+
+    pub fn until(self, place: usize) -> Piece<'t> {
+        Piece {
+            text: &self.text[..place],
+            start: self.start,
+        }
+    }
+
+    /// The parts between separators.
+    pub fn split(self, separator: char) -> Vec<Piece<'t>> {
+        let mut parts = Vec::new();
+        let mut rest = self;
+        while let Some(place) = rest.text.find(separator) {
+            parts.push(rest.until(place).trim());
+            rest = rest.from(place + separator.len_utf8());
+        }
+        parts.push(rest.trim());
+        parts
+    }
+
+    /// What stands before a separator, and after it.
+    pub fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
+        let place = self.text.find(separator)?;
+        let after = self.from(place + separator.len());
+        Some((self.until(place).trim(), after.trim()))
+    }
+}
+
+/// The text with blanks for comments, so that places stay.
+pub(crate) fn without_comments(text: &str) -> Result<String> {
+    let mut bare = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find("(*") {
+        let Some(length) = rest[place..].find("*)") else {
+            let start = text.len() - rest.len() + place;
+            let text = &text[start..start + 2];
+            return wrong(Piece { text, start }, "this comment has no end");
+        };
+        bare.push_str(&rest[..place]);
+        let comment = &rest[place..place + length + 2];
+        bare.extend(comment.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+        rest = &rest[place + length + 2..];
+    }
+    bare.push_str(rest);
+    Ok(bare)
+}
+
+/// A number.
+pub(crate) fn number(piece: Piece) -> Result<i64> {
+    let text = piece.text;
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.or_else(|_| wrong(piece, format!("`{text}` is no number")))
+}

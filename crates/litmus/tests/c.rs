@@ -1,0 +1,277 @@
+//! Tests in C, with the atomic accesses of C11.
+
+use cohkit_litmus::axioms::{self, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd::read;
+use cohkit_litmus::models::ends;
+use cohkit_litmus::print::print;
+use cohkit_litmus::program::Program;
+
+const MP: &str = "\
+C MP
+{}
+
+// Message passing.
+P0 (atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_relaxed);
+  atomic_store_explicit(y, 1, memory_order_release);
+}
+
+P1 (atomic_int* x, atomic_int* y) {
+  int r0 = atomic_load_explicit(y, memory_order_acquire);
+  int r1 = atomic_load_explicit(x, memory_order_relaxed);
+}
+
+exists (1:r0=1 /\\ 1:r1=0)
+";
+
+fn test(text: &str) -> Program {
+    read(text).unwrap_or_else(|e| panic!("{}", e.render("t", text, false)))
+}
+
+fn allowed(text: &str, model: Model) -> bool {
+    let test = test(text);
+    let ends = axioms::ends(&test, model).unwrap();
+    // As it is printed, in assembly, it is the same test.
+    let printed = print(&test).unwrap();
+    let again = axioms::ends(&self::test(&printed), model).unwrap();
+    let fulfils = |program: &Program, ends: &std::collections::BTreeSet<_>| {
+        ends.iter().any(|end| program.holds(end))
+    };
+    let found = fulfils(&test, &ends);
+    assert_eq!(found, fulfils(&self::test(&printed), &again), "{printed}");
+    found
+}
+
+#[test]
+fn orders_of_accesses_are_kept() {
+    let relaxed = |text: &str, what: &str| text.replace(what, "memory_order_relaxed");
+    assert!(!allowed(MP, Model::Rc));
+    assert!(allowed(&relaxed(MP, "memory_order_release"), Model::Rc));
+    assert!(allowed(&relaxed(MP, "memory_order_acquire"), Model::Rc));
+    assert!(!allowed(&relaxed(MP, "memory_order_release"), Model::Tso));
+    // Fences in their places do the same.
+    let none = relaxed(&relaxed(MP, "memory_order_release"), "memory_order_acquire");
+    let fences = |release: &str, acquire: &str| {
+        let before = "  atomic_store_explicit(y";
+        let text = none.replace(
+            before,
+            &format!("  atomic_thread_fence({release});\n{before}"),
+        );
+        let before = "  int r1";
+        text.replace(
+            before,
+            &format!("  atomic_thread_fence({acquire});\n{before}"),
+        )
+    };
+    assert!(!allowed(
+        &fences("memory_order_release", "memory_order_acquire"),
+        Model::Rc
+    ));
+    assert!(!allowed(
+        &fences("memory_order_seq_cst", "memory_order_acq_rel"),
+        Model::Rc
+    ));
+    assert!(allowed(
+        &fences("memory_order_relaxed", "memory_order_acquire"),
+        Model::Rc
+    ));
+}
+
+#[test]
+fn sequentially_consistent_accesses_are() {
+    let sb = |store: &str, load: &str| {
+        let thread = |number: u8, a: &str, b: &str| {
+            format!("P{number} (atomic_int* x, atomic_int* y) {{ {store}({a}, 1); int r0 = {load}({b}); }}\n")
+        };
+        let threads = [thread(0, "x", "y"), thread(1, "y", "x")].concat();
+        format!("C SB\n{{ x = 0; }}\n{threads}exists (0:r0=0 /\\ 1:r0=0)\n")
+    };
+    let plain = sb("atomic_store", "atomic_load");
+    for model in Model::ALL {
+        assert!(!allowed(&plain, model), "{model}");
+    }
+    let weak = plain.replace("(x, 1)", "_explicit(x, 1, memory_order_release)");
+    let weak = weak.replace(
+        "atomic_load(y)",
+        "atomic_load_explicit(y, memory_order_acquire)",
+    );
+    assert!(allowed(&weak, Model::Tso));
+    assert!(allowed(&weak, Model::Rc));
+}
+
+/// A lock by compare and exchange: only one gets it, and who does not sees who has.
+#[test]
+fn all_that_is_read_means_what_it_says() {
+    let text = "\
+C lock
+{ int l = 0; [n] = 5; }
+static void P0 (atomic_int* l, atomic_int* n) {
+  int r0 = 0;
+  int r1 = atomic_compare_exchange_strong_explicit(l, &r0, 7, memory_order_acq_rel, memory_order_relaxed);
+  int r2; /* what was there */
+  if (r1 == 1 & r0 != 3) {
+    r2 = atomic_fetch_add_explicit(n, 2 + 1, memory_order_relaxed);
+  } else
+    r2 = -1;
+  int r3 = atomic_fetch_sub(n, 1) - r2;
+}
+P1 (atomic_int* l) {
+  int r0 = 0;
+  int r1 = !atomic_compare_exchange_strong(l, &r0, 8);
+  atomic_exchange(l, r1 ^ 1 | 4);
+}
+forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/ 1:r1=0 /\\ l=7))
+     \\/ (0:r1=1 /\\ 0:r2=5 /\\ 1:r1=1 /\\ 1:r0=7 /\\ l=4)
+     \\/ (0:r1=0 /\\ 0:r2=-1 /\\ 0:r3=6 /\\ n=4 /\\ 1:r1=0 /\\ l=5))
+";
+    let program = test(text);
+    for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        let ends = ends(&program, cores);
+        let shown: Vec<String> = ends.iter().map(|end| program.words(end)).collect();
+        assert!(program.fulfilled(&ends), "{}", shown.join("\n"));
+        assert!(ends.len() >= 2, "{}", shown.join("\n"));
+    }
+    let sc = axioms::ends(&program, Model::Sc).unwrap();
+    assert_eq!(sc, ends(&program, Cores::InOrder));
+}
+
+/// Each with the line and column it is told at, and what is said.
+#[test]
+fn what_is_not_read_is_refused_by_name_and_place() {
+    let faults = [
+        ("P0 (", "P2 (", "5:1", "`P0` should stand here"),
+        (
+            "memory_order_release",
+            "memory_order_consume",
+            "7:31",
+            "`memory_order_consume` is no order",
+        ),
+        (
+            "memory_order_release",
+            "memory_order_acquire",
+            "7:31",
+            "is no order of `atomic_store_explicit`",
+        ),
+        (
+            "atomic_store_explicit(y, 1",
+            "atomic_store_explicit(z, 1",
+            "7:25",
+            "`z` is no location that this thread",
+        ),
+        (
+            "atomic_store_explicit(y, 1",
+            "atomic_stare_explicit(y, 1",
+            "7:3",
+            "`atomic_stare_explicit` is no function",
+        ),
+        (
+            "atomic_store_explicit(y, 1, memory_order_release)",
+            "*y = 1",
+            "7:3",
+            "by atomic functions only",
+        ),
+        (
+            "atomic_store_explicit(y, 1, memory_order_release)",
+            "y = 1",
+            "7:3",
+            "by atomic functions only",
+        ),
+        (
+            "atomic_store_explicit(y, 1, memory_order_release)",
+            "while (1) { }",
+            "7:3",
+            "`while` is not read here",
+        ),
+        (
+            "atomic_store_explicit(y, 1, memory_order_release)",
+            "if (1) { }",
+            "7:3",
+            "this depends on nothing",
+        ),
+        ("int r1 =", "int r0 =", "12:7", "`r0` is declared already"),
+        ("int r1 =", "r2 =", "12:3", "there is no variable `r2`"),
+        ("int r1 =", "int *r1 =", "12:7", "pointers are not read"),
+        (
+            "memory_order_relaxed);\n}",
+            "memory_order_relaxed)\n}",
+            "13:1",
+            "`;` should stand here",
+        ),
+        ("1:r1=0", "1:r9=0", "15:21", "there is no variable `r9`"),
+        ("y, 1,", "y, 1 % 2,", "7:30", "`%` is not read here"),
+        ("{}", "{ x y z = 1.5; }", "2:11", "`1.5` is no number"),
+        (
+            "{}",
+            "{ x = 1; int x = 2; }",
+            "2:10",
+            "this location has a first value already",
+        ),
+        ("C MP", "LISA MP", "1:1", "`LISA` is not an architecture"),
+    ];
+    let mut wrong: Vec<String> = Vec::new();
+    for (from, to, place, said) in faults {
+        let text = MP.replace(from, to);
+        assert_ne!(text, MP, "{from}");
+        match read(&text) {
+            Ok(_) => wrong.push(format!("`{to}` is read")),
+            Err(error) => {
+                let shown = error.render("mp.litmus", &text, false);
+                let there = shown.contains(&format!("mp.litmus:{place}\n"));
+                if !there || !error.message.contains(said) {
+                    wrong.push(format!("`{to}`, {place}: {said}\n{shown}"));
+                }
+            }
+        }
+    }
+    let weak = MP.replace(
+        "atomic_load_explicit(y,",
+        "atomic_compare_exchange_weak(y, &r0,",
+    );
+    let error = read(&weak).unwrap_err();
+    assert!(
+        error.help[0].contains("may fail for no reason"),
+        "{error:?}"
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Parts left out, doubled and put elsewhere, and deep ones: an answer each time, and never a panic.
+#[test]
+fn no_text_makes_the_reader_fail() {
+    let bytes = MP.as_bytes();
+    for begin in 0..bytes.len() {
+        for length in [1, 2, 7, 40] {
+            let end = (begin + length).min(bytes.len());
+            let out = [&bytes[..begin], &bytes[end..]].concat();
+            let twice = [&bytes[..end], &bytes[begin..]].concat();
+            let moved = [&bytes[end..], &bytes[..end]].concat();
+            for text in [out, twice, moved] {
+                let text = String::from_utf8(text).unwrap();
+                if let Err(error) = read(&text) {
+                    assert!(!error.render("t", &text, false).is_empty());
+                }
+            }
+        }
+    }
+    for deep in [
+        "(",
+        "-",
+        "!",
+        "{",
+        "if (r0) ",
+        "void ",
+        "if (r0) {} else ",
+        "atomic_load(",
+        "1+",
+    ] {
+        let deep = deep.repeat(10_000);
+        for text in [
+            MP.replace("int r1 = ", &format!("int r1 = {deep}")),
+            MP.replace("int r1 = ", &format!("{deep} int r1 = ")),
+            MP.replace("P1 (", &format!("{deep} P1 (")),
+        ] {
+            let _ = read(&text);
+        }
+    }
+}
