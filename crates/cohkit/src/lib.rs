@@ -17,6 +17,7 @@ mod check;
 mod checkpoints;
 mod console;
 mod coverage;
+mod exhaustive;
 mod explanation;
 mod files;
 mod graph;

@@ -461,6 +461,20 @@ pub(crate) struct Play {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// Explore every order of events without times, instead of playing one: of an application on up to 8 lines that comes
+    /// to an end. Of the machine the caching agents count, the home's units, and what these keep waiting and read at a time.
+    #[arg(long, conflicts_with_all = ["time", "warm_up", "seed", "tables", "no_oracle", "home"])]
+    pub exhaustive: bool,
+
+    /// With --exhaustive, leave the verdict open beyond this many states; some kilobytes each.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000_000,
+        requires = "exhaustive"
+    )]
+    pub max_states: usize,
+
     /// With --json, give what threads have been given and have made of it as tables, for other programs to judge.
     #[arg(long, requires = "json")]
     pub tables: bool,

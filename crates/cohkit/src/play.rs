@@ -7,7 +7,7 @@ use crate::playing::{Play, Played, Request};
 use crate::protocols::Source;
 use crate::sim::{failed, failure, platform, shown};
 use crate::simulate::{set, NotRun, Simulation};
-use crate::{deliver, files, rtl};
+use crate::{deliver, exhaustive, files, rtl};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
 use cohkit_sim::explain::FailureKind;
@@ -33,6 +33,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         width: console.terminal.width,
         ascii: options.output.ascii,
     };
+    if options.exhaustive {
+        exhaustive::small(options).map_err(wrong)?;
+    }
     let mut platform = platform(&options.platform, colour)?;
     let source = match &options.protocol {
         Some(path) => Source::read(path, console)?,
@@ -55,6 +58,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         NotRun::NoHome(source, error) => source.no_home(&error, &charts, colour),
         other => wrong(other),
     })?;
+    if options.exhaustive {
+        return exhaustive::run(&play, options, console);
+    }
     play.setup.clocked = clocked;
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;

@@ -77,21 +77,48 @@ fn wrong(what: String) -> NotRun {
 
 /// What gives an application an end.
 fn end(request: &Request) -> String {
+    let numbers = endless(&request.application, &request.with, 1000);
+    match numbers.is_empty() {
+        true => "`--time 1ms` ends it".into(),
+        false => format!("`--time 1ms` ends it, or `{numbers}`"),
+    }
+}
+
+/// The options that would give an application an end by doing everything so often.
+pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String {
     let given = |name: &str| {
-        let mut with = request.with.iter().filter_map(|with| with.split_once('='));
+        let mut with = with.iter().filter_map(|with| with.split_once('='));
         with.any(|(given, number)| given.trim() == name && number.trim() != "0")
     };
-    let shipped = ALL.iter().filter(|s| s.name == request.application);
+    let shipped = ALL.iter().filter(|s| s.name == application);
     let endless = shipped
         .flat_map(|shipped| shipped.parameters)
         .filter(|parameter| parameter.text.ends_with("0: without end") && !given(parameter.name));
     let numbers: Vec<String> = endless
-        .map(|parameter| format!("--with {}=1000", parameter.name))
+        .map(|parameter| format!("--with {}={often}", parameter.name))
         .collect();
-    match numbers.is_empty() {
-        true => "`--time 1ms` ends it".into(),
-        false => format!("`--time 1ms` ends it, or `{}`", numbers.join(" ")),
+    numbers.join(" ")
+}
+
+/// The numbers of an application by name, as `name=value` each.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
+    let mut values = BTreeMap::new();
+    for given in with {
+        let Some((name, value)) = given.split_once('=') else {
+            let what = format!("`{given}` has no `=`");
+            return Err(NotRun::input(what, "write it like `threads=8`"));
+        };
+        let number = value.trim().parse::<u64>();
+        let number = number.map_err(|_| wrong(format!("`{given}`: `{value}` is no number")))?;
+        let name = name.trim();
+        if let Some(before) = values.insert(name.to_string(), number) {
+            return Err(wrong(format!("`{given}`: `{name}` is {before} already")));
+        }
     }
+    Ok(values)
 }
 
 fn time(name: &str, text: &str) -> Result<u64, NotRun> {
@@ -105,19 +132,7 @@ impl Play {
     /// # Errors
     /// What is wrong with the request.
     pub fn new(source: Source, platform: Platform, request: Request) -> Result<Play, NotRun> {
-        let mut values = BTreeMap::new();
-        for given in &request.with {
-            let Some((name, value)) = given.split_once('=') else {
-                let what = format!("`{given}` has no `=`");
-                return Err(NotRun::input(what, "write it like `threads=8`"));
-            };
-            let number = value.trim().parse::<u64>();
-            let number = number.map_err(|_| wrong(format!("`{given}`: `{value}` is no number")))?;
-            let name = name.trim();
-            if let Some(before) = values.insert(name.to_string(), number) {
-                return Err(wrong(format!("`{given}`: `{name}` is {before} already")));
-            }
-        }
+        let values = values(&request.with)?;
         let scenario = visit(&request.application, &values, Boxed).map_err(wrong)?;
         let shipped = ALL.iter().filter(|s| s.name == request.application);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);

@@ -28,7 +28,7 @@ const AT_ONCE: &str = "homes whose memory acts at once are not explored here";
 const SENT: &str = "writes that caches send to the home are not explored here";
 
 /// Coherence has no part in them.
-const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
+pub(super) const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
 
 /// Everything at some moment.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -400,3 +400,129 @@ fn a_run_that_ends_within_its_warm_up_says_so() {
         "#]],
     );
 }
+
+/// An application with its arguments, explored.
+fn explored<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let exhaustive = ["play", "enzian-dc-bram", "--exhaustive"];
+    exhaustive.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn an_application_is_explored_in_every_order_of_events() {
+    let numbers = ["invalidation", "--with", "lines=1"];
+    check(
+        &explored(&numbers),
+        expect![[r#"
+        exit code 0
+        eci on enzian-dc-bram: invalidation with lines=1 outstanding=1 dirty=0 held=1, in every order of events
+        verified: 2614 states, and from each the end is in reach; 4 are ends
+    "#]],
+    );
+    let json = |more: &[&str]| {
+        let arguments = explored(&[&numbers, more].concat());
+        without_run(&cohkit(arguments).output().expect("starts"))
+    };
+    let value = json(&["--json"]);
+    assert_eq!(value["outcome"], "verified");
+    let states = value["states"].as_u64().expect("a count");
+    let value = json(&["--json", "--max-states", "10"]);
+    assert_eq!(value["outcome"], "undecided");
+    assert!(states > 10);
+}
+
+#[test]
+fn what_cannot_be_explored_is_said_with_a_remedy() {
+    check(
+        &explored(&["invalidation"]),
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: this uses 4097 lines, and up to 8 can be explored
+          help: `--with help` lists the numbers that make it smaller
+    "#]],
+    );
+    check(
+        &explored(&["shared-table", "--with", "rows=1"]),
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: this has no end, so that it cannot be explored whether the end is in reach
+              help: `--with device=2 --with thread=2` ends it
+        "#]],
+    );
+    let numbers = ["records=1", "transactions=1", "messages=1"];
+    let with = numbers.iter().flat_map(|number| ["--with", *number]);
+    let arguments: Vec<&str> = ["locks"].into_iter().chain(with).collect();
+    check(
+        &explored(&arguments),
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: thread 0: registers and the CPU's own memory are not explored here
+    "#]],
+    );
+    check(
+        &explored(&["invalidation", "--time", "1ms"]),
+        expect![[r#"
+        exit code 2
+        --- stderr
+        error: the argument '--exhaustive' cannot be used with '--time <TIME>'
+
+        Usage: cohkit play --exhaustive <PLATFORM> <APPLICATION>
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+/// Owners mix up what they answer when they are asked to share, so that memory stays old: a thread that waits for a lock
+/// never sees that it is free.
+#[test]
+fn an_application_that_a_protocol_breaks_is_refuted_with_the_way_there() {
+    let eci = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("mixed.coh");
+    let mut mixed = std::fs::read_to_string(eci).expect("it is there");
+    for (owner, right, wrong) in [("M", "Dirty", "Clean"), ("E", "Clean", "Dirty")] {
+        let row = format!("  {owner}                    | ForwardShared            | send Ack");
+        let changed = mixed.replace(&format!("{row}{right}"), &format!("{row}{wrong}"));
+        assert_ne!(changed, mixed);
+        mixed = changed;
+    }
+    std::fs::write(&file, mixed).expect("written");
+    let run = |json: &[&'static str]| {
+        let numbers = ["records=1", "threads=2", "transactions=1", "device=0"];
+        let mut command = cohkit(explored(&["locks", "--set", "remotes=2"]));
+        command.args(numbers.iter().flat_map(|number| ["--with", number]));
+        let output = command.arg("--protocol").arg(&file).args(json).output();
+        let output = output.expect("starts");
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        output
+    };
+    let value = without_run(&run(&["--json"]));
+    assert_eq!(value["outcome"], "violated");
+    let steps = value["violation"]["steps"].as_array().expect("steps").len();
+    let said = text(&run(&[]).stdout);
+    let lines: Vec<&str> = said.lines().skip(1).collect();
+    assert_eq!(lines.len(), 1 + steps);
+    expect![["violated: thread 1 finds [1] in line 0, but [0] was written last"]]
+        .assert_eq(lines[0]);
+    let first =
+        "  1. thread 0: Update { line: 0, word: 0, update: CompareSwap { old: 0, new: 1 } }";
+    assert_eq!(lines[1], first);
+}
+
+/// What a home knows of rights is only known of one that was constructed.
+#[test]
+fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
+    let msi = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/msi.coh");
+    let numbers = ["prefetcher", "--protocol", msi];
+    let with = ["lines=1", "blocks=0", "block=1", "reads=1"];
+    let mut command = cohkit(explored(&numbers));
+    command.args(with.iter().flat_map(|number| ["--with", number]));
+    let output = command.output().expect("starts");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    expect![[r#"
+        error: this cannot be played: the home of `msi` is written by hand; behind an application stands one that is constructed from a policy
+    "#]].assert_eq(&text(&output.stderr));
+}

@@ -1,0 +1,217 @@
+//! `cohkit play --exhaustive`: an application behind a home, with its threads, in every order of events.
+
+use crate::console::Console;
+use crate::deliver;
+use crate::options::Play as Options;
+use crate::outcome::{Failure, Outcome};
+use crate::playing::{endless, values, Play};
+use crate::simulate::NotRun;
+use cohkit_application::interface::{Line, Scenario, Thread};
+use cohkit_application::shipped::{visit, Visitor};
+use cohkit_base::words::counted;
+use cohkit_play::{explore_while, Ending, Game};
+use cohkit_protocol::construct::rights::KnownRights;
+use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::hash::Hash;
+use std::time::Instant;
+
+/// Lines of an application that is explored; with more there are too many states in any case.
+const MOST_LINES: Line = 8;
+
+/// Looks whether an application is small enough to be explored.
+struct Small<'a>(&'a Options);
+
+impl Visitor for Small<'_> {
+    type Output = Result<(), NotRun>;
+
+    fn visit<S: Scenario>(self, scenario: S) -> Result<(), NotRun> {
+        let Options {
+            application, with, ..
+        } = self.0;
+        if !scenario.ends() {
+            let help = match endless(application, with, 2) {
+                numbers if numbers.is_empty() => "`--with help` lists its numbers".into(),
+                numbers => format!("`{numbers}` ends it"),
+            };
+            let what = "this has no end, so that it cannot be explored whether the end is in reach";
+            return Err(NotRun::input(what, help));
+        }
+        let (lines, words) = (scenario.lines(), scenario.words());
+        if lines > MOST_LINES || words > u16::MAX.into() {
+            let lines = counted(lines, "line");
+            let what = format!("this uses {lines}, and up to {MOST_LINES} can be explored");
+            return Err(NotRun::input(
+                what,
+                "`--with help` lists the numbers that make it smaller",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Explores an application.
+struct Explores<'a> {
+    play: &'a Play,
+    rights: &'a KnownRights,
+    most_states: usize,
+    go_on: &'a mut dyn FnMut() -> bool,
+}
+
+impl Visitor for Explores<'_> {
+    type Output = Option<Ending>;
+
+    fn visit<S>(self, scenario: S) -> Option<Ending>
+    where
+        S: Scenario + Clone + Send + Sync + 'static,
+        S::Application: Clone + Eq + Hash,
+        S::Thread: Thread + Clone + Eq + Hash,
+    {
+        let setup = &self.play.setup;
+        let platform = &setup.platform;
+        let home = &platform.home;
+        let lines = scenario.lines();
+        // A line belongs to one unit, so more units than lines have nothing to do.
+        let units = home.slices.value.saturating_mul(home.units.value);
+        let game = Game {
+            protocol: &setup.protocol,
+            home: &setup.home,
+            rights: self.rights,
+            scenario: &scenario,
+            remotes: platform.remotes,
+            lines,
+            words: scenario.words() as u16,
+            units: units.min(lines.max(1).into()) as u32,
+            waiting: home.waiting.value as usize,
+            reads: home.reads.as_ref().map_or(1, |reads| reads.value) as usize,
+            most_states: self.most_states,
+        };
+        explore_while(&game, self.go_on)
+    }
+}
+
+/// Looks at the request alone, before anything is constructed.
+pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
+    let wrong = |what| NotRun::Input { what, help: None };
+    let values = values(&options.with)?;
+    visit(&options.application, &values, Small(options)).map_err(wrong)?
+}
+
+/// Explores what has been put together.
+pub(crate) fn run(
+    play: &Play,
+    options: &Options,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    let values: BTreeMap<String, u64> = (play.numbers.iter())
+        .map(|&(name, value)| (name.to_string(), value))
+        .collect();
+    let rights = play.setup.play.as_ref();
+    let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
+        let error =
+            "error: only what stands behind a home that is written as a policy can be explored";
+        return Err(Failure::new(Outcome::BadInput, error));
+    };
+    let begun = Instant::now();
+    let explores = Explores {
+        play,
+        rights,
+        most_states: options.max_states,
+        go_on: &mut || !console.is_interrupted(),
+    };
+    let ending = visit(&options.application, &values, explores);
+    let ending =
+        ending.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
+    let Some(ending) = ending else {
+        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+    };
+    if let Ending::NotExplored(what) = &ending {
+        return Err(Failure::new(Outcome::BadInput, format!("error: {what}")));
+    }
+    let text = match options.output.json {
+        true => format!(
+            "{:#}\n",
+            value(play, &ending, begun.elapsed().as_secs_f64())
+        ),
+        false => report(play, &ending),
+    };
+    deliver(&text, &options.output, console)?;
+    Ok(match ending {
+        Ending::Verified { .. } => Outcome::Yes,
+        Ending::Violated { .. } => Outcome::No,
+        Ending::Undecided { .. } => Outcome::Undecided,
+        Ending::NotExplored(_) => Outcome::BadInput,
+    })
+}
+
+/// What was found, for people.
+fn report(play: &Play, ending: &Ending) -> String {
+    let numbers = play.numbers.iter();
+    let numbers: Vec<String> = numbers
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let setup = &play.setup;
+    let mut text = format!(
+        "{} on {}: {} with {}, in every order of events\n",
+        setup.protocol.name,
+        setup.platform.name,
+        play.request.application,
+        numbers.join(" ")
+    );
+    let _ = match ending {
+        Ending::Verified { states, ends } => {
+            let states = counted(*states as u64, "state");
+            writeln!(
+                text,
+                "verified: {states}, and from each the end is in reach; {ends} are ends"
+            )
+        }
+        Ending::Violated { what, steps } => {
+            let _ = writeln!(text, "violated: {what}");
+            for (number, step) in (1..).zip(steps) {
+                let _ = writeln!(text, "{number:>3}. {step}");
+            }
+            Ok(())
+        }
+        Ending::Undecided { states } => {
+            let states = counted(*states as u64, "state");
+            writeln!(text, "undecided: there are more than {states}")
+        }
+        Ending::NotExplored(what) => writeln!(text, "{what}"),
+    };
+    text
+}
+
+/// The value that `docs/output.md` describes.
+fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
+    let numbers = play.numbers.iter();
+    let numbers: Map<String, Value> = numbers
+        .map(|&(name, value)| (name.into(), json!(value)))
+        .collect();
+    let (outcome, states, ends, violation) = match ending {
+        Ending::Verified { states, ends } => ("verified", json!(states), json!(ends), Value::Null),
+        Ending::Violated { what, steps } => {
+            let violation = json!({ "message": what, "steps": steps });
+            ("violated", Value::Null, Value::Null, violation)
+        }
+        Ending::Undecided { states } => ("undecided", json!(states), Value::Null, Value::Null),
+        Ending::NotExplored(_) => ("undecided", Value::Null, Value::Null, Value::Null),
+    };
+    json!({
+        "protocol": play.setup.protocol.name,
+        "platform": play.setup.platform.name,
+        "application": play.request.application,
+        "settings": play.request.settings,
+        "numbers": numbers,
+        "outcome": outcome,
+        "states": states,
+        "ends": ends,
+        "violation": violation,
+        "run": {
+            "file": play.source.path.display().to_string(),
+            "seconds": seconds,
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+    })
+}
