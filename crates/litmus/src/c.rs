@@ -6,8 +6,7 @@
 
 use cohkit_protocol::text::suggestion;
 
-use crate::condition::location;
-use crate::herd::{MOST_INSTRUCTIONS, MOST_THREADS};
+use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
     Acquire, Change, Fence, Instruction, Location, Operand, Operation, Program, Register, Thread,

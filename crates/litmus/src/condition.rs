@@ -5,6 +5,10 @@ use cohkit_protocol::text::suggestion;
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{Claim, Location, Observed, Program, Quantifier, Register};
 
+/// Threads of a test, at most.
+pub const MOST_THREADS: usize = 8;
+/// Instructions of a thread, at most.
+pub const MOST_INSTRUCTIONS: usize = 64;
 /// Locations of a test, at most.
 pub const MOST_LOCATIONS: usize = 8;
 /// Parts of a condition within each other, at most.

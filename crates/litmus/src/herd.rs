@@ -7,17 +7,13 @@
 use cohkit_protocol::text::suggestion;
 
 use crate::c;
-use crate::condition::{self, location, thread_number};
+use crate::condition::{self, location, thread_number, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, without_comments, wrong, Piece, Result};
 use crate::program::{
     Acquire, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program, Quantifier,
     Register, Thread,
 };
 
-/// Threads of a test, at most.
-pub const MOST_THREADS: usize = 8;
-/// Instructions of a thread, at most.
-pub(crate) const MOST_INSTRUCTIONS: usize = 64;
 pub use crate::piece::Diagnostic;
 
 /// Reads a test.
