@@ -250,7 +250,7 @@ pub const MISTAKES: &[Mistake] = &[
         story: "The link lets BI-ConflictAck overtake a completion of its line that was sent before it.",
         protocol: "cxl-mem",
         changes: &[
-            ("  ordered s2m_ndr\n", ""),
+            ("  ordered BIConflictAck behind Cmp CmpS CmpE\n", ""),
             ("  I IS IE IR IW         | BIConflictAck ", "  I IS IS_C IE IE_C IR IW | BIConflictAck "),
         ],
         system: "two_hosts",
