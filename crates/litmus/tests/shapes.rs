@@ -236,9 +236,9 @@ fn moesi_shows_exactly_what_the_models_allow_of_each_plain_shape() {
     assert!(exactly("moesi", &small, &BOTH) >= 20);
 }
 
-/// Everything, also with what four caches give up: `make soak`, some minutes and gigabytes.
+/// Everything, also with what four caches give up, which is millions of states for each shape.
 #[test]
-#[ignore = "minutes and gigabytes, for `make soak`"]
+#[ignore = "millions of states for each shape of four threads, for `make soak`"]
 fn all_shapes_on_all_protocols() {
     let number = |shape: Program| match shape.name.as_str() {
         "4.SB" | "4.SB+polqs" => (shape, 0),
