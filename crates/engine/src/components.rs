@@ -33,6 +33,37 @@ pub(crate) struct Parts {
     pub representative: Vec<usize>,
 }
 
+/// Slots, of which those that belong together have one root.
+struct Forest {
+    above: Vec<usize>,
+}
+
+impl Forest {
+    fn root(&mut self, mut slot: usize) -> usize {
+        let above = &mut self.above;
+        while above[slot] != slot {
+            above[slot] = above[above[slot]];
+            slot = above[slot];
+        }
+        slot
+    }
+
+    /// The smaller of the roots becomes that of both, so that classes are named by their first slots.
+    fn join(&mut self, one: usize, other: usize) {
+        let (a, b) = (self.root(one), self.root(other));
+        self.above[a.max(b)] = a.min(b);
+    }
+}
+
+/// What is of one class.
+fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
+    all.iter()
+        .zip(classes)
+        .filter(|(_, &c)| c == class)
+        .map(|(&t, _)| t)
+        .collect()
+}
+
 /// Splits a program into independent parts.
 pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let whole = View::whole(program, deadlock);
@@ -51,24 +82,16 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
             written[slot] |= write
         });
     }
-    // A forest in which slots that belong together have one root.
-    let mut above: Vec<usize> = (0..count).collect();
-    fn root(above: &mut [usize], mut slot: usize) -> usize {
-        while above[slot] != slot {
-            above[slot] = above[above[slot]];
-            slot = above[slot];
-        }
-        slot
-    }
+    let mut forest = Forest {
+        above: (0..count).collect(),
+    };
     // Joins all slots that pieces of code touch; gives one of them.
-    let join = |above: &mut Vec<usize>, entries: &[u32]| {
+    let join = |forest: &mut Forest, entries: &[u32]| {
         let mut first = None;
         for &entry in entries {
             touched(program, entry, |slot, _| {
                 if written[slot] {
-                    let (a, b) = (root(above, slot), root(above, *first.get_or_insert(slot)));
-                    // The smaller is the root, so that classes are named by their first slots.
-                    above[a.max(b)] = a.min(b);
+                    forest.join(slot, *first.get_or_insert(slot));
                 }
             });
         }
@@ -77,24 +100,24 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let of_rules: Vec<_> = (whole.rules.iter())
         .map(|&r| &program.rules[r as usize])
         // What finds the next values of parameters asks what the guard asks.
-        .map(|rule| join(&mut above, &[rule.body, rule.guard.unwrap_or(rule.body)]))
+        .map(|rule| join(&mut forest, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
     let of_claims: Vec<_> = whole
         .invariants
         .iter()
-        .map(|c| join(&mut above, &[c.entry]))
+        .map(|c| join(&mut forest, &[c.entry]))
         .collect();
     let conjuncts = whole.quiescent.clone().unwrap_or_default();
-    let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut above, &[c])).collect();
+    let of_conjuncts: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
 
     let roots: Vec<usize> = (0..count)
-        .filter(|&s| written[s] && root(&mut above, s) == s)
+        .filter(|&s| written[s] && forest.root(s) == s)
         .collect();
     if roots.len() < 2 {
         return one(whole);
     }
     // What touches no variable at all goes to the first class.
-    let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| root(&mut above, slot));
+    let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| forest.root(slot));
     let of_rules: Vec<_> = of_rules.into_iter().map(&mut class_of).collect();
     let of_claims: Vec<_> = of_claims.into_iter().map(&mut class_of).collect();
     let of_conjuncts: Vec<_> = of_conjuncts.into_iter().map(&mut class_of).collect();
@@ -102,13 +125,6 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         .map(|s| written[s].then(|| class_of(Some(s))))
         .collect();
 
-    fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
-        all.iter()
-            .zip(classes)
-            .filter(|(_, &c)| c == class)
-            .map(|(&t, _)| t)
-            .collect()
-    }
     let view = |class: usize| View {
         packing: Packing::new(
             program,
@@ -314,43 +330,7 @@ pub(crate) fn search_parts(
         )
     });
 
-    let limit = |verdict: &Verdict| match verdict {
-        Verdict::Broken(Broken::Fault(fault), _) => program.is_limit(*fault),
-        _ => false,
-    };
-    let mut verdict = first_verdict(explored().map(|f| &f.verdict), limit);
-    let given_up = match verdict {
-        Verdict::Undecided(reason) => reason != Reason::HashCompaction,
-        _ => false,
-    };
-    if parts.views.len() > 1 && !given_up {
-        let equal = |i: usize| parts.views[i].rules.iter();
-        let deadlock = whole_deadlock(&all().collect::<Vec<_>>(), |part, path| {
-            // A class that was not explored itself moves by its own rules in place of its equal's.
-            let from = &parts.views[parts.representative[part]].rules;
-            let own = |&rule: &u32| {
-                let number = |instance: u32| program.rules[instance as usize].numbers();
-                let mut pairs = from.iter().zip(equal(part));
-                let (&its, &own) = pairs.find(|(&its, _)| number(its).contains(&rule))?;
-                Some(number(own).start + (rule - number(its).start))
-            };
-            path.iter().filter_map(own).collect()
-        });
-        if let Some(path) = deadlock {
-            let later = match &verdict {
-                Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _) | Verdict::Holds => {
-                    true
-                }
-                Verdict::Broken(_, other) => {
-                    limit(&verdict) || path.rules.len() < other.rules.len()
-                }
-                Verdict::Undecided(reason) => *reason == Reason::HashCompaction,
-            };
-            if later {
-                verdict = Verdict::Broken(Broken::Deadlock, path);
-            }
-        }
-    }
+    let verdict = verdict_of(program, parts, &found);
     if !complete {
         let states = explored().map(|f| f.states as u128).sum();
         let transitions = explored().map(|f| f.transitions as u128).sum();
@@ -384,6 +364,50 @@ pub(crate) fn search_parts(
         complete,
         memory,
     })
+}
+
+/// The verdict of the whole, of parts of which those that were explored have been found to be so.
+fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verdict {
+    let limit = |verdict: &Verdict| match verdict {
+        Verdict::Broken(Broken::Fault(fault), _) => program.is_limit(*fault),
+        _ => false,
+    };
+    let mut verdict = first_verdict(found.iter().flatten().map(|f| &f.verdict), limit);
+    let given_up = match verdict {
+        Verdict::Undecided(reason) => reason != Reason::HashCompaction,
+        _ => false,
+    };
+    if parts.views.len() > 1 && !given_up {
+        let of = |&representative: &usize| found[representative].as_ref();
+        let all: Vec<&Found> = parts.representative.iter().filter_map(of).collect();
+        let equal = |i: usize| parts.views[i].rules.iter();
+        let deadlock = whole_deadlock(&all, |part, path| {
+            // A class that was not explored itself moves by its own rules in place of its equal's.
+            let from = &parts.views[parts.representative[part]].rules;
+            let own = |&rule: &u32| {
+                let number = |instance: u32| program.rules[instance as usize].numbers();
+                let mut pairs = from.iter().zip(equal(part));
+                let (&its, &own) = pairs.find(|(&its, _)| number(its).contains(&rule))?;
+                Some(number(own).start + (rule - number(its).start))
+            };
+            path.iter().filter_map(own).collect()
+        });
+        if let Some(path) = deadlock {
+            let later = match &verdict {
+                Verdict::Broken(Broken::DeadEnd(_) | Broken::Livelock(_), _) | Verdict::Holds => {
+                    true
+                }
+                Verdict::Broken(_, other) => {
+                    limit(&verdict) || path.rules.len() < other.rules.len()
+                }
+                Verdict::Undecided(reason) => *reason == Reason::HashCompaction,
+            };
+            if later {
+                verdict = Verdict::Broken(Broken::Deadlock, path);
+            }
+        }
+    }
+    verdict
 }
 
 /// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,

@@ -99,7 +99,7 @@ pub struct Interchangeable {
 /// A type with its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedType {
-    /// Name, for messages and Murphi text. Need not be unique.
+    /// Name, for messages and texts. Need not be unique.
     pub name: String,
     /// What it is.
     pub ty: Type,
@@ -154,7 +154,7 @@ impl Type {
 /// What can be called: a function if it has a result, else a procedure.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Name, for messages and Murphi text.
+    /// Name, for messages and texts.
     pub name: String,
     /// [`Role::Local`] for values, [`Role::Alias`] for places.
     pub parameters: Vec<VariableId>,
@@ -196,7 +196,7 @@ pub struct Steps {
 /// Something that has a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
-    /// Name, for traces and Murphi text. State variables need distinct names.
+    /// Name, for traces and texts. State variables need distinct names.
     pub name: String,
     /// Its values.
     pub ty: TypeId,
