@@ -5,7 +5,7 @@ var n: 0..3;
 const k: n;
 type
   down: 3..1;
-  far: 0..3000000000;
+  far: 0..30000000000000000000;
   none: scalarset(0);
   zero: 1/0 .. 3;
   flag: true..false;

@@ -25,6 +25,7 @@ impl Builder {
                 variables: Vec::new(),
                 tables: Vec::new(),
                 undefined: false,
+                numbers: Model::NUMBERS,
                 functions: Vec::new(),
                 starts: Vec::new(),
                 rules: Vec::new(),
@@ -78,7 +79,13 @@ impl Builder {
     }
 
     /// The integers from `lo` to `hi`, both included.
-    pub fn range(&mut self, name: impl Into<String>, lo: i32, hi: i32) -> TypeId {
+    pub fn range(
+        &mut self,
+        name: impl Into<String>,
+        lo: impl Into<Number>,
+        hi: impl Into<Number>,
+    ) -> TypeId {
+        let (lo, hi) = (lo.into(), hi.into());
         self.declare(name, Type::Range { lo, hi })
     }
 
@@ -398,6 +405,11 @@ impl From<&Expr> for Expr {
 }
 impl From<i32> for Expr {
     fn from(value: i32) -> Expr {
+        Expr::Int(value.into())
+    }
+}
+impl From<Number> for Expr {
+    fn from(value: Number) -> Expr {
         Expr::Int(value)
     }
 }

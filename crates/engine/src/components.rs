@@ -20,7 +20,7 @@
 //! Classes that are equal but for the position of their slots have equal graphs and are explored once.
 
 use crate::interpret::Machine;
-use crate::model::Deadlock;
+use crate::model::{Deadlock, Number};
 use crate::program::*;
 use crate::search::*;
 use crate::view::View;
@@ -193,7 +193,7 @@ fn touched(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
 #[derive(PartialEq)]
 struct Signature {
     /// Bounds and start value of each slot.
-    slots: Vec<(i32, i32, i32)>,
+    slots: Vec<(Number, Number, Number)>,
     /// Rules: spontaneous or not, guard, body. Claims and conjuncts: code alone.
     rules: Vec<(bool, Code, Code)>,
     claims: Vec<(u32, Code)>,
@@ -201,27 +201,33 @@ struct Signature {
 }
 
 /// Instructions without their operands, and the operands in the class's own terms.
-type Code = Vec<(Op, Vec<u64>)>;
+type Code = Vec<(Op, Vec<Term>)>;
+
+/// An operand.
+#[derive(PartialEq)]
+enum Term {
+    /// A slot of the class, by its place among them.
+    Own(usize),
+    /// A slot that never changes is its value.
+    Constant(Number),
+    /// Constants are shared by value, and temporaries are numbered alike in like code.
+    Outside(Cell),
+}
 
 fn signature(
     program: &Program,
-    start: &[i32],
+    start: &[Number],
     of_slots: &[Option<usize>],
     class: usize,
     view: &View,
 ) -> Signature {
-    const CONSTANT: u64 = 1 << 40;
-    const OUTSIDE: u64 = 1 << 41;
     let own: Vec<usize> = (0..of_slots.len())
         .filter(|&s| of_slots[s] == Some(class))
         .collect();
     let term = |cell: Cell| match of_slots.get(cell as usize) {
-        // A slot of this class, by its place among them.
-        Some(&Some(_)) => own.partition_point(|&s| s < cell as usize) as u64,
-        // A slot that never changes is its value.
-        Some(None) => CONSTANT | start[cell as usize] as u32 as u64,
-        // Constants are shared by value, and temporaries are numbered alike in like code.
-        None => OUTSIDE | cell as u64,
+        Some(&Some(_)) => Term::Own(own.partition_point(|&s| s < cell as usize)),
+        Some(None) => Term::Constant(start[cell as usize]),
+        None => Term::Outside(cell),
     };
     let code = |entry: u32| -> Code {
         let piece = program.piece(entry).iter();
@@ -238,7 +244,7 @@ fn signature(
             let mut operands = Vec::new();
             op.operands(|cell| {
                 operands.push(if fixed == Some(*cell) {
-                    OUTSIDE | *cell as u64
+                    Term::Outside(*cell)
                 } else {
                     term(*cell)
                 });

@@ -2,7 +2,7 @@
 
 use crate::compile::compile;
 use crate::explore::Explorer;
-use crate::model::{Model, Note};
+use crate::model::{Model, Note, Number};
 use crate::report::{parts, Report};
 use crate::search::Options;
 use crate::view::View;
@@ -18,7 +18,7 @@ pub struct Coverage {
     pub rules: Vec<RuleCoverage>,
     /// How often each [`Note::Marks`] was met, by its group and member.
     #[serde(skip)]
-    pub marks: BTreeMap<(u32, i32), u128>,
+    pub marks: BTreeMap<(u32, Number), u128>,
 }
 
 /// How often the rules of one name fired.
@@ -62,7 +62,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
     for instance in &program.rules {
         rules[line_of[instance.source as usize]].instances += u64::from(instance.count());
     }
-    let mut marks: BTreeMap<(u32, i32), u128> = BTreeMap::new();
+    let mut marks: BTreeMap<(u32, Number), u128> = BTreeMap::new();
     let mut walked: Vec<Option<Walked>> = Vec::new();
     for (part, view) in parts.views.iter().enumerate() {
         let representative = parts.representative[part];
@@ -106,7 +106,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
 struct Walked {
     /// For each instance of the view: how often it fired, and led to a new state.
     rules: Vec<(u64, u64)>,
-    marks: BTreeMap<(u32, i32), u64>,
+    marks: BTreeMap<(u32, Number), u64>,
 }
 
 /// Expands states until rules have fired so often. The states are expanded whole, as in the search,
@@ -126,7 +126,7 @@ fn walk(
     let _ = explorer.start();
     let (mut left, mut state) = (transitions, 0);
     let mut moves: Vec<(usize, bool)> = Vec::new();
-    let mut met: Vec<(u32, i32)> = Vec::new();
+    let mut met: Vec<(u32, Number)> = Vec::new();
     while left > 0 && (state as usize) < explorer.len() {
         if state % 256 == 0 && options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
             return None;

@@ -135,13 +135,13 @@ fn rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
 }
 
 /// A machine in this state.
-fn machine<'a>(program: &'a Program, state: &[i32]) -> Machine<'a> {
+fn machine<'a>(program: &'a Program, state: &[Number]) -> Machine<'a> {
     let mut machine = Machine::new(program);
     machine.frame[..state.len()].copy_from_slice(state);
     machine
 }
 
-fn waits(model: &Model, remarks: &[Remark], state: &[i32]) -> Vec<String> {
+fn waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
     let tells = |remark: &Remark| {
         let note = Stmt::Note(Note::Says {
             sort: 0,
@@ -196,7 +196,7 @@ fn conjuncts(e: &Expr, around: &dyn Fn(Expr) -> Expr, all: &mut Vec<Expr>) {
 fn blocked(
     model: &Model,
     program: &Program,
-    state: &[i32],
+    state: &[Number],
     write: &dyn Fn(&Model, &Expr) -> String,
 ) -> (Vec<Blocked>, u64) {
     // Each conjunct is the guard of a rule of its own.
@@ -287,7 +287,7 @@ fn may_fire_first(program: &Program, machine: &mut Machine) -> Option<(i32, u32)
     numbers.min()
 }
 
-fn still(model: &Model, program: &Program, state: &[i32], spontaneous: bool) -> Still {
+fn still(model: &Model, program: &Program, state: &[Number], spontaneous: bool) -> Still {
     let view = View::whole(program, model.deadlock);
     let mut explorer = Explorer::new(program, &view);
     explorer.machine.frame[..state.len()].copy_from_slice(state);

@@ -6,7 +6,7 @@
 use crate::compile::compile;
 use crate::explore::Explorer;
 use crate::interpret::Fault;
-use crate::model::Model;
+use crate::model::{Model, Number};
 use crate::program::Program;
 use crate::trace::{Setting, Trace};
 use crate::view::View;
@@ -106,7 +106,7 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
             edge.marked = true;
         }
     }
-    let mut first: Vec<i32> = Vec::new();
+    let mut first: Vec<Number> = Vec::new();
     let mut states = Vec::new();
     for state in 0..explorer.len() as u32 {
         explorer.load(state);
@@ -116,7 +116,7 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
             Some(&first) => value != first,
             None => value != program.frame[i],
         });
-        let setting = |(_, (slot, &value)): (usize, (&crate::program::Slot, &i32))| Setting {
+        let setting = |(_, (slot, &value)): (usize, (&crate::program::Slot, &Number))| Setting {
             variable: slot.name.clone(),
             value: model.show(slot.ty, value),
         };
@@ -141,7 +141,7 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
 ///
 /// # Errors
 /// That there are more states, or what is wrong with the model, in one sentence.
-pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<i32>>, String> {
+pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<Number>>, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }

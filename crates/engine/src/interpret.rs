@@ -5,30 +5,30 @@
 //! so that a successor can be packed from its parent by patching the changed slots alone,
 //! and undone as cheaply.
 
-use crate::model::{Model, Violation};
+use crate::model::{Model, Number, Violation};
 use crate::program::*;
 
 /// Why code could not go on: the place of the instruction and the value it met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fault {
     pub at: u32,
-    pub value: i32,
+    pub value: Number,
 }
 
 /// A frame and the means to run code on it.
 pub(crate) struct Machine<'a> {
     program: &'a Program,
     /// Cell values; the slots of the state come first.
-    pub frame: Vec<i32>,
+    pub frame: Vec<Number>,
     /// Slots that were overwritten since the log was last cleared, with their old values. Those that are overwritten again
     /// and again may stand there several times, but the log stays about as long as there are slots.
-    pub log: Vec<(Cell, i32)>,
+    pub log: Vec<(Cell, Number)>,
     /// Notes told, with their values.
-    pub notes: Vec<(u32, Vec<i32>)>,
+    pub notes: Vec<(u32, Vec<Number>)>,
     /// Which covers have been met by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
     /// Where calls return to, with the cells they keep.
-    calls: Vec<(u32, Vec<i32>)>,
+    calls: Vec<(u32, Vec<Number>)>,
 }
 
 /// Calls deeper than this are a fault.
@@ -176,7 +176,8 @@ impl<'a> Machine<'a> {
                     shorten(&mut self.log, program.slots.len());
                 }
                 Op::Copy { dst, a } => frame[dst as usize] = frame[a as usize],
-                Op::Check { a, lo, hi } => {
+                Op::Check { a, bounds } => {
+                    let (lo, hi) = program.bounds[bounds as usize];
                     let value = frame[a as usize];
                     if value < lo || value > hi {
                         fault!(value);
@@ -209,11 +210,12 @@ impl<'a> Machine<'a> {
                 Op::Index { dst, a, shape } => {
                     let Shape { lo, count, stride } = program.shapes[shape as usize];
                     let value = frame[a as usize];
-                    let index = value as i64 - lo as i64;
-                    if index < 0 || index >= count as i64 {
+                    // What is less becomes the largest of all.
+                    let index = value.wrapping_sub(lo) as u64;
+                    if index >= count.into() {
                         fault!(value);
                     }
-                    frame[dst as usize] = (index as u32 * stride) as i32;
+                    frame[dst as usize] = Number::from(index as u32 * stride);
                 }
                 Op::Load {
                     dst, offset, base, ..
@@ -234,29 +236,17 @@ impl<'a> Machine<'a> {
                 Op::Table { dst, a, table } => {
                     let Lookup { lo, ref values } = program.tables[table as usize];
                     let value = frame[a as usize];
-                    match values.get((value as i64 - lo as i64) as usize) {
-                        Some(&answer) => frame[dst as usize] = answer,
+                    match values.get(value.wrapping_sub(lo) as usize) {
+                        Some(&answer) => frame[dst as usize] = answer.into(),
                         None => fault!(value),
                     }
                 }
                 Op::Compare { op, dst, a, b } => {
-                    frame[dst as usize] = op.holds(frame[a as usize], frame[b as usize]) as i32;
+                    frame[dst as usize] = op.holds(frame[a as usize], frame[b as usize]).into();
                 }
                 Op::Arithmetic { op, dst, a, b } => {
                     let (a, b) = (frame[a as usize], frame[b as usize]);
-                    let result = match op {
-                        Arithmetic::Add => a.checked_add(b),
-                        Arithmetic::Subtract => a.checked_sub(b),
-                        Arithmetic::Multiply => a.checked_mul(b),
-                        Arithmetic::Divide => a.checked_div(b),
-                        Arithmetic::Remainder => a.checked_rem(b),
-                        Arithmetic::BitAnd => Some(a & b),
-                        Arithmetic::BitOr => Some(a | b),
-                        Arithmetic::BitXor => Some(a ^ b),
-                        Arithmetic::ShiftLeft => shift(a, b as i64),
-                        Arithmetic::ShiftRight => shift(a, -(b as i64)),
-                    };
-                    match result {
+                    match op.of(a, b) {
                         Some(result) => frame[dst as usize] = result,
                         None => fault!(b),
                     }
@@ -275,27 +265,16 @@ impl<'a> Machine<'a> {
 
 /// Keeps a log that has become much longer than there are slots to the first value of each.
 #[inline(always)]
-fn shorten(log: &mut Vec<(Cell, i32)>, slots: usize) {
+fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
     if log.len() > 2 * slots + 1024 {
         keep_first(log, slots);
     }
 }
 
 #[cold]
-fn keep_first(log: &mut Vec<(Cell, i32)>, slots: usize) {
+fn keep_first(log: &mut Vec<(Cell, Number)>, slots: usize) {
     let mut seen = vec![false; slots];
     log.retain(|&(slot, _)| !std::mem::replace(&mut seen[slot as usize], true));
-}
-
-/// `a` times two to the power of `by`, rounded down; nothing if that leaves 32 bits.
-/// A shift by 64 or more leaves nothing of any number that Rumur counts in, so it gives 0.
-pub fn shift(a: i32, by: i64) -> Option<i32> {
-    match by {
-        ..=-64 | 64.. => Some(0),
-        ..0 => Some(a >> (-by).min(31)),
-        0..=31 => i32::try_from((a as i64) << by).ok(),
-        _ => (a == 0).then_some(0),
-    }
 }
 
 impl Program {
@@ -332,13 +311,16 @@ impl Program {
     /// What the model did wrong, as a clause.
     fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
         let what = site.map_or("", |site| site.what.as_str());
-        let shown = |value: i32| match site.and_then(|site| site.ty) {
+        let shown = |value: Number| match site.and_then(|site| site.ty) {
             Some(ty) => model.show(ty, value),
             None => value.to_string(),
         };
         let value = fault.value;
         match self.code[fault.at as usize] {
-            Op::Check { lo, hi, .. } => {
+            // Arithmetic of fewer bits; what is checked elsewhere has a name.
+            Op::Check { .. } if what.is_empty() => self.too_large(),
+            Op::Check { bounds, .. } => {
+                let (lo, hi) = self.bounds[bounds as usize];
                 format!(
                     "the value {} is stored in `{what}`, which holds {}..{}",
                     shown(value),
@@ -352,12 +334,12 @@ impl Program {
             }
             Op::Index { shape, .. } => {
                 let Shape { lo, count, .. } = self.shapes[shape as usize];
-                let hi = lo as i64 + count as i64 - 1;
+                let hi = lo + Number::from(count) - 1;
                 format!("the index {value} is used on `{what}`, which has {lo}..{hi}")
             }
             Op::Table { table, .. } => {
                 let Lookup { lo, values } = &self.tables[table as usize];
-                let hi = *lo as i64 + values.len() as i64 - 1;
+                let hi = *lo + values.len() as Number - 1;
                 format!("the table `{what}` is asked for {value}, but has {lo}..{hi}")
             }
             Op::Arithmetic {
@@ -368,8 +350,13 @@ impl Program {
                 let deepest = deepest(self.saved.len());
                 format!("`{what}` calls itself more than {deepest} times")
             }
-            _ => "a number leaves 32 bits".into(),
+            _ => self.too_large(),
         }
+    }
+
+    /// That arithmetic gives what is no number.
+    fn too_large(&self) -> String {
+        format!("a number leaves {} bits", self.number_bits)
     }
 }
 

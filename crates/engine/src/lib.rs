@@ -73,6 +73,7 @@ mod interpret;
 pub mod memory;
 pub mod model;
 mod native;
+mod number;
 #[cfg(test)]
 mod omissions;
 pub mod order;
@@ -91,6 +92,5 @@ pub mod validate;
 mod view;
 pub mod visit;
 
-pub use interpret::shift;
 pub use report::{check, CheckError, Outcome, Property, Report};
 pub use search::Options;

@@ -7,10 +7,12 @@
 //! and [`Model::validate`] tells them what is wrong with the result.
 //! Whether a variable can be without a value is said by [`Model::undefined`].
 //!
-//! Numbers are 32-bit integers. Arithmetic that leaves 32 bits, a value stored
+//! Numbers are 64-bit integers, of fewer bits where a model says so ([`Model::numbers`]). Arithmetic that leaves them, a value stored
 //! outside its variable's range, an index outside its array and a division by zero are
 //! errors *of the model*: the search reports them as violations, with the rule's name.
 
+use crate::number::Arithmetic;
+pub use crate::number::{Number, UNDEFINED};
 use crate::story::Story;
 use std::fmt;
 
@@ -40,9 +42,6 @@ impl TypeId {
     pub const BOOL: TypeId = TypeId(0);
 }
 
-/// The value of a simple part that has none. No range holds it.
-pub const UNDEFINED: i32 = i32::MIN;
-
 /// A finite model.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -57,6 +56,8 @@ pub struct Model {
     /// Whether variables begin *undefined*, and can become so again; then every simple type has this one value more.
     /// Otherwise they begin with their type's first value, and always have one.
     pub undefined: bool,
+    /// The least and the greatest number that arithmetic may give; any other is an error of the model.
+    pub numbers: (Number, Number),
     /// What rules and claims may call. A function may call itself and those before it.
     pub functions: Vec<Function>,
     /// Start states. Each runs from the state in which nothing has been assigned yet.
@@ -116,9 +117,9 @@ pub enum Type {
     /// Integers from `lo` to `hi`, both included. Values of all ranges are numbers and mix freely.
     Range {
         /// Smallest value.
-        lo: i32,
+        lo: Number,
         /// Largest value.
-        hi: i32,
+        hi: Number,
     },
     /// One element for each value of a simple type.
     Array {
@@ -141,14 +142,6 @@ pub enum Type {
         /// Any earlier type.
         element: TypeId,
     },
-}
-
-impl Type {
-    /// The integers that expressions compute, for local variables alone: no state holds so wide a range.
-    pub const ANY_NUMBER: Type = Type::Range {
-        lo: i32::MIN + 1,
-        hi: i32::MAX,
-    };
 }
 
 /// What can be called: a function if it has a result, else a procedure.
@@ -371,7 +364,7 @@ pub enum Step {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// A number.
-    Int(i32),
+    Int(Number),
     /// A truth value.
     Bool(bool),
     /// A label of an enumeration, by position.
@@ -493,6 +486,46 @@ impl Operator {
     }
 }
 
+impl Operator {
+    /// The operator as one that gives numbers; nothing if it gives a truth value.
+    pub(crate) fn as_arithmetic(self) -> Option<Arithmetic> {
+        Some(match self {
+            Operator::Add => Arithmetic::Add,
+            Operator::Subtract => Arithmetic::Subtract,
+            Operator::Multiply => Arithmetic::Multiply,
+            Operator::Divide => Arithmetic::Divide,
+            Operator::Remainder => Arithmetic::Remainder,
+            Operator::BitAnd => Arithmetic::BitAnd,
+            Operator::BitOr => Arithmetic::BitOr,
+            Operator::BitXor => Arithmetic::BitXor,
+            Operator::ShiftLeft => Arithmetic::ShiftLeft,
+            Operator::ShiftRight => Arithmetic::ShiftRight,
+            _ => return None,
+        })
+    }
+
+    /// The value for these operands, a truth value as 0 or 1; nothing if it is none of `numbers`, as the model says
+    /// ([`Model::numbers`]).
+    pub fn of(self, a: Number, b: Number, numbers: (Number, Number)) -> Option<Number> {
+        let truth = match self {
+            Operator::Equal => a == b,
+            Operator::NotEqual => a != b,
+            Operator::Less => a < b,
+            Operator::LessOrEqual => a <= b,
+            Operator::Greater => a > b,
+            Operator::GreaterOrEqual => a >= b,
+            Operator::And => a != 0 && b != 0,
+            Operator::Or => a != 0 || b != 0,
+            Operator::Implies => a == 0 || b != 0,
+            _ => {
+                let result = self.as_arithmetic()?.of(a, b)?;
+                return (numbers.0 <= result && result <= numbers.1).then_some(result);
+            }
+        };
+        Some(truth.into())
+    }
+}
+
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
@@ -603,7 +636,7 @@ impl Piece {
 /// Begins the stories of ways through a model.
 pub trait Teller: fmt::Debug + Sync {
     /// A story that begins in a start state; nothing if there is nothing to tell.
-    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>>;
+    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn Story + 'a>>;
 }
 
 /// What is wrong with a model.
@@ -624,6 +657,9 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
+    /// All numbers there are, for [`Model::numbers`].
+    pub const NUMBERS: (Number, Number) = (Number::MIN + 1, Number::MAX);
+
     /// What a type is.
     pub fn ty(&self, id: TypeId) -> &Type {
         &self.types[id.index()].ty
@@ -636,15 +672,15 @@ impl Model {
 
     /// Smallest and largest value of a simple type as numbers (labels by position, false as 0);
     /// `None` for arrays, records and multisets.
-    pub fn bounds(&self, id: TypeId) -> Option<(i32, i32)> {
+    pub fn bounds(&self, id: TypeId) -> Option<(Number, Number)> {
         match self.ty(id) {
             Type::Bool => Some((0, 1)),
-            Type::Enum(labels) => Some((0, labels.len() as i32 - 1)),
+            Type::Enum(labels) => Some((0, labels.len() as Number - 1)),
             Type::Range { lo, hi } => Some((*lo, *hi)),
-            Type::Scalarset(size) => Some((0, *size as i32 - 1)),
+            Type::Scalarset(size) => Some((0, Number::from(*size) - 1)),
             Type::Union(members) => {
                 let count = |&member: &TypeId| self.bounds(member).map_or(0, |b| b.1 + 1);
-                Some((0, members.iter().map(count).sum::<i32>() - 1))
+                Some((0, members.iter().map(count).sum::<Number>() - 1))
             }
             Type::Array { .. } | Type::Record(_) | Type::Multiset { .. } => None,
         }
@@ -656,8 +692,8 @@ impl Model {
         for named in &self.types {
             sizes.push(match &named.ty {
                 Type::Array { index, element } => {
-                    let (lo, hi) = self.bounds(*index).unwrap_or((0, 0));
-                    (hi - lo + 1) as u32 * sizes[element.index()]
+                    // More than there is room for has been refused.
+                    self.count(*index) as u32 * sizes[element.index()]
                 }
                 Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
                 Type::Multiset { capacity, element } => capacity * (1 + sizes[element.index()]),
@@ -667,8 +703,20 @@ impl Model {
         sizes
     }
 
+    /// Of how many bits its numbers are.
+    pub fn number_bits(&self) -> u32 {
+        let most = self.numbers.1.max(-1 - self.numbers.0);
+        Number::BITS - most.leading_zeros() + 1
+    }
+
+    /// How many values a simple type has, or the most that can be told if it has still more; 1 for all others.
+    pub fn count(&self, id: TypeId) -> u64 {
+        let (lo, hi) = self.bounds(id).unwrap_or((0, 0));
+        (hi.wrapping_sub(lo) as u64).saturating_add(1)
+    }
+
     /// The number that a union gives to a member's first value; `None` if it has no such member.
-    pub fn offset_in_union(&self, union: TypeId, member: TypeId) -> Option<i32> {
+    pub fn offset_in_union(&self, union: TypeId, member: TypeId) -> Option<Number> {
         let Type::Union(members) = self.ty(union) else {
             return None;
         };
@@ -683,10 +731,10 @@ impl Model {
     }
 
     /// How a simple value of a type is written: a label, `true`, a number, `Name_1`, or `undefined`.
-    pub fn show(&self, id: TypeId, value: i32) -> String {
+    pub fn show(&self, id: TypeId, value: Number) -> String {
         match self.ty(id) {
             _ if value == UNDEFINED => "undefined".into(),
-            Type::Scalarset(_) => format!("{}_{}", self.types[id.index()].name, value as i64 + 1),
+            Type::Scalarset(_) => format!("{}_{}", self.types[id.index()].name, value + 1),
             Type::Union(members) => {
                 let mut rest = value;
                 for &member in members {
@@ -705,5 +753,21 @@ impl Model {
             },
             _ => value.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_of_fewer_bits_has_fewer_numbers() {
+        let narrow = (i32::MIN.into(), i32::MAX.into());
+        assert_eq!(Operator::Add.of(1 << 30, 1 << 30, narrow), None);
+        assert_eq!(
+            Operator::Subtract.of(0, 1 << 31, narrow),
+            Some(i32::MIN.into())
+        );
+        assert_eq!(Operator::Less.of(1 << 40, 1 << 41, narrow), Some(1));
     }
 }

@@ -1,11 +1,11 @@
-//! The executable form: straight code over a flat frame of small integers, and packed states.
+//! The executable form: straight code over a flat frame of integers, and packed states.
 //!
 //! A *frame* holds the state's simple parts (*slots*), then locals and bound variables, then
 //! temporaries, then constants. Every operand of an [`Op`] is the position of a cell in it,
 //! so code needs no addressing modes, and a renaming of slots is a renaming of operands.
 
-pub(crate) use crate::model::UNDEFINED;
-use crate::model::{Model, Note, Violation};
+use crate::model::{Model, Note, Number, Violation};
+pub(crate) use crate::number::{Arithmetic, UNDEFINED};
 use rustc_hash::FxHashMap;
 
 /// Position in a frame.
@@ -32,8 +32,8 @@ pub(crate) enum Op {
     Copy { dst: Cell, a: Cell },
     /// `dst = a`, where `dst` is part of the state.
     Set { dst: Cell, a: Cell },
-    /// Faults unless `lo <= a <= hi`.
-    Check { a: Cell, lo: i32, hi: i32 },
+    /// Faults unless `a` lies within these of [`Program::bounds`].
+    Check { a: Cell, bounds: u32 },
     /// Faults if `a` is undefined.
     Defined { a: Cell },
     /// `dst = (a - lo) * stride` of a shape; faults if `a` is outside it.
@@ -79,22 +79,6 @@ pub(crate) enum Op {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Arithmetic {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-    BitAnd,
-    BitOr,
-    BitXor,
-    /// `a << b`, or `a >> -b`.
-    ShiftLeft,
-    /// `a >> b`, or `a << -b`.
-    ShiftRight,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Comparison {
     Equal,
     NotEqual,
@@ -104,7 +88,7 @@ pub(crate) enum Comparison {
 
 impl Comparison {
     #[inline(always)]
-    pub fn holds(self, a: i32, b: i32) -> bool {
+    pub fn holds(self, a: Number, b: Number) -> bool {
         match self {
             Comparison::Equal => a == b,
             Comparison::NotEqual => a != b,
@@ -117,7 +101,7 @@ impl Comparison {
 /// How an index becomes an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shape {
-    pub lo: i32,
+    pub lo: Number,
     pub count: u32,
     pub stride: u32,
 }
@@ -125,7 +109,7 @@ pub(crate) struct Shape {
 /// A constant table, found by index minus `lo`.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
-    pub lo: i32,
+    pub lo: Number,
     pub values: Vec<i32>,
 }
 
@@ -135,8 +119,8 @@ pub(crate) struct Slot {
     /// `cells[2].state`, for traces.
     pub name: String,
     pub ty: crate::model::TypeId,
-    pub lo: i32,
-    pub hi: i32,
+    pub lo: Number,
+    pub hi: Number,
     /// Whether it may be [`UNDEFINED`] in a stored state.
     pub undefined: bool,
 }
@@ -176,7 +160,7 @@ pub(crate) struct Instance {
     /// Number of its combination, or of the first of all.
     pub number: u32,
     /// Values of its parameters; empty if it stands for all.
-    pub arguments: Vec<i32>,
+    pub arguments: Vec<Number>,
     /// What it takes to run it for all values, if it stands for all.
     pub every: Option<Every>,
     /// Where its guard begins; `None` if it can never hold. (For starts, where nothing is asked.)
@@ -204,17 +188,17 @@ pub(crate) struct Every {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Parameter {
     pub cell: Cell,
-    pub lo: i32,
-    pub hi: i32,
+    pub lo: Number,
+    pub hi: Number,
 }
 
 impl Every {
     /// The values of a combination, by its place among all.
-    pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, i32)> + '_ {
+    pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, Number)> + '_ {
         let backward = self.parameters.iter().rev().map(move |&parameter| {
             // No more values than combinations, of which there are not 2^32.
             let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
-            let value = parameter.lo.wrapping_add((place % values) as i32);
+            let value = parameter.lo.wrapping_add((place % values).into());
             place /= values;
             (parameter, value)
         });
@@ -222,7 +206,7 @@ impl Every {
     }
 
     /// The place among all of the combination whose values the cells hold.
-    pub fn place(&self, value: impl Fn(usize, Cell) -> i32) -> u32 {
+    pub fn place(&self, value: impl Fn(usize, Cell) -> Number) -> u32 {
         let parameters = self.parameters.iter().enumerate();
         parameters.fold(0, |place, (i, parameter)| {
             let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
@@ -244,7 +228,7 @@ impl Instance {
     }
 
     /// The values of its parameters in the combination of this number.
-    fn values(&self, number: u32) -> Vec<i32> {
+    fn values(&self, number: u32) -> Vec<Number> {
         match &self.every {
             None => self.arguments.clone(),
             Some(every) => every.values(number - self.number).map(|v| v.1).collect(),
@@ -282,10 +266,12 @@ pub(crate) struct Claim {
 pub(crate) struct Program {
     pub slots: Vec<Slot>,
     /// Every cell's value before a start state runs: first values, and constants in their place.
-    pub frame: Vec<i32>,
+    pub frame: Vec<Number>,
     pub code: Vec<Op>,
     /// Where each piece of code begins, ascending. Jumps stay within a piece.
     pub pieces: Vec<u32>,
+    /// What values are checked against, the least and the greatest; each pair stands here once.
+    pub bounds: Vec<(Number, Number)>,
     pub shapes: Vec<Shape>,
     pub tables: Vec<Lookup>,
     pub starts: Vec<Instance>,
@@ -308,6 +294,8 @@ pub(crate) struct Program {
     /// What an instruction that may fault works on.
     pub sites: FxHashMap<u32, Site>,
     pub notes: Vec<Note>,
+    /// Of how many bits numbers are, for messages.
+    pub number_bits: u32,
 }
 
 impl Op {
@@ -378,30 +366,30 @@ pub(crate) struct Field {
     /// Of the value, unshifted; 0 for slots that are not packed.
     pub mask: u64,
     /// What is packed as 0, or as 1 if 0 stands for [`UNDEFINED`].
-    pub lo: i32,
+    pub lo: Number,
     /// Whether 0 stands for [`UNDEFINED`].
     pub undefined: bool,
 }
 
 impl Field {
     #[inline]
-    pub fn raw(&self, value: i32) -> u64 {
+    pub fn raw(&self, value: Number) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {
             true => 0,
             false => value
                 .wrapping_sub(self.lo)
-                .wrapping_add(self.undefined as i32),
+                .wrapping_add(self.undefined.into()),
         };
-        raw as u32 as u64 & self.mask
+        raw as u64 & self.mask
     }
 
     #[inline]
-    pub fn value(&self, raw: u64) -> i32 {
+    pub fn value(&self, raw: u64) -> Number {
         match self.undefined && raw == 0 {
             true => UNDEFINED,
-            false => (raw as u32 as i32)
+            false => (raw as Number)
                 .wrapping_add(self.lo)
-                .wrapping_sub(self.undefined as i32),
+                .wrapping_sub(self.undefined.into()),
         }
     }
 }
@@ -416,8 +404,9 @@ impl Packing {
             let Slot {
                 lo, hi, undefined, ..
             } = program.slots[slot as usize];
-            let most = (hi.wrapping_sub(lo) as u32).wrapping_add(undefined as u32);
-            let bits = u32::BITS - most.leading_zeros();
+            // No value is the least number, so there is room for one that is undefined.
+            let most = (hi.wrapping_sub(lo) as u64).wrapping_add(undefined.into());
+            let bits = u64::BITS - most.leading_zeros();
             if bits == 0 {
                 continue;
             }
@@ -428,7 +417,7 @@ impl Packing {
                 slot,
                 word: bit / 64,
                 shift: bit % 64,
-                mask: (1 << bits) - 1,
+                mask: u64::MAX >> (u64::BITS - bits),
                 lo,
                 undefined,
             };
@@ -457,7 +446,7 @@ impl Packing {
     }
 
     /// Packs a whole frame.
-    pub fn pack(&self, frame: &[i32], words: &mut [u64]) {
+    pub fn pack(&self, frame: &[Number], words: &mut [u64]) {
         words.fill(0);
         for f in &self.fields {
             words[f.word as usize] |= f.raw(frame[f.slot as usize]) << f.shift;
@@ -466,7 +455,7 @@ impl Packing {
 
     /// Changes one slot in a packed state.
     #[inline]
-    pub fn patch(&self, slot: Cell, value: i32, words: &mut [u64]) {
+    pub fn patch(&self, slot: Cell, value: Number, words: &mut [u64]) {
         let f = &self.of_slot[slot as usize];
         if f.mask != 0 {
             let word = &mut words[f.word as usize];
@@ -475,7 +464,7 @@ impl Packing {
     }
 
     /// Unpacks into a frame. Slots that are not packed are left alone.
-    pub fn unpack(&self, words: &[u64], frame: &mut [i32]) {
+    pub fn unpack(&self, words: &[u64], frame: &mut [Number]) {
         for f in &self.fields {
             frame[f.slot as usize] = f.value((words[f.word as usize] >> f.shift) & f.mask);
         }
@@ -485,17 +474,17 @@ impl Packing {
 impl Program {
     /// Sorts the multisets of a frame: elements first, the smallest in front. Calls `changed` with each cell
     /// that gets another value and its old one. Every state is sorted before it is packed.
-    pub fn settle(&self, frame: &mut [i32], mut changed: impl FnMut(Cell, i32)) {
+    pub fn settle(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {
         let mut sorted = Vec::new();
         for bag in &self.bags {
             let stride = bag.stride as usize;
             let cells = bag.first as usize..bag.first as usize + bag.capacity as usize * stride;
-            let order = |a: &[i32], b: &[i32]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
+            let order = |a: &[Number], b: &[Number]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
             let slots = || frame[cells.clone()].chunks_exact(stride);
             if slots().is_sorted_by(|a, b| order(a, b).is_le()) {
                 continue;
             }
-            let mut all: Vec<&[i32]> = slots().collect();
+            let mut all: Vec<&[Number]> = slots().collect();
             all.sort_by(|a, b| order(a, b));
             sorted.clear();
             sorted.extend(all.into_iter().flatten().copied());
@@ -555,7 +544,7 @@ impl Program {
         model: &Model,
         name: &str,
         parameters: &[crate::model::VariableId],
-        values: &[i32],
+        values: &[Number],
     ) -> String {
         let mut text = name.to_string();
         let mut rest = Vec::new();

@@ -3,7 +3,7 @@
 
 use crate::compile::compile_watching;
 use crate::explore::Explorer;
-use crate::model::{Deadlock, Model, Violation};
+use crate::model::{Deadlock, Model, Number, Violation};
 use crate::program::Program;
 use crate::report::{asserted, stuck, Property};
 use crate::search::Path;
@@ -258,7 +258,7 @@ fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>
 }
 
 /// An explorer whose only state is this one.
-fn begin<'a>(program: &'a Program, view: &'a View, from: &[i32]) -> Explorer<'a> {
+fn begin<'a>(program: &'a Program, view: &'a View, from: &[Number]) -> Explorer<'a> {
     let mut explorer = Explorer::new(program, view);
     explorer.machine.frame[..from.len()].copy_from_slice(from);
     explorer.enter();
@@ -278,7 +278,7 @@ enum Reach {
 fn out_of_reach(
     program: &Program,
     view: &View,
-    from: &[i32],
+    from: &[Number],
     conjuncts: &[u32],
     spontaneous: bool,
 ) -> Reach {

@@ -3,6 +3,7 @@
 //! The engine knows no messages. Whoever makes a model knows what happens in it, and puts a
 //! [`Teller`](crate::model::Teller) into it, whose stories hear what the rules tell and see every state.
 
+use crate::number::Number;
 use cohkit_base::sequence::Sequence;
 
 /// A story of one way.
@@ -11,7 +12,7 @@ pub trait Story {
     fn say(&mut self, _said: Said) {}
 
     /// A rule has fired, from one state to another; what it says follows.
-    fn step(&mut self, _rule: &str, _before: &[i32], _after: &[i32]) {}
+    fn step(&mut self, _rule: &str, _before: &[Number], _after: &[Number]) {}
 
     /// The whole story.
     fn end(self: Box<Self>) -> Sequence;
@@ -23,7 +24,7 @@ pub struct Said {
     /// What sort of thing it is.
     pub sort: u32,
     /// Who and where.
-    pub values: Vec<i32>,
+    pub values: Vec<Number>,
     /// In words.
     pub words: String,
 }

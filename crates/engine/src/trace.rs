@@ -126,7 +126,7 @@ pub(crate) fn tell<'a>(
         ));
     }
     let mut machine = Machine::new(program);
-    let show = |slot: usize, value: i32| model.show(program.slots[slot].ty, value);
+    let show = |slot: usize, value: Number| model.show(program.slots[slot].ty, value);
     let explain = |fault: Fault| match program.explain(model, fault) {
         Ok(violation) => violation.to_string(),
         Err(message) => message,
@@ -256,7 +256,7 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
 }
 
 /// What a note says with these values; nothing if it is a mark.
-pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> Option<Said> {
+pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Said> {
     let Note::Says {
         sort,
         values: own,
@@ -280,11 +280,11 @@ pub(crate) fn said(model: &Model, note: &Note, values: &[i32]) -> Option<Said> {
 /// Fills values into words.
 struct Words<'a> {
     model: &'a Model,
-    values: std::slice::Iter<'a, i32>,
+    values: std::slice::Iter<'a, Number>,
 }
 
 impl Words<'_> {
-    fn next(&mut self) -> i32 {
+    fn next(&mut self) -> Number {
         self.values.next().copied().unwrap_or(0)
     }
 

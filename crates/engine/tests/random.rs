@@ -34,7 +34,7 @@ struct Group {
 fn number(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
     match c.below(if depth == 0 { 4 } else { 8 }) {
         0 => group.number.into(),
-        1 => Expr::Int(c.below(4) as i32),
+        1 => Expr::Int(c.below(4) as i64),
         2 => parameter.into(),
         3 => group.cells.at(parameter).into(),
         4 => number(c, group, parameter, depth - 1) + number(c, group, parameter, depth - 1),

@@ -329,7 +329,7 @@ struct Hears;
 struct Heard(Sequence);
 
 impl Teller for Hears {
-    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>> {
+    fn begin<'a>(&self, model: &'a Model, state: &[i64]) -> Option<Box<dyn Story + 'a>> {
         let mut heard = Heard(Sequence {
             agents: model.agents.clone(),
             steps: Vec::new(),
@@ -354,7 +354,7 @@ impl Story for Heard {
     fn say(&mut self, said: Said) {
         self.does(format!("{} {:?} {}", said.sort, said.values, said.words));
     }
-    fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
+    fn step(&mut self, rule: &str, before: &[i64], after: &[i64]) {
         self.does(format!("{rule}: {before:?} {after:?}"));
     }
     fn end(self: Box<Self>) -> Sequence {

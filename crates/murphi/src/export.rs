@@ -10,6 +10,7 @@
 
 mod expressions;
 mod names;
+mod numbers;
 mod statements;
 
 use cohkit_engine::model::*;
@@ -33,8 +34,9 @@ pub enum Style {
 /// The options that Rumur needs to decide what [`cohkit_engine::check`] decides.
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
-    if goes_below(model) {
-        // Rumur computes in the smallest type that holds what variables may have, where an amount below zero is an error.
+    // Rumur computes in the smallest type that holds what variables may have and what is written down, where an amount
+    // below zero is an error. It cannot be asked for 64 bits; a constant makes it count in so many.
+    if goes_below(model) && numbers::of(model) == numbers::Bits::Few {
         options.extend(["--value-type", "int32_t"]);
     }
     match model.deadlock {
@@ -140,6 +142,7 @@ pub fn expression(model: &Model, e: &Expr) -> String {
         functions: model.functions.iter().map(|f| f.name.clone()).collect(),
         labels: FxHashMap::default(),
         draining: String::new(),
+        wide: String::new(),
     };
     let printer = Printer {
         model,
@@ -302,6 +305,14 @@ impl Printer<'_> {
 
     fn declarations(&mut self, style: Style) {
         let model = self.model;
+        if numbers::of(model) == numbers::Bits::More {
+            self.line("const");
+            self.line(
+                "  -- Rumur counts in the smallest type that holds all constants and ranges.",
+            );
+            self.line(format!("  {}: -{};", self.names.wide, 1u64 << 62));
+            self.line("");
+        }
         if model.types.len() > 1 {
             self.line("type");
         }
@@ -380,7 +391,7 @@ impl Printer<'_> {
     }
 
     /// A value of a simple type.
-    fn constant(&self, ty: TypeId, value: i32) -> String {
+    fn constant(&self, ty: TypeId, value: Number) -> String {
         if self.numeric[ty.index()] {
             return value.to_string();
         }
@@ -402,8 +413,8 @@ impl Printer<'_> {
         let lo = self.model.bounds(table.index).map_or(0, |b| b.0);
         for (i, &value) in table.values.iter().enumerate() {
             let (i, value) = (
-                self.constant(table.index, lo + i as i32),
-                self.constant(table.result, value),
+                self.constant(table.index, lo + i as Number),
+                self.constant(table.result, value.into()),
             );
             self.line(format!("    case {i}: return {value};"));
         }

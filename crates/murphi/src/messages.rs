@@ -64,7 +64,7 @@ struct Message {
 pub(crate) struct Messages;
 
 impl Teller for Messages {
-    fn begin<'a>(&self, model: &'a Model, state: &[i32]) -> Option<Box<dyn Story + 'a>> {
+    fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn Story + 'a>> {
         Some(Box::new(Networks::of(model, state)?))
     }
 }
@@ -84,7 +84,7 @@ struct Networks<'a> {
 
 impl<'a> Networks<'a> {
     /// The networks of a model in its start state; nothing if there are none.
-    fn of(model: &'a Model, frame: &[i32]) -> Option<Networks<'a>> {
+    fn of(model: &'a Model, frame: &[Number]) -> Option<Networks<'a>> {
         let mut networks = Networks {
             model,
             sizes: model.sizes(),
@@ -126,7 +126,7 @@ impl<'a> Networks<'a> {
             .collect();
         for ty in types {
             let (lo, hi) = model.bounds(ty)?;
-            if i64::from(hi) - i64::from(lo) >= MOST_AGENTS as i64 {
+            if model.count(ty) > MOST_AGENTS as u64 {
                 return None;
             }
             for name in (lo..=hi).map(|value| agent(model, ty, value)) {
@@ -148,7 +148,7 @@ impl<'a> Networks<'a> {
     }
 
     /// Finds the slots for messages in a part of the state: those of multisets, and those of arrays.
-    fn look(&mut self, ty: TypeId, at: usize, owner: Option<(TypeId, i32)>, array: bool) {
+    fn look(&mut self, ty: TypeId, at: usize, owner: Option<(TypeId, Number)>, array: bool) {
         match self.model.ty(ty).clone() {
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.sizes[element.index()] as usize;
@@ -180,7 +180,7 @@ impl<'a> Networks<'a> {
         record: TypeId,
         first: usize,
         present: Option<usize>,
-        owner: Option<(TypeId, i32)>,
+        owner: Option<(TypeId, Number)>,
     ) {
         if !matches!(self.model.ty(record), Type::Record(_)) {
             return;
@@ -254,7 +254,7 @@ impl<'a> Networks<'a> {
     }
 
     /// An array of records is a network only if it is empty at first.
-    fn leave_out_what_is_no_mailbox(&mut self, frame: &[i32]) {
+    fn leave_out_what_is_no_mailbox(&mut self, frame: &[Number]) {
         let empty = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let ends = [shape.source, shape.target].into_iter().flatten();
@@ -267,7 +267,7 @@ impl<'a> Networks<'a> {
     }
 
     /// The messages that a state holds.
-    fn messages(&self, frame: &[i32]) -> Vec<Message> {
+    fn messages(&self, frame: &[Number]) -> Vec<Message> {
         let message = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let value = |field: usize| {
@@ -343,7 +343,7 @@ impl<'a> Networks<'a> {
 }
 
 impl Story for Networks<'_> {
-    fn step(&mut self, rule: &str, before: &[i32], after: &[i32]) {
+    fn step(&mut self, rule: &str, before: &[Number], after: &[Number]) {
         let (mut gone, mut new) = (self.messages(before), self.messages(after));
         // What stays is neither sent nor received.
         gone.retain(
@@ -435,7 +435,7 @@ impl Story for Networks<'_> {
 }
 
 /// The name of an agent. Numbers alone would not say what they are of.
-fn agent(model: &Model, ty: TypeId, value: i32) -> String {
+fn agent(model: &Model, ty: TypeId, value: Number) -> String {
     match model.ty(ty) {
         Type::Range { .. } => format!("{} {value}", model.types[ty.index()].name),
         _ => model.show(ty, value),

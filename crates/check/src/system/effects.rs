@@ -784,7 +784,7 @@ impl<'p> System<'p> {
     pub fn agent(&self, remote: Option<&Expr>) -> Expr {
         match remote {
             Some(index) => index.clone(),
-            None => Expr::Int(self.home_agent),
+            None => self.home_agent.into(),
         }
     }
 

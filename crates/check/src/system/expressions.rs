@@ -72,7 +72,7 @@ impl<'p> System<'p> {
             Value::Single(value, _) => self.number(context, value),
             // The members' powers of two.
             Value::Set(set) => self.sum(|system, i| {
-                let member = system.member(context, set, Expr::Int(i));
+                let member = system.member(context, set, i.into());
                 member.then(1 << i, 0)
             }),
         }
@@ -105,7 +105,7 @@ impl<'p> System<'p> {
                 self.side_of(context).tables[usize::from(*table)].of(index)
             }
             E::Count(set) => self.sum(|system, i| {
-                let member = system.member(context, set, Expr::Int(i));
+                let member = system.member(context, set, i.into());
                 member.as_number()
             }),
             E::Binary(operator, a, b) => match operator {

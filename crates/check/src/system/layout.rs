@@ -16,7 +16,7 @@ use super::{Mark, Options, SystemError};
 use cohkit_engine::build::Builder;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{
-    Deadlock, Expr, Model, ModelError, Place, Stmt, TableId, TypeId, VariableId,
+    Deadlock, Expr, Model, ModelError, Number, Place, Stmt, TableId, TypeId, VariableId,
 };
 
 /// What a memory slot holds, by label.
@@ -608,7 +608,7 @@ impl<'p> System<'p> {
             Direction::ToRemote => format!("{}_to_{}", kind.name, self.remote.controller.name),
             Direction::Between => format!("{}_between", kind.name),
         };
-        let mut ty = self.build.range("in_flight", 0, capacity.into());
+        let mut ty = self.build.range("in_flight", 0, Number::from(capacity));
         if kind.carries.line() {
             ty = self.build.array(&name, TypeId::BOOL, ty);
         }
@@ -810,7 +810,7 @@ fn variable_type(
     match variable.ty {
         ValueType::RemoteSet => build.array(&variable.name, remote_type, TypeId::BOOL),
         ValueType::PerRemote { max } => {
-            let element = build.range(&variable.name, 0, max.into());
+            let element = build.range(&variable.name, 0, Number::from(max));
             build.array(&variable.name, remote_type, element)
         }
         simple => build.range(&variable.name, 0, largest(simple, remotes)),

@@ -177,7 +177,7 @@ impl Modelled {
                 of_row && mark.states.contains(&state)
             });
             let met = marks.map(|(group, _)| {
-                let member = (group as u32, state as i32);
+                let member = (group as u32, state as i64);
                 coverage.marks.get(&member).copied().unwrap_or(0)
             });
             met.reduce(|a, b| a.saturating_add(b))

@@ -221,7 +221,7 @@ impl<'p> System<'p> {
                 if only.is_some() && from != only && to != only {
                     continue;
                 }
-                let (from, to) = (from.map(Expr::Int), to.map(Expr::Int));
+                let (from, to) = (from.map(Expr::from), to.map(Expr::from));
                 counts.push(match self.flows[flow].storage {
                     Storage::Counted(variable) => {
                         let place =

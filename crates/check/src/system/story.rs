@@ -2,7 +2,7 @@
 
 use super::layout::System;
 use cohkit_base::sequence::{Action, Sequence, Step};
-use cohkit_engine::model::{Expr, Model, Note, Phrase, Stmt, Teller};
+use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, Teller};
 use cohkit_engine::story::{Said, Story};
 
 /// What an agent does, with its words still to be filled in.
@@ -77,7 +77,7 @@ fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
 pub(super) struct Charts;
 
 impl Teller for Charts {
-    fn begin<'a>(&self, model: &'a Model, _: &[i32]) -> Option<Box<dyn Story + 'a>> {
+    fn begin<'a>(&self, model: &'a Model, _: &[Number]) -> Option<Box<dyn Story + 'a>> {
         Some(Box::new(Chart {
             model,
             steps: Vec::new(),

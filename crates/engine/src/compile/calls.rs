@@ -203,8 +203,8 @@ impl Compiler<'_> {
                 Passed::Place(at) => self.aliases[p] = Some(at),
                 Passed::Parts(at) => self.copy(at, own, own.len),
                 Passed::Value(value) => {
-                    if value.lo == value.hi && value.lo != UNDEFINED as i64 && !assigned {
-                        known.push((p, value.lo as i32));
+                    if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
+                        known.push((p, value.lo));
                     } else {
                         self.emit(Op::Copy {
                             dst: own.base,
@@ -442,7 +442,7 @@ impl Compiler<'_> {
 
     /// How a value of a union becomes one of a member, or the reverse: what is added to it,
     /// and the least and the greatest value that has a counterpart.
-    pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<(i32, i32, i32)> {
+    pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<(Number, Number, Number)> {
         let from = self.model.type_of(e)?;
         if from == to {
             let (lo, hi) = self.model.bounds(to)?;
@@ -461,11 +461,12 @@ impl Compiler<'_> {
         let conversion = self.conversion(to, e);
         let from = self.model.type_of(e);
         let value = self.value(e);
-        let (shift, lo, hi) = conversion.unwrap_or((0, i32::MIN, i32::MAX));
+        let (least, most) = self.model.numbers;
+        let (shift, lo, hi) = conversion.unwrap_or((0, least, most));
         let dst = self.temporary();
         self.emit(Op::Copy { dst, a: value.cell });
         let end = self.label();
-        if value.lo == UNDEFINED as i64 {
+        if value.lo == UNDEFINED {
             let b = self.constant(UNDEFINED).cell;
             let op = Comparison::Equal;
             self.emit(Op::JumpIf {
@@ -475,10 +476,11 @@ impl Compiler<'_> {
                 to: end.0,
             });
         }
-        let inside = value.lo.max(UNDEFINED as i64 + 1) >= lo as i64 && value.hi <= hi as i64;
-        if !inside || value.lo == UNDEFINED as i64 && lo > 0 {
+        let inside = value.lo.max(UNDEFINED + 1) >= lo && value.hi <= hi;
+        if !inside || value.lo == UNDEFINED && lo > 0 {
             let name = self.model.types[to.index()].name.clone();
-            self.emit_showing(Op::Check { a: dst, lo, hi }, from, |_| name);
+            let bounds = self.bounds(lo, hi);
+            self.emit_showing(Op::Check { a: dst, bounds }, from, |_| name);
         }
         if shift != 0 {
             let b = self.constant(shift).cell;
@@ -486,15 +488,11 @@ impl Compiler<'_> {
             self.emit(Op::Arithmetic { op, dst, a: dst, b });
         }
         self.place(end);
-        let lacks = value.lo == UNDEFINED as i64;
+        let lacks = value.lo == UNDEFINED;
         Value {
             cell: dst,
-            lo: if lacks {
-                value.lo
-            } else {
-                lo as i64 + shift as i64
-            },
-            hi: hi as i64 + shift as i64,
+            lo: if lacks { value.lo } else { lo + shift },
+            hi: hi + shift,
         }
     }
 }

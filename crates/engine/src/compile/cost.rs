@@ -36,8 +36,7 @@ fn place_cost(c: &Compiler, place: &Place) -> usize {
 
 fn repeated_cost(c: &Compiler, id: VariableId, body: usize) -> usize {
     if c.unrolls(id, body) {
-        let domain = c.domain(id);
-        body.max(1) * (*domain.end() as i64 - *domain.start() as i64 + 1) as usize
+        body.max(1) * c.model.count(c.model.variable(id).ty) as usize
     } else {
         body + 4
     }

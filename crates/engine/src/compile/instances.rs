@@ -74,11 +74,8 @@ impl Compiler<'_> {
 
     /// The cells of parameters if there are any and their combinations are too many for code of their own.
     fn every(&self, parameters: &[VariableId], cost: usize) -> Option<Every> {
-        let values = |&p: &VariableId| {
-            let domain = self.domain(p);
-            *domain.end() as i64 - *domain.start() as i64 + 1
-        };
-        let count: i64 = parameters.iter().map(values).product();
+        let values = |&p: &VariableId| self.model.count(self.model.variable(p).ty);
+        let count: u64 = parameters.iter().map(values).product();
         let parameter = |&p: &VariableId| Parameter {
             cell: self.cells[p.index()],
             lo: *self.domain(p).start(),
@@ -177,9 +174,9 @@ impl Compiler<'_> {
     }
 
     /// Bounds of an expression that has a value for all values of these parameters: it asks for nothing else.
-    fn sure(&self, e: &Expr, names: &[VariableId]) -> Option<(i64, i64)> {
+    fn sure(&self, e: &Expr, names: &[VariableId]) -> Option<(Number, Number)> {
         if let Some(value) = self.known(e) {
-            return Some((value.into(), value.into()));
+            return Some((value, value));
         }
         match e {
             Expr::Line(_, e) => self.sure(e, names),
@@ -187,19 +184,20 @@ impl Compiler<'_> {
                 if place.path.is_empty() && names.contains(&place.variable) =>
             {
                 let domain = self.domain(place.variable);
-                Some(((*domain.start()).into(), (*domain.end()).into()))
+                Some((*domain.start(), *domain.end()))
             }
             Expr::Not(a) => self.sure(a, names),
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.sure(a, names)?, self.sure(b, names)?);
                 let bounds = match op {
-                    Operator::Add => (a.0 + b.0, a.1 + b.1),
-                    Operator::Subtract => (a.0 - b.1, a.1 - b.0),
+                    Operator::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
+                    Operator::Subtract => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
                     Operator::Remainder if b.0 == b.1 && b.0 > 0 => (1 - b.0, b.0 - 1),
                     op if op.arithmetic() => return None,
                     _ => (0, 1),
                 };
-                (ANY.0 < bounds.0 && bounds.1 <= ANY.1).then_some(bounds)
+                let (least, most) = self.model.numbers;
+                (least <= bounds.0 && bounds.1 <= most).then_some(bounds)
             }
             _ => None,
         }
@@ -209,10 +207,10 @@ impl Compiler<'_> {
     pub(super) fn instances(
         &mut self,
         parameters: &[VariableId],
-        mut f: impl FnMut(&mut Self, Vec<i32>),
+        mut f: impl FnMut(&mut Self, Vec<Number>),
     ) {
         let first = parameters.iter().map(|&p| *self.domain(p).start());
-        let mut arguments: Vec<i32> = first.collect();
+        let mut arguments: Vec<Number> = first.collect();
         loop {
             for (p, &value) in parameters.iter().zip(&arguments) {
                 self.known[p.index()] = Some(value);

@@ -3,13 +3,12 @@
 use super::*;
 
 /// Loops whose unrolled bodies would have more nodes than this stay loops.
-const UNROLL: usize = 4096;
+const UNROLL: u64 = 4096;
 
 impl Compiler<'_> {
     pub(super) fn unrolls(&self, bound: VariableId, cost: usize) -> bool {
-        let domain = self.domain(bound);
-        let count = (*domain.end() as i64 - *domain.start() as i64 + 1) as usize;
-        count.saturating_mul(cost) <= UNROLL
+        let count = self.model.count(self.model.variable(bound).ty);
+        count.saturating_mul(cost as u64) <= UNROLL
     }
 
     /// Emits `f` for each value of a bound variable, unrolled or as a loop.
@@ -64,18 +63,17 @@ impl Compiler<'_> {
         if let (Some(from), Some(to), Some(by)) =
             (self.known(&steps.from), self.known(&steps.to), by)
         {
-            let (from, to, by) = (from as i64, to as i64, by as i64);
-            let count = if by == 0 {
-                i64::MAX
-            } else {
-                ((to - from) / by + 1).max(0)
-            };
-            if by != 0 && (to - from) * by.signum() < 0 {
+            if by > 0 && to < from || by < 0 && from < to {
                 return;
             }
-            if count.saturating_mul(cost.max(1) as i64) <= UNROLL as i64 {
-                for i in 0..count {
-                    self.known[id.index()] = Some((from + i * by) as i32);
+            let rounds = match by {
+                0 => u64::MAX,
+                _ => (to.abs_diff(from) / by.unsigned_abs()).saturating_add(1),
+            };
+            if rounds.saturating_mul(cost.max(1) as u64) <= UNROLL {
+                for round in 0..rounds {
+                    self.known[id.index()] =
+                        Some(from.wrapping_add((round as Number).wrapping_mul(by)));
                     f(self);
                 }
                 self.known[id.index()] = None;
@@ -87,11 +85,12 @@ impl Compiler<'_> {
             let value = c.value(e);
             let dst = c.temporary();
             c.emit(Op::Copy { dst, a: value.cell });
-            dst
+            Value { cell: dst, ..value }
         };
-        let from = kept(self, &steps.from);
-        let last = kept(self, &steps.to);
-        let step = kept(self, &steps.by);
+        let from = kept(self, &steps.from).cell;
+        let to = kept(self, &steps.to);
+        let step = kept(self, &steps.by).cell;
+        let last = to.cell;
         let zero = self.constant(0).cell;
         self.emit(Op::Copy { dst: cell, a: from });
         if by.is_none_or(|by| by == 0) {
@@ -131,6 +130,24 @@ impl Compiler<'_> {
         });
         self.place(body);
         f(self);
+        // Where what follows is no number, the loop has come to its end.
+        let (least, most) = Model::NUMBERS;
+        let beyond = match by {
+            Some(by) if by > 0 && to.hi > most - by => Some((self.constant(most - by).cell, cell)),
+            Some(by) if by < 0 && to.lo < least - by => {
+                Some((cell, self.constant(least - by).cell))
+            }
+            _ => None,
+        };
+        if let Some((a, b)) = beyond {
+            let op = Comparison::Less;
+            self.emit(Op::JumpIf {
+                op,
+                a,
+                b,
+                to: end.0,
+            });
+        }
         let next = self.temporary();
         self.emit_at(
             Op::Arithmetic {

@@ -133,9 +133,10 @@ struct Compiler<'a> {
     /// First cell of each variable.
     cells: Vec<Cell>,
     /// Values of bound variables that are constants here.
-    known: Vec<Option<i32>>,
-    constants: FxHashMap<i32, Cell>,
-    constant_values: Vec<i32>,
+    known: Vec<Option<Number>>,
+    constants: FxHashMap<Number, Cell>,
+    constant_values: Vec<Number>,
+    bounds: FxHashMap<(Number, Number), u32>,
     shapes: FxHashMap<Shape, u32>,
     names: FxHashMap<Violation, u32>,
     /// The next free temporary, and the most that were ever in use.
@@ -168,8 +169,8 @@ struct Compiler<'a> {
 #[derive(Clone, Copy)]
 struct Value {
     cell: Cell,
-    lo: i64,
-    hi: i64,
+    lo: Number,
+    hi: Number,
 }
 
 /// Where a place lies.
@@ -185,9 +186,6 @@ struct Location {
 #[derive(Clone, Copy)]
 struct Label(u32);
 
-/// What any 32-bit value can be.
-const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
-
 impl<'a> Compiler<'a> {
     fn new(model: &'a Model, notes: bool) -> Self {
         let sizes = model.sizes();
@@ -202,7 +200,7 @@ impl<'a> Compiler<'a> {
             }
         }
         let mut next = parts.len() as Cell;
-        let mut frame: Vec<i32> = parts.iter().map(|p| p.beginning(model)).collect();
+        let mut frame: Vec<Number> = parts.iter().map(|p| p.beginning(model)).collect();
         let slots = parts.into_iter().map(|part| Slot {
             undefined: part.beginning(model) == UNDEFINED,
             name: part.name,
@@ -234,6 +232,7 @@ impl<'a> Compiler<'a> {
             frame,
             code: Vec::new(),
             pieces: Vec::new(),
+            bounds: Vec::new(),
             shapes: Vec::new(),
             tables: tables.collect(),
             starts: Vec::new(),
@@ -248,6 +247,7 @@ impl<'a> Compiler<'a> {
             names: Vec::new(),
             sites: FxHashMap::default(),
             notes: Vec::new(),
+            number_bits: model.number_bits(),
         };
         Compiler {
             model,
@@ -259,6 +259,7 @@ impl<'a> Compiler<'a> {
             known: vec![None; model.variables.len()],
             constants: FxHashMap::default(),
             constant_values: Vec::new(),
+            bounds: FxHashMap::default(),
             shapes: FxHashMap::default(),
             names: FxHashMap::default(),
             temporary: next,
@@ -309,7 +310,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<i32> {
+    fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<Number> {
         let (lo, hi) = self
             .model
             .bounds(self.model.variable(bound).ty)
@@ -408,7 +409,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Emits a violation of what models may do at all, unless a cell is what it should be.
-    fn fail_unless(&mut self, a: Cell, wanted: i32, why: impl FnOnce(&Model) -> String) {
+    fn fail_unless(&mut self, a: Cell, wanted: Number, why: impl FnOnce(&Model) -> String) {
         let fine = self.label();
         let b = self.constant(wanted).cell;
         let op = Comparison::Equal;
@@ -438,7 +439,7 @@ impl<'a> Compiler<'a> {
         self.temporary - 1
     }
 
-    fn constant(&mut self, value: i32) -> Value {
+    fn constant(&mut self, value: Number) -> Value {
         let next = self.constant_values.len() as Cell | CONSTANT;
         let cell = *self.constants.entry(value).or_insert_with(|| {
             self.constant_values.push(value);
@@ -446,8 +447,8 @@ impl<'a> Compiler<'a> {
         });
         Value {
             cell,
-            lo: value as i64,
-            hi: value as i64,
+            lo: value,
+            hi: value,
         }
     }
 
@@ -458,6 +459,16 @@ impl<'a> Compiler<'a> {
         self.program.names.push(name.clone());
         let index = self.program.names.len() as u32 - 1;
         self.names.insert(name.clone(), index);
+        index
+    }
+
+    /// Bounds to check against.
+    fn bounds(&mut self, lo: Number, hi: Number) -> u32 {
+        let next = self.program.bounds.len() as u32;
+        let index = *self.bounds.entry((lo, hi)).or_insert(next);
+        if index == next {
+            self.program.bounds.push((lo, hi));
+        }
         index
     }
 

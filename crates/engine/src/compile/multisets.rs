@@ -6,8 +6,7 @@ use super::*;
 pub(super) fn bags(model: &Model, sizes: &[u32], ty: TypeId, at: Cell, all: &mut Vec<Bag>) {
     match model.ty(ty) {
         Type::Array { index, element } => {
-            let (lo, hi) = model.bounds(*index).unwrap_or((0, -1));
-            for i in 0..(hi - lo + 1) as u32 {
+            for i in 0..model.count(*index) as u32 {
                 bags(model, sizes, *element, at + i * sizes[element.index()], all);
             }
         }
@@ -58,7 +57,7 @@ impl Compiler<'_> {
         let (capacity, element) = self.bag(ty);
         let stride = 1 + self.sizes[element.index()];
         let index = self.value(index);
-        if index.lo == index.hi && (0..capacity as i64).contains(&index.lo) {
+        if index.lo == index.hi && (0..Number::from(capacity)).contains(&index.lo) {
             let mut slot = at.part(index.lo as u32 * stride);
             if at.offset.is_none() {
                 slot.len = stride;
@@ -97,7 +96,7 @@ impl Compiler<'_> {
         let mark = self.temporary;
         let a = self.load(slot);
         self.temporary = mark;
-        let b = self.constant(present as i32).cell;
+        let b = self.constant(present.into()).cell;
         let op = Comparison::Equal;
         self.emit(Op::JumpIf { op, a, b, to: to.0 });
     }
@@ -118,7 +117,7 @@ impl Compiler<'_> {
                 slot.len = stride;
             }
             let next = self.label();
-            self.known[id.index()] = Some(i as i32);
+            self.known[id.index()] = Some(i.into());
             f(self, slot, element, next);
             self.known[id.index()] = None;
             self.place(next);

@@ -43,8 +43,8 @@ impl Compiler<'_> {
                     let stride = self.sizes[element.index()];
                     let value = self.value(e);
                     ty = *element;
-                    if value.lo == value.hi && value.lo >= lo as i64 && value.hi <= hi as i64 {
-                        (value.lo - lo as i64) as u32 * stride
+                    if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
+                        (value.lo - lo) as u32 * stride
                     } else {
                         let shape = self.shape(Shape {
                             lo,
@@ -149,15 +149,15 @@ pub(super) struct Part {
     /// `cells[2].state`.
     pub name: String,
     pub ty: TypeId,
-    pub lo: i32,
-    pub hi: i32,
+    pub lo: Number,
+    pub hi: Number,
     /// Whether it is part of a multiset's slot.
     pub in_bag: bool,
 }
 
 impl Part {
     /// Its value before anything has been assigned.
-    pub(super) fn beginning(&self, model: &Model) -> i32 {
+    pub(super) fn beginning(&self, model: &Model) -> Number {
         match model.undefined && !self.in_bag {
             true => UNDEFINED,
             false => self.lo,

@@ -29,7 +29,7 @@ impl Compiler<'_> {
                 let (top, end) = (self.label(), self.label());
                 let count = self.temporary();
                 let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-                let limit = self.constant(*most as i32).cell;
+                let limit = self.constant((*most).into()).cell;
                 let line = self.line;
                 self.emit(Op::Copy {
                     dst: count,
@@ -173,14 +173,14 @@ impl Compiler<'_> {
 
     /// Emits a check that a value is one of a simple type, if it need not be.
     pub(super) fn check(&mut self, value: Value, ty: TypeId, what: impl FnOnce(&Model) -> String) {
-        let (lo, hi) = self.model.bounds(ty).unwrap_or((i32::MIN, i32::MAX));
-        let inside = |least: i64| value.lo >= least && value.hi <= hi as i64;
+        let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
+        let inside = value.lo >= lo && value.hi <= hi;
         // Having no value is not being outside.
-        if inside(lo as i64) || value.lo == value.hi && value.lo == UNDEFINED as i64 {
+        if inside || value.lo == value.hi && value.lo == UNDEFINED {
             return;
         }
         let (a, end) = (value.cell, self.label());
-        if value.lo == UNDEFINED as i64 && self.model.undefined {
+        if value.lo == UNDEFINED && self.model.undefined {
             let b = self.constant(UNDEFINED).cell;
             let op = Comparison::Equal;
             self.emit(Op::JumpIf {
@@ -190,7 +190,8 @@ impl Compiler<'_> {
                 to: end.0,
             });
         }
-        self.emit_showing(Op::Check { a, lo, hi }, Some(ty), what);
+        let bounds = self.bounds(lo, hi);
+        self.emit_showing(Op::Check { a, bounds }, Some(ty), what);
         self.place(end);
     }
 

@@ -4,12 +4,12 @@ use super::*;
 
 impl Compiler<'_> {
     /// The value of an expression that needs no state, if computing it cannot fail.
-    pub(super) fn known(&self, e: &Expr) -> Option<i32> {
+    pub(super) fn known(&self, e: &Expr) -> Option<Number> {
         use Operator::*;
         match e {
             Expr::Int(n) => Some(*n),
-            Expr::Bool(b) => Some(*b as i32),
-            Expr::Label(_, n) => Some(*n as i32),
+            Expr::Bool(b) => Some((*b).into()),
+            Expr::Label(_, n) => Some((*n).into()),
             Expr::Read(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
             Expr::Peek(Place { variable, path }) if path.is_empty() => self.known[variable.index()],
             Expr::Line(_, e) => self.known(e),
@@ -21,7 +21,7 @@ impl Compiler<'_> {
             Expr::IsMember(e, ty) => {
                 let value = self.known(e)?;
                 let (_, lo, hi) = self.conversion(*ty, e)?;
-                Some((lo..=hi).contains(&value) as i32)
+                Some((lo..=hi).contains(&value).into())
             }
             Expr::Read(_)
             | Expr::Peek(_)
@@ -38,13 +38,11 @@ impl Compiler<'_> {
             | Expr::Count(..) => None,
             Expr::Table(id, index) => {
                 let table = &self.program.tables[id.index()];
-                table
-                    .values
-                    .get(self.known(index)?.checked_sub(table.lo)? as usize)
-                    .copied()
+                let place = self.known(index)?.checked_sub(table.lo)?;
+                table.values.get(place as usize).map(|&value| value.into())
             }
             Expr::Not(a) => Some(1 - self.known(a)?),
-            Expr::Negate(a) => self.known(a)?.checked_neg(),
+            Expr::Negate(a) => Subtract.of(0, self.known(a)?, self.model.numbers),
             Expr::If(c, a, b) => self.known(if self.known(c)? != 0 { a } else { b }),
             Expr::Binary(op, a, b) => {
                 let a = self.known(a)?;
@@ -55,25 +53,7 @@ impl Compiler<'_> {
                     _ => {}
                 }
                 let b = self.known(b)?;
-                Some(match op {
-                    Add => a.checked_add(b)?,
-                    Subtract => a.checked_sub(b)?,
-                    Multiply => a.checked_mul(b)?,
-                    Divide => a.checked_div(b)?,
-                    Remainder => a.checked_rem(b)?,
-                    Equal => (a == b) as i32,
-                    NotEqual => (a != b) as i32,
-                    Less => (a < b) as i32,
-                    LessOrEqual => (a <= b) as i32,
-                    Greater => (a > b) as i32,
-                    GreaterOrEqual => (a >= b) as i32,
-                    BitAnd => a & b,
-                    BitOr => a | b,
-                    BitXor => a ^ b,
-                    ShiftLeft => crate::interpret::shift(a, b as i64)?,
-                    ShiftRight => crate::interpret::shift(a, -(b as i64))?,
-                    And | Or | Implies => b,
-                })
+                op.of(a, b, self.model.numbers)
             }
         }
     }
@@ -83,6 +63,12 @@ impl Compiler<'_> {
         if let Some(value) = self.known(e) {
             return self.constant(value);
         }
+        if let Expr::Binary(op, a, b) = e {
+            if let Some(op) = op.as_arithmetic() {
+                let (a, b) = self.two_values(a, b);
+                return self.arithmetic(op, a, b);
+            }
+        }
         match e {
             Expr::Read(place) | Expr::Peek(place) => {
                 let (location, ty) = self.locate(place);
@@ -90,20 +76,14 @@ impl Compiler<'_> {
                 let can_lack =
                     self.model.undefined && self.model.variable(place.variable).role != Role::Bound;
                 if can_lack && matches!(e, Expr::Peek(_)) {
-                    let hi = self.model.bounds(ty).map_or(ANY.1, |b| b.1 as i64);
-                    return Value {
-                        cell,
-                        lo: UNDEFINED as i64,
-                        hi,
-                    };
+                    let (_, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
+                    let lo = UNDEFINED;
+                    return Value { cell, lo, hi };
                 }
                 if can_lack {
                     self.emit_showing(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
                 }
-                let (lo, hi) = self
-                    .model
-                    .bounds(ty)
-                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
                 Value { cell, lo, hi }
             }
             Expr::Table(id, index) => {
@@ -116,10 +96,7 @@ impl Compiler<'_> {
                 };
                 self.emit_at(op, |m| m.tables[id.index()].name.clone());
                 let result = self.model.tables[id.index()].result;
-                let (lo, hi) = self
-                    .model
-                    .bounds(result)
-                    .map_or(ANY, |(lo, hi)| (lo as i64, hi as i64));
+                let (lo, hi) = self.model.bounds(result).unwrap_or(self.model.numbers);
                 Value { cell: dst, lo, hi }
             }
             Expr::Negate(a) => {
@@ -138,12 +115,8 @@ impl Compiler<'_> {
                 let (lo, hi) = ty.and_then(|ty| self.model.bounds(ty)).unwrap_or((0, 0));
                 Value {
                     cell: at.base,
-                    lo: if self.model.undefined {
-                        UNDEFINED as i64
-                    } else {
-                        lo as i64
-                    },
-                    hi: hi as i64,
+                    lo: if self.model.undefined { UNDEFINED } else { lo },
+                    hi,
                 }
             }
             Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.value(e)),
@@ -158,22 +131,6 @@ impl Compiler<'_> {
                 Value { cell, lo: 0, hi: 1 }
             }
             Expr::Count(id, place, claim) => self.count(*id, place, claim),
-            Expr::Binary(op, a, b) if op.arithmetic() => {
-                let (a, b) = self.two_values(a, b);
-                let op = match op {
-                    Operator::Add => Arithmetic::Add,
-                    Operator::Subtract => Arithmetic::Subtract,
-                    Operator::Multiply => Arithmetic::Multiply,
-                    Operator::Divide => Arithmetic::Divide,
-                    Operator::BitAnd => Arithmetic::BitAnd,
-                    Operator::BitOr => Arithmetic::BitOr,
-                    Operator::BitXor => Arithmetic::BitXor,
-                    Operator::ShiftLeft => Arithmetic::ShiftLeft,
-                    Operator::ShiftRight => Arithmetic::ShiftRight,
-                    _ => Arithmetic::Remainder,
-                };
-                self.arithmetic(op, a, b)
-            }
             Expr::If(c, a, b) => {
                 if let Some(c) = self.known(c) {
                     return self.value(if c != 0 { a } else { b });
@@ -237,11 +194,19 @@ impl Compiler<'_> {
             },
             |_| String::new(),
         );
-        let (lo, hi) = match op {
-            Arithmetic::Add => (a.lo + b.lo, a.hi + b.hi),
-            Arithmetic::Subtract => (a.lo - b.hi, a.hi - b.lo),
-            _ => ANY,
+        let (least, most) = self.model.numbers;
+        let range = match op {
+            Arithmetic::Add => a.lo.checked_add(b.lo).zip(a.hi.checked_add(b.hi)),
+            Arithmetic::Subtract => a.lo.checked_sub(b.hi).zip(a.hi.checked_sub(b.lo)),
+            _ => None,
         };
+        let inside = range.filter(|&(lo, hi)| least <= lo && hi <= most);
+        if inside.is_none() && self.model.numbers != Model::NUMBERS {
+            // What runs the code knows numbers of 64 bits alone. No name says that nothing is stored.
+            let bounds = self.bounds(least, most);
+            self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
+        }
+        let (lo, hi) = inside.unwrap_or((least, most));
         Value { cell: dst, lo, hi }
     }
 }

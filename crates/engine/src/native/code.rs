@@ -2,9 +2,10 @@
 //!
 //! A piece of code works on a packed state in memory: a slot is read with a shift and a mask, and
 //! written by patching its word. Other cells are values, except where they are indexed.
-//! Numbers are computed in 64 bits, in which 32-bit operands cannot overflow, and then judged.
+//! Numbers are of 64 bits; where the ranges of operands do not say that the result is one, that is judged too.
 
 use super::range::{arithmetic, target, Range, Ranges};
+use crate::model::Number;
 use crate::program::*;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind};
@@ -31,7 +32,7 @@ pub(super) struct Setting<'a> {
     pub program: &'a Program,
     pub packing: &'a Packing,
     /// Values of the slots that are not packed.
-    pub frame: &'a [i32],
+    pub frame: &'a [Number],
     /// Cells that some instruction writes; all others hold what they hold in the program's frame.
     written: FxHashSet<Cell>,
     /// What the cells of parameters can hold whose values are found there.
@@ -47,20 +48,20 @@ pub(super) struct Data {
 }
 
 impl Data {
-    pub fn new(program: &Program, packing: &Packing, frame: &[i32]) -> Data {
+    pub fn new(program: &Program, packing: &Packing, frame: &[Number]) -> Data {
         let spot = |slot: usize| {
             let field = packing.field(slot as Cell);
             match field.mask {
                 0 => Spot {
                     bit: 0,
                     mask: 0,
-                    add: frame[slot] as i64,
+                    add: frame[slot],
                     undefined: 0,
                 },
                 mask => Spot {
                     bit: field.word as u64 * 64 + field.shift as u64,
                     mask,
-                    add: field.lo as i64 - field.undefined as i64,
+                    add: field.lo.wrapping_sub(field.undefined.into()),
                     undefined: field.undefined as u64,
                 },
             }
@@ -78,7 +79,7 @@ impl<'a> Setting<'a> {
     pub fn new(
         program: &'a Program,
         packing: &'a Packing,
-        frame: &'a [i32],
+        frame: &'a [Number],
         data: &'a Data,
     ) -> Setting<'a> {
         let mut written = FxHashSet::default();
@@ -101,7 +102,7 @@ impl<'a> Setting<'a> {
         let every = program.rules.iter().chain(&program.starts);
         let every = every.filter_map(|instance| instance.every.as_ref());
         let parameters: FxHashMap<Cell, Range> = (every.flat_map(|every| &every.parameters))
-            .map(|p| (p.cell, Range::between(p.lo.into(), p.hi.into())))
+            .map(|p| (p.cell, Range::between(p.lo, p.hi)))
             .collect();
         written.extend(parameters.keys());
         Setting {
@@ -123,12 +124,12 @@ impl<'a> Setting<'a> {
     pub fn fixed(&self, cell: Cell) -> Option<Range> {
         let Some(slot) = self.program.slots.get(cell as usize) else {
             let constant = !self.written.contains(&cell);
-            return constant.then(|| Range::one(self.program.frame[cell as usize] as i64));
+            return constant.then(|| Range::one(self.program.frame[cell as usize]));
         };
         Some(match self.packing.field(cell).mask {
-            0 => Range::one(self.frame[cell as usize] as i64),
-            _ if slot.undefined => Range::between(UNDEFINED as i64, slot.hi as i64),
-            _ => Range::between(slot.lo as i64, slot.hi as i64),
+            0 => Range::one(self.frame[cell as usize]),
+            _ if slot.undefined => Range::between(UNDEFINED, slot.hi),
+            _ => Range::between(slot.lo, slot.hi),
         })
     }
 
@@ -256,7 +257,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             let stack = self.b.create_sized_stack_slot(data);
             self.stack = Some(stack);
             for (place, &cell) in cells.iter().enumerate() {
-                let first = self.setting.program.frame[cell as usize] as i64;
+                let first = self.setting.program.frame[cell as usize];
                 let first = self.b.ins().iconst(types::I64, first);
                 self.b.ins().stack_store(first, stack, place as i32 * 8);
             }
@@ -273,7 +274,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                             self.b.ins().load(types::I64, TRUSTED, values, at)
                         }
                         None => {
-                            let first = self.setting.program.frame[*cell as usize] as i64;
+                            let first = self.setting.program.frame[*cell as usize];
                             self.b.ins().iconst(types::I64, first)
                         }
                     };
@@ -321,7 +322,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
         match (self.stacked.get(&cell), self.stack) {
             (Some(&place), Some(stack)) => self.b.ins().stack_load(types::I64, stack, place as i32),
-            _ => self.constant(self.setting.program.frame[cell as usize] as i64),
+            _ => self.constant(self.setting.program.frame[cell as usize]),
         }
     }
 
@@ -337,7 +338,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn slot(&mut self, slot: Cell) -> Value {
         let field = self.setting.packing.field(slot);
         if field.mask == 0 {
-            return self.constant(self.setting.frame[slot as usize] as i64);
+            return self.constant(self.setting.frame[slot as usize]);
         }
         let word = field.word as i32 * 8;
         let word = self.b.ins().load(types::I64, TRUSTED, self.state, word);
@@ -348,21 +349,21 @@ impl<'t, 'f> Translation<'t, 'f> {
         if field.mask << field.shift | (u64::MAX >> 1 >> (63 - field.shift)) != u64::MAX {
             raw = self.b.ins().band_imm(raw, field.mask as i64);
         }
-        let value = self.plus(raw, field.lo as i64 - field.undefined as i64);
+        let value = self.plus(raw, field.lo.wrapping_sub(field.undefined.into()));
         // What is known to be defined needs no look.
-        if !field.undefined || self.range(slot).lo > UNDEFINED as i64 {
+        if !field.undefined || self.range(slot).lo > UNDEFINED {
             return value;
         }
-        let undefined = self.constant(UNDEFINED as i64);
+        let undefined = self.constant(UNDEFINED);
         self.b.ins().select(raw, value, undefined)
     }
 
     fn set_slot(&mut self, slot: Cell, value: Value, range: Range) {
         let field = self.setting.packing.field(slot);
-        if !field.undefined && range.lo <= UNDEFINED as i64 {
+        if !field.undefined && range.lo == UNDEFINED {
             // A slot that always has a value in stored states may lack one within a step. There is no room
             // for that here, so the interpreter takes such a step.
-            let undefined = UNDEFINED as i64;
+            let undefined = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
             self.require(defined);
         }
@@ -375,10 +376,10 @@ impl<'t, 'f> Translation<'t, 'f> {
             .b
             .ins()
             .band_imm(word, !(field.mask << field.shift) as i64);
-        let add = field.lo as i64 - field.undefined as i64;
-        let mut raw = self.plus(value, -add);
-        if field.undefined && range.lo <= UNDEFINED as i64 {
-            let undefined = UNDEFINED as i64;
+        let add = field.lo.wrapping_sub(field.undefined.into());
+        let mut raw = self.plus(value, add.wrapping_neg());
+        if field.undefined && range.lo == UNDEFINED {
+            let undefined = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
             let zero = self.constant(0);
             raw = self.b.ins().select(defined, raw, zero);
@@ -401,13 +402,6 @@ impl<'t, 'f> Translation<'t, 'f> {
             .ins()
             .brif(condition, go_on, &[], self.exits.fault, &[]);
         self.b.switch_to_block(go_on);
-    }
-
-    fn require_32_bits(&mut self, value: Value) {
-        let short = self.b.ins().ireduce(types::I32, value);
-        let long = self.b.ins().sextend(types::I64, short);
-        let same = self.b.ins().icmp(IntCC::Equal, value, long);
-        self.require(same);
     }
 
     fn compare(&mut self, op: Comparison, a: Cell, b: Cell) -> Value {
@@ -442,20 +436,20 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let (value, range) = (self.get(a), self.range(a));
                 self.set_slot(dst, value, range);
             }
-            Op::Check { a, lo, hi } => {
-                let range = self.range(a);
-                if !range.within(lo as i64, hi as i64) {
+            Op::Check { a, bounds } => {
+                let (lo, hi) = program.bounds[bounds as usize];
+                if !self.range(a).within(lo, hi) {
                     let value = self.get(a);
-                    let above = self.plus(value, -(lo as i64));
-                    let most = hi as i64 - lo as i64;
+                    let above = self.plus(value, lo.wrapping_neg());
+                    let most = hi.wrapping_sub(lo);
                     let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, above, most);
                     self.require(fine);
                 }
             }
             Op::Defined { a } => {
-                if self.range(a).lo <= UNDEFINED as i64 {
+                if self.range(a).lo == UNDEFINED {
                     let value = self.get(a);
-                    let undefined = UNDEFINED as i64;
+                    let undefined = UNDEFINED;
                     let fine = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
                     self.require(fine);
                 }
@@ -464,10 +458,10 @@ impl<'t, 'f> Translation<'t, 'f> {
             Op::Cover { .. } => {}
             Op::Index { dst, a, shape } => {
                 let shape = program.shapes[shape as usize];
-                let (lo, count) = (shape.lo as i64, shape.count as i64);
+                let (lo, count) = (shape.lo, shape.count as i64);
                 let (value, range) = (self.get(a), self.range(a));
-                let index = self.plus(value, -lo);
-                if !range.within(lo, lo + count - 1) {
+                let index = self.plus(value, lo.wrapping_neg());
+                if !range.within(lo, lo + (count - 1)) {
                     let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
                     self.require(fine);
                 }
@@ -476,12 +470,12 @@ impl<'t, 'f> Translation<'t, 'f> {
             }
             Op::Table { dst, a, table } => {
                 let values = &self.setting.data.tables[table as usize];
-                let lo = program.tables[table as usize].lo as i64;
+                let lo = program.tables[table as usize].lo;
                 let count = values.len() as i64;
                 let address = values.as_ptr() as i64;
                 let (value, range) = (self.get(a), self.range(a));
-                let index = self.plus(value, -lo);
-                if !range.within(lo, lo + count - 1) {
+                let index = self.plus(value, lo.wrapping_neg());
+                if !range.within(lo, lo + (count - 1)) {
                     let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
                     self.require(fine);
                 }
@@ -564,6 +558,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
         let (x, y) = (self.range(a), self.range(b));
         let (a, b) = (self.get(a), self.get(b));
+        let result = arithmetic(op, x, y);
         let value = match op {
             Arithmetic::Add => self.b.ins().iadd(a, b),
             Arithmetic::Subtract => self.b.ins().isub(a, b),
@@ -573,8 +568,8 @@ impl<'t, 'f> Translation<'t, 'f> {
             Arithmetic::BitXor => self.b.ins().bxor(a, b),
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
                 // Shifts the other way and those by more than a word are rare enough for the interpreter.
-                if !y.within(0, 31) {
-                    let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, b, 31);
+                if !y.within(0, 63) {
+                    let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, b, 63);
                     self.require(fine);
                 }
                 match op {
@@ -583,9 +578,9 @@ impl<'t, 'f> Translation<'t, 'f> {
                 }
             }
             Arithmetic::Divide | Arithmetic::Remainder => {
-                if x.lo == Range::ANY.lo && y.lo <= -1 && -1 <= y.hi {
-                    // The smallest number has no quotient by -1 in 32 bits, and so no remainder either.
-                    let smallest = self.b.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED as i64);
+                if x.lo == UNDEFINED && y.lo <= -1 && -1 <= y.hi {
+                    // What stands for no value is no dividend; yet the machine must not be made to divide it by -1.
+                    let smallest = self.b.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED);
                     let negation = self.b.ins().icmp_imm(IntCC::NotEqual, b, -1);
                     let fine = self.b.ins().bor(smallest, negation);
                     self.require(fine);
@@ -597,16 +592,48 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.divide(op, (a, x), (b, y))
             }
         };
-        if !arithmetic(op, x, y).within(Range::ANY.lo, Range::ANY.hi) {
-            self.require_32_bits(value);
+        if !result.fits() {
+            self.require_64_bits(op, (a, b), value);
+        }
+        if result.meets_undefined() {
+            let number = self.b.ins().icmp_imm(IntCC::NotEqual, value, UNDEFINED);
+            self.require(number);
         }
         value
+    }
+
+    /// Faults unless what is computed in 64 bits is the result.
+    fn require_64_bits(&mut self, op: Arithmetic, (a, b): (Value, Value), value: Value) {
+        let fine = match op {
+            // The sign of a sum differs from those of both operands only where it is wrong.
+            Arithmetic::Add => {
+                let (x, y) = (self.b.ins().bxor(value, a), self.b.ins().bxor(value, b));
+                let both = self.b.ins().band(x, y);
+                (self.b.ins()).icmp_imm(IntCC::SignedGreaterThanOrEqual, both, 0)
+            }
+            Arithmetic::Subtract => {
+                let (x, y) = (self.b.ins().bxor(a, b), self.b.ins().bxor(value, a));
+                let both = self.b.ins().band(x, y);
+                (self.b.ins()).icmp_imm(IntCC::SignedGreaterThanOrEqual, both, 0)
+            }
+            Arithmetic::Multiply => {
+                let (high, sign) = (self.b.ins().smulhi(a, b), self.b.ins().sshr_imm(value, 63));
+                self.b.ins().icmp(IntCC::Equal, high, sign)
+            }
+            Arithmetic::ShiftLeft => {
+                let back = self.b.ins().sshr(value, b);
+                self.b.ins().icmp(IntCC::Equal, back, a)
+            }
+            // No other leaves the bits of its operands, but for the quotient that is left out above.
+            _ => return,
+        };
+        self.require(fine);
     }
 
     /// A quotient or remainder by a divisor that is not 0.
     fn divide(&mut self, op: Arithmetic, (a, x): (Value, Range), (b, y): (Value, Range)) -> Value {
         if x.lo >= 0 && y.lo >= 0 {
-            if op == Arithmetic::Remainder && y.lo == y.hi && x.hi < 2 * y.lo {
+            if op == Arithmetic::Remainder && y.lo == y.hi && x.hi / 2 < y.lo {
                 // One subtraction at the most, as in counting around a ring.
                 let less = self.b.ins().isub(a, b);
                 let small = self.b.ins().icmp(IntCC::UnsignedLessThan, a, b);
@@ -643,7 +670,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         // The cell may have other values elsewhere, which are no offsets of these slots.
         let range = self.range(offset).clipped(0, i64::from(len).max(1) - 1);
         let offset = self.get(offset);
-        let step = range.step.max(1);
+        let step = range.step.max(1) as i64;
         let reached: Option<Vec<Spot>> = range.values(256).map(|offsets| {
             let slots = offsets.map(|offset| base as i64 + offset);
             slots
@@ -732,15 +759,15 @@ impl<'t, 'f> Translation<'t, 'f> {
         let zero = self.b.ins().icmp_imm(IntCC::Equal, raw, 0);
         let zero = self.b.ins().uextend(types::I64, zero);
         let none = self.b.ins().band(zero, undefined);
-        let no_value = self.constant(UNDEFINED as i64);
+        let no_value = self.constant(UNDEFINED);
         self.b.ins().select(none, no_value, value)
     }
 
     fn store_spot(&mut self, found: Found, value: Value, range: Range) {
         let (mask, add, undefined) = self.shape(found.shape);
-        if range.lo <= UNDEFINED as i64 {
+        if range.lo == UNDEFINED {
             // As in `set_slot`: where there is no room for it, the interpreter takes the step.
-            let no_value = UNDEFINED as i64;
+            let no_value = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
             let fine = match undefined {
                 Some(undefined) => {
@@ -754,7 +781,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         let word = (self.b.ins()).load(types::I64, TRUSTED, found.word, found.at);
         let mut raw = self.b.ins().isub(value, add);
         if undefined.is_some() {
-            let no_value = UNDEFINED as i64;
+            let no_value = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
             let zero = self.constant(0);
             raw = self.b.ins().select(defined, raw, zero);

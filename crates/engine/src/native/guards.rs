@@ -8,6 +8,7 @@
 use super::code::{Data, Setting};
 use super::range::{target, Ranges};
 use crate::interpret::Machine;
+use crate::model::Number;
 use crate::program::*;
 use crate::view::View;
 use rustc_hash::FxHashSet;
@@ -51,7 +52,7 @@ pub(crate) struct Guards {
 
 impl Guards {
     /// Tables for the guards of a view's rules. `frame` has the values of slots that are not packed.
-    pub fn of(program: &Program, view: &View, frame: &[i32]) -> Option<Guards> {
+    pub fn of(program: &Program, view: &View, frame: &[Number]) -> Option<Guards> {
         let entries = entries(program, view)?;
         let data = Data::new(program, &view.packing, frame);
         let frame = &frame[..program.slots.len()];
@@ -72,6 +73,7 @@ impl Guards {
         // All that running conjuncts takes.
         let mut scratch = Program {
             frame: setting.program.frame.clone(),
+            bounds: setting.program.bounds.clone(),
             shapes: setting.program.shapes.clone(),
             tables: setting.program.tables.clone(),
             ..Program::default()

@@ -33,7 +33,7 @@ impl Many {
     pub fn first(&self) -> Values {
         let mut values = [0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(&self.every.parameters) {
-            *value = parameter.lo.into();
+            *value = parameter.lo;
         }
         values
     }
@@ -42,18 +42,18 @@ impl Many {
     pub fn advance(&self, values: &mut Values) -> bool {
         let parameters = self.every.parameters.iter().zip(values).rev();
         for (&Parameter { lo, hi, .. }, value) in parameters {
-            if *value < hi.into() {
+            if *value < hi {
                 *value += 1;
                 return true;
             }
-            *value = lo.into();
+            *value = lo;
         }
         false
     }
 
     /// The place of the values among all combinations.
     pub fn place(&self, values: &Values) -> u32 {
-        self.every.place(|i, _| values[i] as i32)
+        self.every.place(|i, _| values[i])
     }
 
     /// Goes on to the next values for which the guard holds.

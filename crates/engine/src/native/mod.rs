@@ -11,6 +11,7 @@ mod guards;
 mod many;
 mod range;
 
+use crate::model::Number;
 use crate::program::*;
 use crate::threads::side_by_side;
 use crate::view::View;
@@ -130,7 +131,7 @@ impl Native {
     pub fn new(
         program: &Program,
         view: &View,
-        frame: &[i32],
+        frame: &[Number],
         effort: Effort,
         threads: usize,
     ) -> Option<Native> {

@@ -1,18 +1,19 @@
 //! What values a cell can have: enough to leave out most checks, and to know where an index leads.
 
 use super::code::Setting;
+use crate::model::{Model, Number};
 use crate::program::{Arithmetic, Cell, Op, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The values `lo`, `lo + step`, … up to `hi`; one value if `step` is 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Range {
-    pub lo: i64,
-    pub hi: i64,
-    pub step: i64,
+    pub lo: Number,
+    pub hi: Number,
+    pub step: u64,
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+fn gcd(a: u64, b: u64) -> u64 {
     match b {
         0 => a,
         _ => gcd(b, a % b),
@@ -20,10 +21,10 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 impl Range {
-    /// Any 32-bit number.
+    /// Any number, or none.
     pub const ANY: Range = Range {
-        lo: i32::MIN as i64,
-        hi: i32::MAX as i64,
+        lo: UNDEFINED,
+        hi: Number::MAX,
         step: 1,
     };
     pub const TRUTH: Range = Range {
@@ -32,7 +33,7 @@ impl Range {
         step: 1,
     };
 
-    pub fn one(value: i64) -> Range {
+    pub fn one(value: Number) -> Range {
         Range {
             lo: value,
             hi: value,
@@ -40,20 +41,20 @@ impl Range {
         }
     }
 
-    pub fn between(lo: i64, hi: i64) -> Range {
+    pub fn between(lo: Number, hi: Number) -> Range {
         Range {
             lo,
             hi,
-            step: (lo != hi) as i64,
+            step: (lo != hi).into(),
         }
     }
 
-    pub fn within(self, lo: i64, hi: i64) -> bool {
+    pub fn within(self, lo: Number, hi: Number) -> bool {
         lo <= self.lo && self.hi <= hi
     }
 
     /// What is left where the value is known to lie between bounds.
-    pub fn clipped(self, lo: i64, hi: i64) -> Range {
+    pub fn clipped(self, lo: Number, hi: Number) -> Range {
         if self.within(lo, hi) {
             return self;
         }
@@ -64,69 +65,123 @@ impl Range {
 
     pub fn union(self, other: Range) -> Range {
         let (lo, hi) = (self.lo.min(other.lo), self.hi.max(other.hi));
-        let apart = (self.lo - other.lo).abs();
+        let apart = self.lo.abs_diff(other.lo);
         let step = gcd(gcd(self.step, other.step), apart);
         Range { lo, hi, step }
     }
 
     /// All values, if there are at most so many.
-    pub fn values(self, most: usize) -> Option<impl Iterator<Item = i64>> {
+    pub fn values(self, most: usize) -> Option<impl Iterator<Item = Number>> {
         let step = self.step.max(1);
-        let count = (self.hi - self.lo) / step + 1;
-        (count <= most as i64).then(|| (0..count).map(move |i| self.lo + i * step))
+        let last = self.hi.abs_diff(self.lo) / step;
+        (last < most as u64).then(|| (0..=last).map(move |i| self.lo + (i * step) as Number))
     }
 }
 
-/// What an arithmetic operation can give, before it is known to be a 32-bit number.
-pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Range {
-    match op {
-        Arithmetic::Add => Range {
-            lo: a.lo + b.lo,
-            hi: a.hi + b.hi,
-            step: gcd(a.step, b.step),
-        },
-        Arithmetic::Subtract => Range {
-            lo: a.lo - b.hi,
-            hi: a.hi - b.lo,
-            step: gcd(a.step, b.step),
-        },
-        Arithmetic::Multiply => {
-            let ends = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
-            let (mut lo, mut hi) = (ends[0], ends[0]);
-            for end in ends {
-                lo = lo.min(end);
-                hi = hi.max(end);
-            }
-            Range::between(lo, hi)
+/// What an arithmetic operation can give, whether that is a number or not.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Wide {
+    lo: i128,
+    hi: i128,
+    step: u64,
+}
+
+impl Wide {
+    fn between(lo: i128, hi: i128) -> Wide {
+        Wide {
+            lo,
+            hi,
+            step: (lo != hi).into(),
         }
+    }
+
+    /// Whether every result has 64 bits.
+    pub fn fits(self) -> bool {
+        i128::from(Number::MIN) <= self.lo && self.hi <= i128::from(Number::MAX)
+    }
+
+    /// Whether a result can be what stands for no value.
+    pub fn meets_undefined(self) -> bool {
+        self.lo <= UNDEFINED.into() && i128::from(UNDEFINED) <= self.hi
+    }
+
+    /// Where every result is a number, for all others are faults.
+    fn numbers(self) -> Range {
+        let (least, most) = Model::NUMBERS;
+        match i128::from(least) <= self.lo && self.hi <= i128::from(most) {
+            true => Range {
+                lo: self.lo as Number,
+                hi: self.hi as Number,
+                step: self.step,
+            },
+            false => {
+                let lo = self.lo.clamp(least.into(), most.into()) as Number;
+                Range::between(lo, self.hi.clamp(lo.into(), most.into()) as Number)
+            }
+        }
+    }
+}
+
+/// What an arithmetic operation can give, before it is known to be a number.
+pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
+    let wide = |range: Range| (i128::from(range.lo), i128::from(range.hi));
+    let ((a_lo, a_hi), (b_lo, b_hi)) = (wide(a), wide(b));
+    match op {
+        Arithmetic::Add => Wide {
+            lo: a_lo + b_lo,
+            hi: a_hi + b_hi,
+            step: gcd(a.step, b.step),
+        },
+        Arithmetic::Subtract => Wide {
+            lo: a_lo - b_hi,
+            hi: a_hi - b_lo,
+            step: gcd(a.step, b.step),
+        },
+        Arithmetic::Multiply => around([a_lo * b_lo, a_lo * b_hi, a_hi * b_lo, a_hi * b_hi]),
         // A quotient is no larger than the dividend, but for the smallest number's negation.
         Arithmetic::Divide => {
-            let most = a.lo.abs().max(a.hi.abs());
-            Range::between(-most, most)
+            let most = a_lo.abs().max(a_hi.abs());
+            Wide::between(-most, most)
         }
         Arithmetic::Remainder => {
-            let most = (b.lo.abs().max(b.hi.abs()) - 1).max(0);
-            let most = most.min(a.lo.abs().max(a.hi.abs()));
+            let most = (b_lo.abs().max(b_hi.abs()) - 1).max(0);
+            let most = most.min(a_lo.abs().max(a_hi.abs()));
             let lo = if a.lo < 0 { -most } else { 0 };
-            Range::between(lo, if a.hi > 0 { most } else { 0 })
+            Wide::between(lo, if a.hi > 0 { most } else { 0 })
         }
         // Numbers that are not negative have no bits beyond the highest of either.
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor if a.lo >= 0 && b.lo >= 0 => {
-            let most = (a.hi.max(b.hi) + 1).max(1) as u64;
-            Range::between(0, most.next_power_of_two() as i64 - 1)
+            let most = (a.hi.max(b.hi).max(0) as u64 + 1).next_power_of_two();
+            Wide::between(0, i128::from(most) - 1)
         }
-        Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor => Range::ANY,
+        Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor => {
+            Wide::between(Number::MIN.into(), Number::MAX.into())
+        }
         Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
-            let by = b.clipped(0, 31);
-            let shifted = |value: i64, by: i64| match op {
+            // What is shifted otherwise is left to the interpreter.
+            let (least, most) = (b.lo.clamp(0, 63), b.hi.clamp(0, 63));
+            let shifted = |value: i128, by: Number| match op {
                 Arithmetic::ShiftLeft => value << by,
                 _ => value >> by,
             };
-            let ends = [(a.lo, by.lo), (a.lo, by.hi), (a.hi, by.lo), (a.hi, by.hi)];
-            let ends = ends.map(|(value, by)| Range::one(shifted(value, by)));
-            ends.into_iter().reduce(hull).unwrap_or(Range::ANY)
+            around([
+                shifted(a_lo, least),
+                shifted(a_lo, most),
+                shifted(a_hi, least),
+                shifted(a_hi, most),
+            ])
         }
     }
+}
+
+/// From the least of some results to the greatest.
+fn around(ends: [i128; 4]) -> Wide {
+    let (mut lo, mut hi) = (ends[0], ends[0]);
+    for end in ends {
+        lo = lo.min(end);
+        hi = hi.max(end);
+    }
+    Wide::between(lo, hi)
 }
 
 /// Ranges of cells in a piece of code: wherever in the piece it is asked for, and at the instruction at hand.
@@ -157,7 +212,7 @@ impl<'a> Ranges<'a> {
             }
         }
         // Loops make ranges grow; what still grows after some rounds can be anything.
-        for round in 0..6 {
+        for round in 0.. {
             let mut grown = false;
             ranges.forget();
             for (at, op) in (entry..).zip(piece) {
@@ -173,7 +228,9 @@ impl<'a> Ranges<'a> {
                 let mut after = before.map_or(range, |before| before.union(range));
                 if Some(after) != before {
                     if round >= 3 {
-                        after = Range::ANY;
+                        // Arithmetic gives numbers alone, so that a value is there is kept.
+                        let lo = after.lo.min(Model::NUMBERS.0);
+                        after = Range::between(lo, Number::MAX);
                     }
                     grown |= Some(after) != before;
                     ranges.cells.insert(dst, after);
@@ -216,16 +273,17 @@ impl<'a> Ranges<'a> {
                 let cells = base..base.saturating_add(len as u32);
                 self.now.retain(|cell, _| !cells.contains(cell));
             }
-            Op::Check { a, lo, hi } => {
-                let range = self.get(a).clipped(lo as i64, hi as i64);
+            Op::Check { a, bounds } => {
+                let (lo, hi) = self.setting.program.bounds[bounds as usize];
+                let range = self.get(a).clipped(lo, hi);
                 self.now.insert(a, range);
             }
             Op::Defined { a } => {
                 let mut range = self.get(a);
                 if let Some(slot) = self.setting.program.slots.get(a as usize) {
-                    range = range.clipped(slot.lo as i64, slot.hi as i64);
+                    range = range.clipped(slot.lo, slot.hi);
                 }
-                let range = range.clipped(UNDEFINED as i64 + 1, Range::ANY.hi);
+                let range = range.clipped(UNDEFINED + 1, Range::ANY.hi);
                 self.now.insert(a, range);
             }
             _ => {
@@ -242,25 +300,25 @@ impl<'a> Ranges<'a> {
         Some(match *op {
             Op::Arithmetic { op, dst, a, b } => {
                 let range = arithmetic(op, self.get(a), self.get(b));
-                (dst, range.clipped(Range::ANY.lo, Range::ANY.hi))
+                (dst, range.numbers())
             }
             Op::Compare { dst, .. } => (dst, Range::TRUTH),
             Op::Copy { dst, a } => (dst, self.get(a)),
             Op::Index { dst, a, shape } => {
                 let shape = program.shapes[shape as usize];
-                let (lo, count) = (shape.lo as i64, shape.count as i64);
+                let (lo, count) = (shape.lo, Number::from(shape.count));
                 let a = self.get(a).clipped(lo, lo + (count - 1).max(0));
-                let stride = shape.stride as i64;
+                let stride = Number::from(shape.stride);
                 let range = Range {
                     lo: (a.lo - lo) * stride,
                     hi: (a.hi - lo) * stride,
-                    step: a.step * stride,
+                    step: a.step * u64::from(shape.stride),
                 };
                 (dst, range)
             }
             Op::Table { dst, table, .. } => {
                 let values = program.tables[table as usize].values.iter();
-                let ones = values.map(|&value| Range::one(value as i64));
+                let ones = values.map(|&value| Range::one(value.into()));
                 (dst, ones.reduce(hull).unwrap_or(Range::ANY))
             }
             Op::Load {
@@ -268,7 +326,7 @@ impl<'a> Ranges<'a> {
             } => {
                 let cells = self.get(offset).values(1 << 12);
                 let range = cells.and_then(|offsets| {
-                    let cells = offsets.map(|offset| (base as i64 + offset) as Cell);
+                    let cells = offsets.map(|offset| (Number::from(base) + offset) as Cell);
                     let ranges = cells.map(|cell| match (cell as usize) < program.slots.len() {
                         true => self.get(cell),
                         false => Range::ANY,
@@ -290,22 +348,26 @@ impl<'a> Ranges<'a> {
                 let odd = match op {
                     // Overflow by division takes a negative divisor.
                     Arithmetic::Divide | Arithmetic::Remainder => b.lo <= 0,
-                    Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 31),
+                    Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 63),
                     _ => false,
                 };
-                odd || !arithmetic(op, a, b).within(Range::ANY.lo, Range::ANY.hi)
+                let result = arithmetic(op, a, b);
+                odd || !result.fits() || result.meets_undefined()
             }
-            Op::Check { a, lo, hi } => !self.get(a).within(lo as i64, hi as i64),
-            Op::Defined { a } => self.get(a).lo <= UNDEFINED as i64,
+            Op::Check { a, bounds } => {
+                let (lo, hi) = program.bounds[bounds as usize];
+                !self.get(a).within(lo, hi)
+            }
+            Op::Defined { a } => self.get(a).lo == UNDEFINED,
             Op::Index { a, shape, .. } => {
                 let shape = program.shapes[shape as usize];
-                let (lo, count) = (shape.lo as i64, shape.count as i64);
-                !self.get(a).within(lo, lo + count - 1)
+                let (lo, count) = (shape.lo, Number::from(shape.count));
+                !self.get(a).within(lo, lo + (count - 1))
             }
             Op::Table { a, table, .. } => {
                 let table = &program.tables[table as usize];
-                let lo = table.lo as i64;
-                !self.get(a).within(lo, lo + table.values.len() as i64 - 1)
+                let last = table.values.len() as Number - 1;
+                !self.get(a).within(table.lo, table.lo + last)
             }
             Op::Compare { .. }
             | Op::Copy { .. }
@@ -342,19 +404,25 @@ mod tests {
     #[test]
     fn ranges_hold_every_result() {
         let all = |lo, hi| Range::between(lo, hi);
-        let operands = [all(-3, 4), all(0, 5), all(2, 2), all(-7, -2), all(0, 0)];
-        let compute = |op, a: i64, b: i64| match op {
-            Arithmetic::Add => Some(a + b),
-            Arithmetic::Subtract => Some(a - b),
-            Arithmetic::Multiply => Some(a * b),
-            Arithmetic::Divide => a.checked_div(b),
-            Arithmetic::Remainder => a.checked_rem(b),
-            Arithmetic::BitAnd => Some(a & b),
-            Arithmetic::BitOr => Some(a | b),
-            Arithmetic::BitXor => Some(a ^ b),
-            // Elsewhere the interpreter takes over.
-            Arithmetic::ShiftLeft => (b >= 0).then(|| a << b),
-            Arithmetic::ShiftRight => (b >= 0).then(|| a >> b),
+        let (least, most) = Model::NUMBERS;
+        let operands = [
+            all(-3, 4),
+            all(0, 5),
+            all(2, 2),
+            all(-7, -2),
+            all(0, 0),
+            all(least, least + 3),
+            all(most - 3, most),
+            all(58, 65),
+            all(-1, 1),
+        ];
+        let compute = |op: Arithmetic, a: Number, b: Number| {
+            // Shifts the other way and beyond are left to the interpreter.
+            let shift = matches!(op, Arithmetic::ShiftLeft | Arithmetic::ShiftRight);
+            match shift && !(0..64).contains(&b) {
+                true => None,
+                false => op.of(a, b),
+            }
         };
         use Arithmetic::*;
         for op in [
@@ -363,12 +431,19 @@ mod tests {
         ] {
             for a in operands {
                 for b in operands {
-                    let range = arithmetic(op, a, b);
+                    let wide = arithmetic(op, a, b);
+                    let range = wide.numbers();
                     for x in a.lo..=a.hi {
                         for y in b.lo..=b.hi {
-                            let Some(z) = compute(op, x, y) else { continue };
+                            let Some(z) = compute(op, x, y) else {
+                                let sure = wide.fits() && !wide.meets_undefined();
+                                let odd = y <= 0 || y > 63;
+                                assert!(odd || !sure, "{op:?} {x} {y}");
+                                continue;
+                            };
                             assert!(range.lo <= z && z <= range.hi, "{op:?} {x} {y}");
-                            assert!((z - range.lo) % range.step.max(1) == 0, "{op:?} {x} {y}");
+                            let above = z.abs_diff(range.lo);
+                            assert!(above % range.step.max(1) == 0, "{op:?} {x} {y}");
                         }
                     }
                 }

@@ -202,6 +202,7 @@ fn identity(program: &Program, view: &View) -> u64 {
         frame,
         code,
         pieces,
+        bounds,
         shapes,
         tables,
         starts,
@@ -216,6 +217,7 @@ fn identity(program: &Program, view: &View) -> u64 {
         names,
         sites: _,
         notes: _,
+        number_bits: _,
     } = program;
     let mut text = env!("CARGO_PKG_VERSION").to_string();
     let all = (slots, frame, code, pieces, shapes, tables, starts, rules);
@@ -224,7 +226,7 @@ fn identity(program: &Program, view: &View) -> u64 {
         "{all:?}{:?}",
         (invariants, quiescent, covers, liveness)
     );
-    let _ = write!(text, "{:?}", (assumptions, bags, saved, names));
+    let _ = write!(text, "{:?}", (assumptions, bags, saved, names, bounds));
     let seen = (
         &view.packing,
         &view.rules,

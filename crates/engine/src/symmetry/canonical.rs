@@ -80,7 +80,7 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     /// The packed value that stands for the first element.
-    pub low: u32,
+    pub low: u64,
     pub count: u32,
     pub element: u32,
 }
@@ -126,14 +126,14 @@ pub(crate) struct Scratch {
     signatures: Vec<u64>,
     codes: Vec<u64>,
     /// What is packed of each leaf.
-    values: Vec<u32>,
+    values: Vec<u64>,
     /// The element that each leaf holds.
     held: Vec<u32>,
     /// For each element, where it goes.
     places: Vec<u32>,
-    image: Vec<u32>,
+    image: Vec<u64>,
     /// The smallest image so far and the order that gives it.
-    best: Vec<u32>,
+    best: Vec<u64>,
     order: Vec<u32>,
     found: bool,
 }
@@ -229,10 +229,16 @@ impl Bits {
 impl Member {
     /// The element that a packed value is.
     #[inline(always)]
-    fn held(self, value: u32) -> Option<u32> {
+    fn held(self, value: u64) -> Option<u32> {
         let held = value.wrapping_sub(self.low);
-        (held < self.count).then(|| self.element + held)
+        (held < self.count.into()).then(|| self.element + held as u32)
     }
+}
+
+/// The packed value of the element that lies so far from another's, forward or back.
+#[inline(always)]
+fn moved_by(value: u64, step: u32) -> u64 {
+    value.wrapping_add_signed((step as i32).into())
 }
 
 #[inline(always)]
@@ -393,7 +399,7 @@ impl Layout {
             first = end;
         }
         for holder in &self.holders {
-            let value = holder.bits.get(words) as u32;
+            let value = holder.bits.get(words);
             if let Some(element) = holder.member.held(value) {
                 keys[element as usize] |= 1 << holder.shift;
             }
@@ -429,7 +435,7 @@ impl Layout {
             }
             if s.best != s.values {
                 for (leaf, &value) in self.leaves.iter().zip(&s.best) {
-                    leaf.bits.set(words, u64::from(value));
+                    leaf.bits.set(words, value);
                 }
             }
         }
@@ -452,11 +458,10 @@ impl Layout {
             *word = *word & kept | moved;
         }
         for holder in &self.holders {
-            let value = holder.bits.get(words) as u32;
+            let value = holder.bits.get(words);
             if let Some(element) = holder.member.held(value) {
                 let step = s.places[element as usize].wrapping_sub(element);
-                let value = value.wrapping_add(step);
-                holder.bits.set(words, u64::from(value));
+                holder.bits.set(words, moved_by(value, step));
             }
         }
     }
@@ -467,13 +472,13 @@ impl Layout {
         if !self.arrows.is_empty() {
             let room = s.values.iter_mut().zip(&mut s.held);
             for (arrow, (value, held)) in self.arrows.iter().zip(room) {
-                *value = arrow.bits.get(words) as u32;
+                *value = arrow.bits.get(words);
                 *held = arrow.member.held(*value).unwrap_or(NONE);
             }
             return;
         }
         for (value, leaf) in s.values.iter_mut().zip(&self.leaves) {
-            *value = leaf.bits.get(words) as u32;
+            *value = leaf.bits.get(words);
         }
         for (at, leaf) in self.leaves.iter().enumerate() {
             let absent = |present| s.values[present as usize] == 0;
@@ -583,11 +588,11 @@ impl Layout {
         for (arrow, (&value, &held)) in self.arrows.iter().zip(s.values.iter().zip(&s.held)) {
             let mut value = value;
             if held != NONE {
-                value = value.wrapping_add(ranks[held as usize].wrapping_sub(held));
+                value = moved_by(value, ranks[held as usize].wrapping_sub(held));
                 let from = arrow.into.wrapping_add(ranks[arrow.element as usize]);
                 s.signatures[held as usize] |= 1 << from;
             }
-            s.signatures[arrow.element as usize] |= u64::from(value) << arrow.out;
+            s.signatures[arrow.element as usize] |= value << arrow.out;
         }
     }
 
@@ -621,10 +626,10 @@ impl Layout {
 
     /// A leaf with the ranks of its elements, as a number.
     #[inline(always)]
-    fn code(&self, at: usize, value: u32, held: u32, ranks: &[u32]) -> u64 {
+    fn code(&self, at: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
         let leaf = &self.leaves[at];
         let held = match held {
-            NONE => u64::from(value) | 1 << 32,
+            NONE => value ^ 1 << 32,
             element => u64::from(ranks[element as usize]),
         };
         let mut code = leaf.seed.wrapping_add(held.wrapping_mul(ODD));
@@ -638,7 +643,7 @@ impl Layout {
 
     /// Where a leaf and its value go if elements go to these places.
     #[inline(always)]
-    fn moved(&self, at: usize, s: &Scratch, place: impl Fn(u32) -> u32) -> (usize, u32) {
+    fn moved(&self, at: usize, s: &Scratch, place: impl Fn(u32) -> u32) -> (usize, u64) {
         let (leaf, value) = (&self.leaves[at], s.values[at]);
         let mut to = at as u32;
         for &(element, stride) in &self.moves[leaf.moves.clone()] {
@@ -647,13 +652,13 @@ impl Layout {
         // A set's elements keep their distance from the value that stands for them.
         let value = match s.held[at] {
             NONE => value,
-            element => value.wrapping_add(place(element).wrapping_sub(element)),
+            element => moved_by(value, place(element).wrapping_sub(element)),
         };
         (to as usize, value)
     }
 
     /// What a permutation of the elements makes of the leaves.
-    fn apply(&self, s: &Scratch, places: &[u32], image: &mut [u32]) {
+    fn apply(&self, s: &Scratch, places: &[u32], image: &mut [u64]) {
         let step = |element: u32| places[element as usize].wrapping_sub(element);
         let values = s.values.iter().zip(&s.held);
         for (at, (arrow, (&value, &held))) in (0..).zip(self.arrows.iter().zip(values)) {
@@ -662,7 +667,7 @@ impl Layout {
                 .wrapping_add(at);
             image[to as usize] = match held {
                 NONE => value,
-                held => value.wrapping_add(step(held)),
+                held => moved_by(value, step(held)),
             };
         }
         if !self.arrows.is_empty() {
@@ -676,12 +681,12 @@ impl Layout {
     }
 
     /// Sorts multisets: elements first, the smallest in front, as in every stored state.
-    fn settle(&self, image: &mut [u32]) {
+    fn settle(&self, image: &mut [u64]) {
         for bag in &self.bags {
-            let order = |a: &[u32], b: &[u32]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
+            let order = |a: &[u64], b: &[u64]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
             let places = || image[bag.leaves.clone()].chunks_exact(bag.stride);
             if !places().is_sorted_by(|a, b| order(a, b).is_le()) {
-                let mut sorted: Vec<&[u32]> = places().collect();
+                let mut sorted: Vec<&[u64]> = places().collect();
                 sorted.sort_by(|a, b| order(a, b));
                 let sorted = sorted.concat();
                 image[bag.leaves.clone()].copy_from_slice(&sorted);

@@ -12,7 +12,7 @@ mod canonical;
 mod tests;
 
 use crate::interpret::Machine;
-use crate::model::{Model, Role, Type, TypeId};
+use crate::model::{Model, Number, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
 pub(crate) use canonical::Scratch;
 use canonical::{fold, Arrow, Bag, Bits, Holder, Layout, Leaf, Member, Part};
@@ -46,12 +46,12 @@ impl Symmetry {
         let packings: Vec<&Packing> = parts.collect();
         let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
         // For what permutations take to each other: the part in which it lies, or the value that it keeps.
-        let mut together: FxHashMap<u64, (Option<usize>, i32)> = FxHashMap::default();
+        let mut together: FxHashMap<u64, (Option<usize>, Number)> = FxHashMap::default();
         for visit in &all.visits {
             let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
             let value = machine.frame[visit.slot as usize];
-            let element = |&(first, count, _): &(i32, u32, u32)| {
-                (first..first + count as i32).contains(&value)
+            let element = |&(first, count, _): &(Number, u32, u32)| {
+                (first..first + Number::from(count)).contains(&value)
             };
             let kept = match part {
                 Some(_) => 0,
@@ -91,7 +91,7 @@ struct Visit {
     /// Elements that index it, with the distance in slots to the next element's.
     around: Vec<(u32, u32)>,
     /// Which of its values are elements: the first, how many, and which element the first is.
-    members: Vec<(i32, u32, u32)>,
+    members: Vec<(Number, u32, u32)>,
     /// The slot that says whether there is an element in its place of a multiset.
     present: Option<Cell>,
 }
@@ -179,8 +179,8 @@ impl<'a> Walk<'a> {
     fn values(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
         let model = self.model;
         let count = |ty: TypeId| {
-            let (lo, hi) = model.bounds(ty).unwrap_or((0, -1));
-            (i64::from(hi) - i64::from(lo) + 1) as u32
+            // Those of more values are neither elements nor indices.
+            u32::try_from(model.count(ty)).unwrap_or(u32::MAX)
         };
         if let Type::Union(members) = model.ty(ty) {
             let member = |&member: &TypeId| (count(member), self.elements[member.index()]);
@@ -228,10 +228,10 @@ impl<'a> Walk<'a> {
             | Type::Scalarset(_)
             | Type::Union(_) => {
                 let mut members = Vec::new();
-                let mut value = 0i32;
+                let mut value: Number = 0;
                 for (count, first) in self.values(ty) {
                     members.extend(first.map(|first| (value, count, first)));
-                    value = value.wrapping_add(count as i32);
+                    value = value.wrapping_add(Number::from(count));
                 }
                 self.visit(members, slot, seed, together);
             }
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn visit(&mut self, members: Vec<(i32, u32, u32)>, slot: Cell, seed: u64, together: bool) {
+    fn visit(&mut self, members: Vec<(Number, u32, u32)>, slot: Cell, seed: u64, together: bool) {
         if members.is_empty() && self.around.is_empty() && !together {
             return;
         }
@@ -297,11 +297,11 @@ impl<'a> Walk<'a> {
                 mask: field.mask,
             }
         };
-        let member = |slot: Cell, (value, count, element): (i32, u32, u32)| {
+        let member = |slot: Cell, (value, count, element): (Number, u32, u32)| {
             let field = packing.field(slot);
-            let low = value.wrapping_sub(field.lo) + i32::from(field.undefined);
+            let low = value.wrapping_sub(field.lo) + Number::from(field.undefined);
             Member {
-                low: low as u32,
+                low: low as u64,
                 count,
                 element,
             }

@@ -24,14 +24,14 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
         "names",
         Type::Range {
             lo: 0,
-            hi: sizes[1] as i32 - 1,
+            hi: sizes[1] as i64 - 1,
         },
     );
     let name_or_none = m.declare(
         "name_or_none",
         Type::Range {
             lo: 0,
-            hi: sizes[1] as i32,
+            hi: sizes[1] as i64,
         },
     );
     let mut array = |index, element| m.declare("array", Type::Array { index, element });
@@ -93,7 +93,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     model
 }
 
-fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i32>, Vec<i32>)> {
+fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     let all = permutations(size);
     let pairs = all.clone().into_iter();
     pairs.flat_map(move |one| {
@@ -117,7 +117,7 @@ proptest! {
         for (number, slot) in program.slots.iter().enumerate() {
             let choices = (slot.hi - slot.lo + 1) as u32 + u32::from(slot.undefined);
             let choice = values[number % 200] % choices;
-            frame[number] = match choice as i32 + slot.lo {
+            frame[number] = match choice as i64 + slot.lo {
                 value if value > slot.hi => UNDEFINED,
                 value => value,
             };
@@ -135,7 +135,7 @@ proptest! {
         program.settle(&mut frame, |_, _| {});
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let Some(mut symmetry) = Symmetry::of(&model, &program, &packing) else { return Ok(()) };
-        let canonical = |symmetry: &Symmetry, frame: &[i32]| {
+        let canonical = |symmetry: &Symmetry, frame: &[i64]| {
             let mut words = vec![0; packing.words];
             packing.pack(frame, &mut words);
             symmetry.canonicalise(&mut words, &mut Scratch::default());
@@ -150,7 +150,7 @@ proptest! {
         let mut seen = false;
         for first in permutations(sizes[0] as usize) {
             for (second, third) in pairs_of_permutations(sizes[1] as usize) {
-                let by = |ty: TypeId, value: i32| match scalarsets.iter().position(|&s| s == ty.index()) {
+                let by = |ty: TypeId, value: i64| match scalarsets.iter().position(|&s| s == ty.index()) {
                     Some(0) => first[value as usize],
                     Some(_) => second[value as usize],
                     None => third[value as usize],

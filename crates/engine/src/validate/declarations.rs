@@ -30,12 +30,9 @@ impl Validator<'_> {
                 Type::Range { lo, hi } => {
                     if lo > hi {
                         self.error(format!("the range {lo}..{hi} is empty"));
-                    } else if named.ty == Type::ANY_NUMBER {
-                        // Local variables may have it.
-                    } else if hi.checked_sub(*lo).is_none_or(|width| width == i32::MAX) {
-                        self.error(format!(
-                            "the range {lo}..{hi} has more than 2^31 - 1 values"
-                        ));
+                    } else if *lo < model.numbers.0 || model.numbers.1 < *hi {
+                        let bits = model.number_bits();
+                        self.error(format!("the range {lo}..{hi} leaves {bits} bits"));
                     }
                     1
                 }
@@ -43,9 +40,8 @@ impl Validator<'_> {
                     if !earlier(*index) || !earlier(*element) {
                         self.error("an array may refer only to earlier types");
                         1
-                    } else if let Some((lo, hi)) = model.bounds(*index) {
-                        ((hi as i64 - lo as i64 + 1).max(1) as u64)
-                            .saturating_mul(slots[element.index()])
+                    } else if model.bounds(*index).is_some() {
+                        model.count(*index).saturating_mul(slots[element.index()])
                     } else {
                         self.error("an array's index must be a simple type");
                         1
@@ -128,24 +124,9 @@ impl Validator<'_> {
             } else if variable.role == Role::Bound && self.model.bounds(variable.ty).is_none() {
                 self.error("a bound variable needs a simple type");
             }
-            if variable.role == Role::State && self.wide(variable.ty) {
-                self.error("a state variable holds no range as wide as this");
-            }
             if variable.role == Role::State && !seen.insert(&variable.name) {
                 self.error("another state variable has this name");
             }
-        }
-    }
-
-    /// Whether a type holds [`Type::ANY_NUMBER`].
-    pub(super) fn wide(&self, ty: TypeId) -> bool {
-        match self.model.types.get(ty.index()).map(|named| &named.ty) {
-            Some(Type::Array { element, .. } | Type::Multiset { element, .. }) => {
-                self.wide(*element)
-            }
-            Some(Type::Record(fields)) => fields.iter().any(|f| self.wide(f.1)),
-            Some(ty) => *ty == Type::ANY_NUMBER,
-            None => false,
         }
     }
 
@@ -158,19 +139,19 @@ impl Validator<'_> {
                     .then(|| model.bounds(id))
                     .flatten()
             };
-            let (Some((lo, hi)), Some((least, most))) = (known(table.index), known(table.result))
-            else {
+            let (Some(_), Some((least, most))) = (known(table.index), known(table.result)) else {
                 self.error("index and result must be simple types");
                 continue;
             };
-            let wanted = (hi as i64 - lo as i64 + 1) as usize;
-            if table.values.len() != wanted {
+            let wanted = model.count(table.index);
+            if table.values.len() as u64 != wanted {
                 self.error(format!(
                     "it has {} values where its index has {wanted}",
                     table.values.len()
                 ));
             }
-            if let Some(bad) = table.values.iter().find(|v| !(least..=most).contains(v)) {
+            if let Some(bad) = (table.values.iter()).find(|&&v| !(least..=most).contains(&v.into()))
+            {
                 self.error(format!("the value {bad} is outside {least}..{most}"));
             }
         }

@@ -71,7 +71,7 @@ impl Model {
         match e {
             Expr::Int(n) => n.to_string(),
             Expr::Bool(b) => b.to_string(),
-            Expr::Label(ty, n) => self.show(*ty, *n as i32),
+            Expr::Label(ty, n) => self.show(*ty, (*n).into()),
             Expr::Read(place) | Expr::Peek(place) => self.spell(place),
             Expr::Line(_, e) | Expr::Convert(_, e) => self.spell_index(e),
             _ => "...".into(),
@@ -228,9 +228,8 @@ impl Validator<'_> {
         for &p in parameters {
             self.bring(p, Role::Bound);
             let ty = self.model.variables.get(p.index()).map(|v| v.ty);
-            if let Some((lo, hi)) = ty.and_then(|ty| self.model.bounds(ty)) {
-                combinations = combinations.saturating_mul((hi as i64 - lo as i64 + 1) as u64);
-            }
+            let values = ty.map_or(1, |ty| self.model.count(ty));
+            combinations = combinations.saturating_mul(values);
         }
         combinations
     }

@@ -30,11 +30,8 @@ impl Validator<'_> {
                 v.steps(*id, steps);
                 v.block(body);
             }),
-            Stmt::While(condition, body, most) => {
+            Stmt::While(condition, body, _) => {
                 self.expect(condition, Kind::Bool, "a condition");
-                if i32::try_from(*most).is_err() {
-                    self.error("a loop's limit is below 2^31");
-                }
                 self.block(body);
             }
             Stmt::Switch(subject, cases, otherwise) => {

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use cohkit_engine::graph::states;
-use cohkit_engine::model::{Model, Role, Type, TypeId, UNDEFINED};
+use cohkit_engine::model::{Model, Number, Role, Type, TypeId, UNDEFINED};
 use cohkit_engine::{check, Options, Outcome};
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ fn permuted(
     model: &Model,
     sizes: &[u32],
     ty: TypeId,
-    parts: &[i32],
-    by: &dyn Fn(TypeId, i32) -> i32,
-) -> Vec<i32> {
-    let simple = |ty: TypeId, value: i32| match model.ty(ty) {
+    parts: &[Number],
+    by: &dyn Fn(TypeId, Number) -> Number,
+) -> Vec<Number> {
+    let simple = |ty: TypeId, value: Number| match model.ty(ty) {
         _ if value == UNDEFINED => value,
         Type::Scalarset(_) => by(ty, value),
         Type::Range { .. } => match &model.interchangeable {
@@ -45,7 +45,7 @@ fn permuted(
             let (lo, _) = model.bounds(*index).unwrap();
             let mut result = vec![0; parts.len()];
             for (place, part) in parts.chunks_exact(size).enumerate() {
-                let to = (simple(*index, place as i32 + lo) - lo) as usize * size;
+                let to = (simple(*index, place as Number + lo) - lo) as usize * size;
                 result[to..to + size].copy_from_slice(&permuted(model, sizes, *element, part, by));
             }
             result
@@ -63,7 +63,7 @@ fn permuted(
         Type::Multiset { element, .. } => {
             let stride = 1 + sizes[element.index()] as usize;
             let slots = parts.chunks_exact(stride);
-            let slot = |slot: &[i32]| match slot[0] {
+            let slot = |slot: &[Number]| match slot[0] {
                 // The parts of an empty slot are no values.
                 0 => slot.to_vec(),
                 _ => [
@@ -79,7 +79,11 @@ fn permuted(
 }
 
 /// The slots of a frame under permutations of scalarsets' values.
-pub fn image(model: &Model, frame: &[i32], by: &dyn Fn(TypeId, i32) -> i32) -> Vec<i32> {
+pub fn image(
+    model: &Model,
+    frame: &[Number],
+    by: &dyn Fn(TypeId, Number) -> Number,
+) -> Vec<Number> {
     let sizes = model.sizes();
     let mut image = frame.to_vec();
     let mut at = 0;
@@ -92,7 +96,7 @@ pub fn image(model: &Model, frame: &[i32], by: &dyn Fn(TypeId, i32) -> i32) -> V
     image
 }
 
-pub fn permutations(size: usize) -> Vec<Vec<i32>> {
+pub fn permutations(size: usize) -> Vec<Vec<Number>> {
     match size {
         0 => vec![vec![]],
         _ => permutations(size - 1)
@@ -100,7 +104,7 @@ pub fn permutations(size: usize) -> Vec<Vec<i32>> {
             .flat_map(|shorter| {
                 (0..size).map(move |at| {
                     let mut longer = shorter.clone();
-                    longer.insert(at, size as i32 - 1);
+                    longer.insert(at, size as Number - 1);
                     longer
                 })
             })
@@ -112,7 +116,7 @@ pub fn permutations(size: usize) -> Vec<Vec<i32>> {
 /// and permuted in every way. One type of a size has names that mean nothing.
 pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
     let permutations = permutations(size);
-    let first_image = |state: Vec<i32>| {
+    let first_image = |state: Vec<Number>| {
         let images = permutations.iter().map(|permutation| {
             image(model, &state, &|ty, value| {
                 assert_eq!(ty, names);

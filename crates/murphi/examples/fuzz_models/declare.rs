@@ -11,6 +11,11 @@ impl Generator {
         if self.rumur {
             self.line("-- dialect: rumur");
         }
+        if self.large {
+            self.line("-- numbers: large");
+            // From this Rumur sees that it has to count in 64 bits.
+            self.line(&format!("const least: -{};", (1u64 << 62) + 99));
+        }
         self.declare_types();
         self.declare_variables();
         for _ in 0..self.below(3) {
@@ -46,12 +51,26 @@ impl Generator {
         let count = 3 + self.below(4);
         for _ in 0..count {
             let of = |g: &mut Self| g.below(g.types.len());
-            let kind = match self.below(9) {
+            let kind = match if self.large && self.random.once_in(3) {
+                1
+            } else {
+                self.below(9)
+            } {
                 8 if !self.rumur => Kind::Multiset(1 + self.below(3), of(self)),
                 0 => Kind::Enum(1 + self.below(3)),
                 1 => {
-                    let low = self.below(3) as i32 - 1;
-                    Kind::Range(low, low + 1 + self.below(3) as i32)
+                    let low = match self.large && self.below(4) > 0 {
+                        true => self.far(),
+                        false => self.below(3) as i64 - 1,
+                    };
+                    let high = low + 1 + self.below(3) as i64;
+                    match self.large && self.random.once_in(2) {
+                        true => {
+                            let far = self.far();
+                            Kind::Wide(low.min(far), high.max(far))
+                        }
+                        false => Kind::Range(low, high),
+                    }
                 }
                 2 | 3 => Kind::Scalarset(1 + self.below(3)),
                 4 => Kind::Record((0..1 + self.below(3)).map(|_| of(self)).collect()),
@@ -76,7 +95,7 @@ impl Generator {
                     let members: Vec<_> = (0..*n).map(|i| format!("e{ty}_{i}")).collect();
                     format!("enum {{ {} }}", members.join(", "))
                 }
-                Kind::Range(low, high) => format!("{low} .. {high}"),
+                Kind::Range(low, high) | Kind::Wide(low, high) => format!("{low} .. {high}"),
                 Kind::Scalarset(n) => format!("scalarset({n})"),
                 Kind::Union(a, b) => format!("union {{ t{a}, t{b} }}"),
                 Kind::Array(index, element) => {

@@ -2,9 +2,10 @@
 //!
 //! One line is one declaration, statement or bracket of a block, and blocks are indented, so that a failing text can be
 //! shrunk by lines. The variables together have at most some thousands of values, so every search ends.
+//! Every third model has numbers of up to 64 bits; where its ranges have many values, few of them are ever stored.
 //!
 //! What the checkers are documented to disagree on is not made:
-//! - operations that leave 32 bits, loops that count down without `by`, numbers with a leading zero, loops without an end;
+//! - shifts that leave 64 bits and numbers near -2^63, loops that count down without `by`, numbers with a leading zero, loops without an end;
 //! - calls of functions that write to anything but their locals in expressions;
 //! - claims for each value of a scalarset that can fail: whether a failure is met before the answer is known depends on
 //!   the order of values that have none, so symmetry may change the verdict.
@@ -45,7 +46,9 @@ impl Random {
 enum Kind {
     Boolean,
     Enum(usize),
-    Range(i32, i32),
+    Range(i64, i64),
+    /// Many numbers, of which the ends and the middle are stored alone.
+    Wide(i64, i64),
     Scalarset(usize),
     /// A scalarset and an enumeration; in CMurphi's dialect alone.
     Union(usize, usize),
@@ -81,6 +84,8 @@ const BITS: f64 = 12.0;
 struct Generator {
     random: Random,
     rumur: bool,
+    /// Whether numbers have up to 64 bits.
+    large: bool,
     types: Vec<Kind>,
     /// How many of the types have names; those of loops over numbers come behind them.
     declared: usize,
@@ -102,6 +107,7 @@ pub fn model(seed: u64, rumur: bool) -> String {
     let mut generator = Generator {
         random: Random::new(seed),
         rumur,
+        large: seed % 3 == 2,
         types: vec![Kind::Boolean],
         declared: 1,
         scope: Vec::new(),
@@ -162,6 +168,7 @@ impl Generator {
         match self.types[ty] {
             Kind::Boolean => 2,
             Kind::Range(low, high) => (high - low + 1) as usize,
+            Kind::Wide(..) => 3,
             Kind::Enum(n) | Kind::Scalarset(n) => n,
             Kind::Union(a, b) => self.values(a) + self.values(b),
             Kind::Record(_) | Kind::Array(..) | Kind::Multiset(..) => 0,
@@ -197,10 +204,11 @@ impl Generator {
         }
     }
 
+    /// A simple type whose values can be gone through.
     fn simple_type(&mut self) -> usize {
         loop {
             let ty = self.below(self.declared);
-            if self.is_simple(ty) {
+            if self.is_simple(ty) && !matches!(self.types[ty], Kind::Wide(..)) {
                 return ty;
             }
         }
@@ -212,12 +220,24 @@ impl Generator {
             Kind::Boolean => Some(["true", "false"][self.below(2)].into()),
             Kind::Enum(n) => Some(format!("e{ty}_{}", self.below(n))),
             Kind::Range(low, high) => {
-                let value = low + self.below((high - low + 1) as usize) as i32;
+                let value = low + self.below((high - low + 1) as usize) as i64;
+                Some(format!("{value}").replace('-', "0 - "))
+            }
+            Kind::Wide(low, high) => {
+                let value = [low, low / 2 + high / 2, high][self.below(3)];
                 Some(format!("{value}").replace('-', "0 - "))
             }
             Kind::Union(_, b) => self.literal(b),
             _ => None,
         }
+    }
+
+    /// A number that 32 bits do not hold, or hardly. No two of them make one that Rumur has and we have not, -2^63.
+    fn far(&mut self) -> i64 {
+        let near = self.below(3) as i64;
+        let all = [1 << 31, 1 << 32, 1 << 40, (1 << 53) + 1, (1 << 62) + 17];
+        let sign = [1, -1][self.below(2)];
+        sign * all[self.below(all.len())] - near
     }
 
     fn bound_of(&mut self, ty: usize) -> Option<String> {
@@ -300,16 +320,33 @@ impl Generator {
 
     fn number(&mut self, depth: usize) -> String {
         let leaf = |g: &mut Self| {
-            let read = g.read(|g, t| matches!(g.types[t], Kind::Range(..)));
+            let read = g.read(|g, t| matches!(g.types[t], Kind::Range(..) | Kind::Wide(..)));
             match read {
+                // Sums of what is small leave no bits.
+                Some((text, _)) if g.large && g.safe && g.below(4) > 0 => {
+                    format!("({text} % 1009)")
+                }
                 Some((text, _)) if g.below(4) > 0 => text,
+                _ if g.large && !g.safe && g.random.once_in(3) => {
+                    format!("({})", g.far().to_string().replace('-', "0 - "))
+                }
                 _ => g.below(5).to_string(),
             }
         };
         if depth == 0 {
             return leaf(self);
         }
-        match self.below(10) {
+        let kinds = if self.large { 13 } else { 10 };
+        match self.below(kinds) {
+            10 => format!("({} * {})", leaf(self), leaf(self)),
+            11 => {
+                let by = self.below(40);
+                format!("(({} % 1000) << {by})", self.number(depth - 1))
+            }
+            12 => {
+                let by = self.below(70);
+                format!("({} >> {by})", self.number(depth - 1))
+            }
             9 => match self.multiset(false) {
                 Some((place, element)) => {
                     let name = self.slot(&place, element);
@@ -447,7 +484,7 @@ impl Generator {
             if ty == 0 && depth == 0 {
                 continue;
             }
-            if let Kind::Range(..) = self.types[ty] {
+            if let Kind::Range(..) | Kind::Wide(..) = self.types[ty] {
                 return format!("({} {sign} {})", self.number(depth), self.number(depth));
             }
             if let (Some(a), Some(b)) = (self.value(ty, depth), self.value(ty, 0)) {
@@ -484,6 +521,10 @@ impl Generator {
     fn value(&mut self, ty: usize, depth: usize) -> Option<String> {
         match self.types[ty].clone() {
             Kind::Boolean => Some(self.claim(depth)),
+            Kind::Wide(..) => {
+                let (a, b) = (self.literal(ty)?, self.literal(ty)?);
+                Some(format!("({} ? {a} : {b})", self.claim(depth)))
+            }
             Kind::Range(low, high) => {
                 if !self.safe && self.random.once_in(20) {
                     return Some(self.number(depth));
@@ -581,7 +622,11 @@ impl Generator {
                 self.close("end;");
             }
             18 => {
-                let (low, span) = (self.below(3) as i32, self.below(3) as i32);
+                let (low, span) = (self.below(3) as i64, self.below(3) as i64);
+                let low = match self.large && self.random.once_in(2) {
+                    true => self.far() + low,
+                    false => low,
+                };
                 let by = [" by 1", " by 2", ""][self.below(3)];
                 let name = self.name("l");
                 let high = low + span;

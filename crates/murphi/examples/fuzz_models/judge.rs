@@ -233,15 +233,12 @@ pub fn rumur(text: &str, folder: &Path) -> Result<Agreed, Trouble> {
     let made = call(
         Command::new("rumur")
             .args(rumur_options(&model, Style::Plain))
-            // Its own choice has no room for values between those of variables.
-            .args([
-                "--value-type",
-                "int32_t",
-                "--threads",
-                "1",
-                "--set-capacity",
-                "65536",
-            ])
+            // Its own choice has no room for values between those of variables, unless that is 64 bits.
+            .args(match key(text, "numbers") {
+                Some("large") => &[][..],
+                _ => &["--value-type", "int32_t"],
+            })
+            .args(["--threads", "1", "--set-capacity", "65536"])
             .args(["--counterexample-trace", "off", "--output"])
             .arg(&c)
             .arg(&source),

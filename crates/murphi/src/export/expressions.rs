@@ -70,7 +70,7 @@ impl Printer<'_> {
         match e {
             Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
             Expr::Bool(b) => (b.to_string(), ATOM),
-            Expr::Label(ty, n) => (self.constant(*ty, *n as i32), ATOM),
+            Expr::Label(ty, n) => (self.constant(*ty, (*n).into()), ATOM),
             Expr::Read(place) | Expr::Peek(place) => (self.place(place), ATOM),
             Expr::IsUndefined(place) => (format!("isundefined({})", self.place(place)), ATOM),
             Expr::Line(_, e) => self.bare(e),

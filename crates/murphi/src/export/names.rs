@@ -20,6 +20,8 @@ pub(super) struct Names {
     pub functions: Vec<String>,
     pub labels: FxHashMap<(u32, u32), String>,
     pub draining: String,
+    /// Of a constant that makes Rumur count in 64 bits.
+    pub wide: String,
 }
 
 /// Turns any text into an identifier that is not in `taken` yet.
@@ -89,6 +91,7 @@ impl Names {
             }
         }
         let draining = identifier("draining", &mut taken);
+        let wide = identifier("in_64_bits", &mut taken);
         Names {
             types,
             variables,
@@ -96,6 +99,7 @@ impl Names {
             functions,
             labels,
             draining,
+            wide,
         }
     }
 }

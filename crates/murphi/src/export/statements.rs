@@ -155,7 +155,7 @@ impl Printer<'_> {
             ),
         };
         let constant = |e: &Expr| match e.without_line() {
-            Expr::Int(n) => Some(*n as i64),
+            Expr::Int(n) => Some(*n),
             _ => None,
         };
         let known = (
@@ -164,7 +164,7 @@ impl Printer<'_> {
             constant(&steps.by),
         );
         if let (Some(from), Some(to), Some(by)) = known {
-            if (to - from) * by.signum() < 0 {
+            if by > 0 && to < from || by < 0 && from < to {
                 return;
             }
         } else {

@@ -1,6 +1,5 @@
 //! Expressions.
 
-use super::types::fold;
 use super::*;
 
 impl<'t> Lower<'t, '_> {
@@ -140,7 +139,7 @@ impl<'t> Lower<'t, '_> {
 
     /// The numbers of a multiset's slots.
     pub(super) fn slots(&mut self, capacity: u32) -> TypeId {
-        let hi = capacity as i32 - 1;
+        let hi = Number::from(capacity) - 1;
         self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
     }
 
@@ -168,11 +167,13 @@ impl<'t> Lower<'t, '_> {
         if words.to_ascii_lowercase().starts_with("0x") {
             self.only(Dialect::Rumur, span, "hexadecimal numbers");
         }
-        match crate::number(words, self.dialect).and_then(|n| i32::try_from(n).ok()) {
+        let most = self.model.numbers.1;
+        match crate::number(words, self.dialect).filter(|&n| n <= most) {
             Some(n) => Self::simple(M::Int(n), Kind::Int, span),
             None => {
-                self.error(span, format!("`{words}` is no number of 32 bits"))
-                    .label("at most 2147483647");
+                let bits = self.model.number_bits();
+                self.error(span, format!("`{words}` is no number of {bits} bits"))
+                    .label(format!("at most {most}"));
                 None
             }
         }
@@ -293,17 +294,10 @@ impl<'t> Lower<'t, '_> {
             let a = self.boolean(a, "what `!` negates")?;
             return Self::simple(M::Not(Box::new(a)), Kind::Bool, span);
         }
-        // The least number has no positive counterpart.
-        if let (Unary::Minus, ExprKind::Number(digits)) = (op, &a.kind) {
-            let words = self.words(*digits);
-            if crate::number(words, self.dialect) == Some(1 << 31) {
-                return Self::simple(M::Int(i32::MIN), Kind::Int, span);
-            }
-        }
         let a = self.integer(a, "an operand")?;
-        let expr = match (op, fold(&a)) {
+        let expr = match (op, self.fold(&a)) {
             (Unary::Plus, _) => a,
-            (Unary::Minus, Some(n)) if n != i32::MIN => M::Int(-n),
+            (Unary::Minus, Some(n)) if n != self.model.numbers.0 => M::Int(-n),
             (Unary::Minus, _) => M::Negate(Box::new(a)),
             _ => M::Binary(Operator::BitXor, Box::new(a), Box::new(M::Int(-1))),
         };
@@ -500,7 +494,7 @@ impl<'t> Lower<'t, '_> {
             }
         };
         let mut expr = M::Binary(operator, Box::new(a), Box::new(b));
-        if let (Kind::Int, Some(n)) = (kind, fold(&expr)) {
+        if let (Kind::Int, Some(n)) = (kind, self.fold(&expr)) {
             expr = M::Int(n);
         }
         Self::simple(expr, kind, span)
@@ -563,8 +557,8 @@ impl<'t> Lower<'t, '_> {
             None => (Meaning::Wrong, None),
         };
         let around = self.combinations;
-        if let Some((id, _)) = domain {
-            self.goes_through(id, name.span);
+        if let Some((id, steps)) = &domain {
+            self.goes_through(*id, steps.is_some(), name.span);
         }
         let result = self.scoped(|l| {
             l.declare(name, meaning);
@@ -584,19 +578,15 @@ impl<'t> Lower<'t, '_> {
 
     /// Counts the values that a name goes through with those around it, and warns of so many that a single state
     /// takes seconds or minutes, in which nothing else would be seen.
-    fn goes_through(&mut self, id: VariableId, span: Span) {
+    fn goes_through(&mut self, id: VariableId, in_steps: bool, span: Span) {
         const MANY: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
         // Of numbers in steps whose bounds are not constant nothing is known.
-        if *self.model.ty(ty) == Type::ANY_NUMBER {
+        if in_steps && self.model.bounds(ty) == Some(self.model.numbers) {
             return;
         }
-        let Some((lo, hi)) = self.model.bounds(ty) else {
-            return;
-        };
         let before = self.combinations;
-        let values = (hi as i64 - lo as i64 + 1).unsigned_abs();
-        self.combinations = before.saturating_mul(values);
+        self.combinations = before.saturating_mul(self.model.count(ty));
         if before <= MANY && self.combinations > MANY {
             let all = self.combinations;
             let what = match before {
@@ -630,8 +620,8 @@ impl<'t> Lower<'t, '_> {
                     None => None,
                 };
                 let (from, to) = (a?, b?);
-                let known = (fold(&from), fold(&to));
-                let step = by.as_ref().map_or(Some(1), fold);
+                let known = (self.fold(&from), self.fold(&to));
+                let step = by.as_ref().map_or(Some(1), |by| self.fold(by));
                 if let ((Some(a), Some(b)), Some(step), Dialect::Rumur) =
                     (known, step, self.dialect)
                 {
@@ -654,7 +644,7 @@ impl<'t> Lower<'t, '_> {
                     (None, _) => M::Int(1),
                 };
                 let ty = match known {
-                    (Some(a), Some(b)) if (b as i64 - a as i64).abs() < i32::MAX as i64 => {
+                    (Some(a), Some(b)) => {
                         let (lo, hi) = (a.min(b), a.max(b));
                         self.intern(format!("{lo}..{hi}"), Type::Range { lo, hi })
                     }
@@ -667,7 +657,7 @@ impl<'t> Lower<'t, '_> {
 
     fn step(&mut self, by: &Expr<'t>) -> Option<M> {
         let e = self.integer(by, "a step")?;
-        match fold(&e) {
+        match self.fold(&e) {
             Some(0) => {
                 self.error(by.span, "steps of 0 lead nowhere");
                 None

@@ -12,8 +12,8 @@ use super::diagnostic::{Diagnostic, Sink};
 use super::messages::Messages;
 use super::Dialect;
 use cohkit_engine::model::{
-    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Operator,
-    Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
+    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
+    Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
 };
 use cohkit_engine::order::{self, Told};
 use cohkit_engine::validate::Kind;
@@ -136,6 +136,11 @@ pub(super) fn lower(
         sink,
         model: Model {
             undefined: true,
+            numbers: match dialect {
+                // As C++ counts.
+                Dialect::CMurphi => (i32::MIN.into(), i32::MAX.into()),
+                Dialect::Rumur | Dialect::Any => Model::NUMBERS,
+            },
             teller: Some(&Messages),
             ..cohkit_engine::build::Builder::new(name).into_model()
         },

@@ -45,7 +45,9 @@ impl<'t> Lower<'t, '_> {
             return Some(Bound::Place(id, place));
         }
         // What stands for a constant may be a bound as well.
-        let constant = types::fold(&typed.expr).and_then(|n| types::literal(n, typed.kind));
+        let constant = self
+            .fold(&typed.expr)
+            .and_then(|n| types::literal(n, typed.kind));
         if let Some(value) = constant {
             self.declare(name, Meaning::Fixed(value, typed.kind));
             return Some(Bound::Same);
@@ -153,11 +155,11 @@ impl<'t> Lower<'t, '_> {
         };
         let span = first.name.span;
         self.over(first, |l, id, steps| {
-            match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| types::fold(&e))) {
+            match steps.map(|steps| [steps.from, steps.to, steps.by].map(|e| l.fold(&e))) {
                 None => around.push(Around::Parameter(id, None)),
                 Some([Some(from), Some(to), Some(by)]) => {
                     // Steps of 1 are all values of the range.
-                    let backward = (to as i64 - from as i64) * (by.signum() as i64) < 0;
+                    let backward = if by > 0 { to < from } else { from < to };
                     let condition = match by {
                         _ if backward => Some(M::Bool(false)),
                         1 | -1 => None,

@@ -50,12 +50,12 @@ impl<'t> Lower<'t, '_> {
             StmtKind::Switch(subject, cases, otherwise) => {
                 let subject = self.expr(subject);
                 let mut lowered = Some(Vec::new());
-                let mut seen: Vec<(i32, Span)> = Vec::new();
+                let mut seen: Vec<(Number, Span)> = Vec::new();
                 for (values, body) in cases {
                     let mut all = Some(Vec::new());
                     for value in values {
                         let constant = self.case(value, subject.clone());
-                        if let Some(n) = constant.as_ref().and_then(types::fold) {
+                        if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
                             self.case_again(n, value.span, &mut seen);
                         }
                         match (&mut all, constant) {
@@ -184,7 +184,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// The first of equal cases is taken; CMurphi's programs are not taken by a C++ compiler.
-    fn case_again(&mut self, n: i32, span: Span, seen: &mut Vec<(i32, Span)>) {
+    fn case_again(&mut self, n: Number, span: Span, seen: &mut Vec<(Number, Span)>) {
         let first = seen.iter().find(|s| s.0 == n).map(|s| s.1);
         if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
             self.error(span, "CMurphi takes no case twice")
@@ -197,7 +197,7 @@ impl<'t> Lower<'t, '_> {
     /// A value that a `switch` compares with.
     fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
         let typed = self.expr(value)?;
-        if types::fold(&typed.expr).is_none() {
+        if self.fold(&typed.expr).is_none() {
             self.only(Dialect::Rumur, value.span, "cases that are not constant");
         }
         let subject = subject?;

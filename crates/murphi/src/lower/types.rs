@@ -4,7 +4,7 @@
 use super::*;
 
 /// Symmetry keeps a table of a scalarset's values.
-const LARGEST_SCALARSET: i32 = 1 << 20;
+const LARGEST_SCALARSET: Number = 1 << 20;
 
 impl<'t> Lower<'t, '_> {
     pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
@@ -62,9 +62,9 @@ impl<'t> Lower<'t, '_> {
                         .label("the lower bound is above the upper one");
                     return None;
                 }
-                let any = Type::ANY_NUMBER == Type::Range { lo, hi };
-                if hi as i64 - lo as i64 >= i32::MAX as i64 && !any {
-                    self.error(ty.span, "a range has at most 2^31 - 1 values");
+                let values = hi.abs_diff(lo).saturating_add(1);
+                if self.dialect == Dialect::CMurphi && values > i32::MAX as u64 {
+                    self.error(ty.span, "in CMurphi a range has at most 2^31 - 1 values");
                     return None;
                 }
                 let label = label(self);
@@ -121,7 +121,11 @@ impl<'t> Lower<'t, '_> {
                         .label("at least 1");
                     return None;
                 }
-                let capacity = capacity as u32;
+                let Ok(capacity) = u32::try_from(capacity) else {
+                    self.error(span, format!("a multiset of at most {capacity} elements"))
+                        .label("at most 2^32 - 1");
+                    return None;
+                };
                 let label = label(self);
                 Some(self.intern(label, Type::Multiset { capacity, element }))
             }
@@ -179,7 +183,8 @@ impl<'t> Lower<'t, '_> {
 
     /// The type of any number that an expression computes.
     pub(super) fn any_number(&mut self) -> TypeId {
-        self.intern("number".into(), Type::ANY_NUMBER)
+        let (lo, hi) = self.model.numbers;
+        self.intern("number".into(), Type::Range { lo, hi })
     }
 
     /// The type that a local variable needs for a value.
@@ -207,10 +212,15 @@ impl<'t> Lower<'t, '_> {
         self.kind_name(self.model.kind_of_type(ty))
     }
 
+    /// The value of an expression without variables, if it has one.
+    pub(super) fn fold(&self, e: &M) -> Option<Number> {
+        fold(e, self.model.numbers)
+    }
+
     /// The value of an expression that must be constant.
     pub(super) fn constant(&mut self, e: &Expr<'t>) -> Option<(M, Kind)> {
         let typed = self.expr(e)?;
-        match fold(&typed.expr) {
+        match self.fold(&typed.expr) {
             Some(value) => Some((literal(value, typed.kind)?, typed.kind)),
             None => {
                 self.error(e.span, "this must be constant")
@@ -221,7 +231,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     /// The value of a number that must be constant.
-    pub(super) fn constant_number(&mut self, e: &Expr<'t>) -> Option<i32> {
+    pub(super) fn constant_number(&mut self, e: &Expr<'t>) -> Option<Number> {
         match self.constant(e)? {
             (M::Int(n), Kind::Int) => Some(n),
             (_, kind) => {
@@ -234,7 +244,7 @@ impl<'t> Lower<'t, '_> {
 }
 
 /// A constant of a kind.
-pub(super) fn literal(value: i32, kind: Kind) -> Option<M> {
+pub(super) fn literal(value: Number, kind: Kind) -> Option<M> {
     Some(match kind {
         Kind::Bool => M::Bool(value != 0),
         Kind::Int => M::Int(value),
@@ -244,15 +254,16 @@ pub(super) fn literal(value: i32, kind: Kind) -> Option<M> {
 }
 
 /// The value of an expression without variables, if it has one.
-pub(super) fn fold(e: &M) -> Option<i32> {
+fn fold(e: &M, numbers: (Number, Number)) -> Option<Number> {
     use Operator::*;
+    let fold = |e: &M| fold(e, numbers);
     match e {
         M::Int(n) => Some(*n),
-        M::Bool(b) => Some(*b as i32),
-        M::Label(_, n) => Some(*n as i32),
+        M::Bool(b) => Some((*b).into()),
+        M::Label(_, n) => Some((*n).into()),
         M::Line(_, e) => fold(e),
         M::Not(e) => Some(1 - fold(e)?),
-        M::Negate(e) => fold(e)?.checked_neg(),
+        M::Negate(e) => Subtract.of(0, fold(e)?, numbers),
         M::If(c, a, b) => fold(if fold(c)? != 0 { a } else { b }),
         M::Binary(op, a, b) => {
             let a = fold(a)?;
@@ -262,25 +273,7 @@ pub(super) fn fold(e: &M) -> Option<i32> {
                 _ => {}
             }
             let b = fold(b)?;
-            Some(match op {
-                Add => a.checked_add(b)?,
-                Subtract => a.checked_sub(b)?,
-                Multiply => a.checked_mul(b)?,
-                Divide => a.checked_div(b)?,
-                Remainder => a.checked_rem(b)?,
-                BitAnd => a & b,
-                BitOr => a | b,
-                BitXor => a ^ b,
-                ShiftLeft => cohkit_engine::shift(a, b as i64)?,
-                ShiftRight => cohkit_engine::shift(a, -(b as i64))?,
-                Equal => (a == b) as i32,
-                NotEqual => (a != b) as i32,
-                Less => (a < b) as i32,
-                LessOrEqual => (a <= b) as i32,
-                Greater => (a > b) as i32,
-                GreaterOrEqual => (a >= b) as i32,
-                And | Or | Implies => b,
-            })
+            op.of(a, b, numbers)
         }
         _ => None,
     }

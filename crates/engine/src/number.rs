@@ -1,0 +1,102 @@
+//! Numbers, and what operators make of them: decided here alone, for constants and for whatever runs.
+//!
+//! Machine code computes them in its own way ([`crate::native`]); what it cannot give, it leaves to the interpreter.
+
+/// A simple value: a number, or the place of a label or of another value among those of its type.
+/// The least of all is none: it stands for what is undefined.
+pub type Number = i64;
+
+/// The value of a simple part that has none. No range holds it.
+pub const UNDEFINED: Number = Number::MIN;
+
+/// Operators that give numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// `a << b`, or `a >> -b`.
+    ShiftLeft,
+    /// `a >> b`, or `a << -b`.
+    ShiftRight,
+}
+
+impl Arithmetic {
+    /// What comes out; nothing if that is no number of 64 bits but the least, or division is by zero.
+    #[inline(always)]
+    pub fn of(self, a: Number, b: Number) -> Option<Number> {
+        let result = match self {
+            Arithmetic::Add => a.checked_add(b),
+            Arithmetic::Subtract => a.checked_sub(b),
+            Arithmetic::Multiply => a.checked_mul(b),
+            Arithmetic::Divide => a.checked_div(b),
+            Arithmetic::Remainder => a.checked_rem(b),
+            Arithmetic::BitAnd => Some(a & b),
+            Arithmetic::BitOr => Some(a | b),
+            Arithmetic::BitXor => Some(a ^ b),
+            Arithmetic::ShiftLeft => shift(a, b),
+            Arithmetic::ShiftRight => shift(a, b.saturating_neg()),
+        };
+        result.filter(|&result| result != UNDEFINED)
+    }
+}
+
+/// `a` times two to the power of `by`, rounded down; nothing if that leaves 64 bits.
+/// A shift by 64 or more leaves nothing of any number, so it gives 0.
+fn shift(a: Number, by: Number) -> Option<Number> {
+    match by {
+        ..=-64 | 64.. => Some(0),
+        ..0 => Some(a >> -by),
+        _ => Number::try_from(i128::from(a) << by).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: Number = Number::MAX;
+
+    #[test]
+    fn what_is_no_number_of_64_bits_is_nothing() {
+        use Arithmetic::*;
+        let none = [
+            (Add, MAX, 1),
+            (Subtract, -MAX, 1),
+            (Subtract, -MAX, 2),
+            (Multiply, 1 << 32, 1 << 31),
+            (Multiply, -(1 << 32), 1 << 31),
+            (Divide, 5, 0),
+            (Remainder, 5, 0),
+            (BitXor, MAX, -1),
+            (ShiftLeft, 1, 63),
+            (ShiftLeft, -1, 63),
+            (ShiftRight, 3, -62),
+        ];
+        for (op, a, b) in none {
+            assert_eq!(op.of(a, b), None, "{op:?} {a} {b}");
+        }
+        let some = [
+            (Add, MAX, -1, MAX - 1),
+            (Subtract, -MAX, -MAX, 0),
+            (Multiply, 1 << 31, 1 << 31, 1 << 62),
+            (Divide, -MAX, -1, MAX),
+            (Remainder, -7, 2, -1),
+            (ShiftLeft, 1, 62, 1 << 62),
+            (ShiftLeft, 1, 64, 0),
+            (ShiftLeft, 0, 63, 0),
+            (ShiftLeft, -8, -2, -2),
+            (ShiftRight, -1, 63, -1),
+            (ShiftRight, -1, 64, 0),
+            (ShiftRight, 1, UNDEFINED, 0),
+        ];
+        for (op, a, b, result) in some {
+            assert_eq!(op.of(a, b), Some(result), "{op:?} {a} {b}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! How large the numbers become that a model computes.
+
+use cohkit_engine::model::*;
+use cohkit_engine::visit::{self, Node};
+
+/// Of how many bits numbers may be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Bits {
+    /// Of 32 at the most.
+    Few,
+    /// Of more, as far as can be seen.
+    More,
+}
+
+/// Larger numbers than any that a model has; bounds stay within these.
+const FAR: i128 = 1 << 64;
+
+/// Of how many bits the numbers are that a model keeps, computes or asks for.
+pub(super) fn of(model: &Model) -> Bits {
+    // Where arithmetic that leaves 32 bits is an error, there are no larger ones.
+    if short(model.numbers.0.into(), model.numbers.1.into()) {
+        return Bits::Few;
+    }
+    let mut more = false;
+    for ty in 0..model.types.len() as u32 {
+        let (lo, hi) = model.bounds(TypeId(ty)).unwrap_or((0, 0));
+        more |= !short(lo.into(), hi.into());
+    }
+    let mut look = |node: Node| {
+        if let Node::Expr(e @ (Expr::Int(_) | Expr::Negate(_) | Expr::Binary(..))) = node {
+            let (lo, hi) = bounds(model, e);
+            more |= !short(lo, hi);
+        }
+    };
+    let bodies = model.rules.iter().map(|rule| &rule.body);
+    let bodies = bodies.chain(model.starts.iter().map(|start| &start.body));
+    for body in bodies.chain(model.functions.iter().map(|function| &function.body)) {
+        visit::block(body, &mut look);
+    }
+    let claims = model.invariants.iter().chain(&model.liveness);
+    let claims = claims.chain(&model.assumptions).map(|claim| &claim.holds);
+    let claims = claims.chain(model.rules.iter().map(|rule| &rule.guard));
+    let claims = claims.chain(model.covers.iter().filter_map(|cover| cover.holds.as_ref()));
+    for e in claims.chain(&model.quiescent) {
+        visit::expr(e, &mut look);
+    }
+    match more {
+        true => Bits::More,
+        false => Bits::Few,
+    }
+}
+
+fn short(lo: i128, hi: i128) -> bool {
+    i128::from(i32::MIN) <= lo && hi <= i128::from(i32::MAX)
+}
+
+/// Bounds of a simple value, as far as can be seen.
+fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
+    let (lo, hi) = match e {
+        Expr::Int(n) => ((*n).into(), (*n).into()),
+        Expr::Line(_, e) | Expr::Alias(_, _, e) | Expr::Let(_, _, e) => bounds(model, e),
+        Expr::Negate(e) => {
+            let (lo, hi) = bounds(model, e);
+            (-hi, -lo)
+        }
+        Expr::If(_, a, b) => hull(bounds(model, a), bounds(model, b)),
+        Expr::Binary(op, a, b) if op.arithmetic() => {
+            result(*op, bounds(model, a), bounds(model, b))
+        }
+        // It counts the places of a multiset.
+        Expr::Count(..) => (0, u32::MAX.into()),
+        _ => {
+            let simple = model.type_of(e).and_then(|ty| model.bounds(ty));
+            let (lo, hi) = simple.unwrap_or((0, 0));
+            (lo.into(), hi.into())
+        }
+    };
+    (lo.clamp(-FAR, FAR), hi.clamp(-FAR, FAR))
+}
+
+/// Bounds of what an operator gives.
+fn result(op: Operator, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
+    let most = |x: (i128, i128)| x.0.abs().max(x.1.abs());
+    match op {
+        Operator::Add => (a.0 + b.0, a.1 + b.1),
+        Operator::Subtract => (a.0 - b.1, a.1 - b.0),
+        Operator::Multiply => {
+            let most = most(a).saturating_mul(most(b));
+            (-most, most)
+        }
+        Operator::ShiftLeft | Operator::ShiftRight => {
+            // Either way, as far as it goes.
+            let by = match op {
+                Operator::ShiftLeft => b.1,
+                _ => -b.0,
+            };
+            let most = most(a) << by.clamp(0, 62);
+            (-most, most)
+        }
+        // No result is larger than the operands, or has more bits.
+        _ => hull(hull(a, b), (-most(a).max(most(b)) - 1, 0)),
+    }
+}
+
+fn hull(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{read, Dialect};
+
+    fn bits(text: &str, dialect: Dialect) -> Bits {
+        of(&read("test", text, dialect).expect("a model").model)
+    }
+
+    fn with(range: &str, claim: &str) -> String {
+        format!(
+            "var n: {range}; startstate begin n := 0; end; rule begin n := 0; end; invariant {claim};"
+        )
+    }
+
+    #[test]
+    fn a_model_is_of_more_bits_if_it_keeps_or_computes_larger_numbers() {
+        for (range, claim) in [
+            ("0..1000", "n * 1000 + n < 9 & (n << 3) - n >= -n"),
+            ("0..2147483647", "n / 2 > -2147483647"),
+        ] {
+            assert_eq!(
+                bits(&with(range, claim), Dialect::Any),
+                Bits::Few,
+                "{claim}"
+            );
+        }
+        for (range, claim) in [
+            ("0..4294967296", "true"),
+            ("0..9", "n < 4294967296"),
+            ("0..2147483647", "n + 1 > n"),
+            ("0..100000", "n * n > n"),
+            ("0..100", "(1 << n) > n"),
+            ("0..100", "(1 >> -n) > n"),
+        ] {
+            assert_eq!(
+                bits(&with(range, claim), Dialect::Any),
+                Bits::More,
+                "{claim}"
+            );
+        }
+        // CMurphi counts in 32 bits, whatever the model computes.
+        let large = with("0..100000", "n * n > n");
+        assert_eq!(bits(&large, Dialect::CMurphi), Bits::Few);
+    }
+}
