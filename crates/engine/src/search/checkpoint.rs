@@ -415,7 +415,7 @@ impl Search<'_> {
             let fits = packing.fields().iter().all(|field| {
                 let slot = &self.program.slots[field.slot as usize];
                 let raw = (state[field.word as usize] >> field.shift) & field.mask;
-                let most = (slot.hi.wrapping_sub(slot.lo) as u32 as u64) + slot.undefined as u64;
+                let most = (slot.hi.wrapping_sub(slot.lo) as u64) + slot.undefined as u64;
                 raw <= most
             });
             if !fits || !self.store.restore(&state) {
