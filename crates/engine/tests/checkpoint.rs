@@ -180,6 +180,27 @@ fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
     }
 }
 
+/// Those with a field of more than 32 bits were called damaged.
+#[test]
+fn states_of_large_numbers_are_kept_and_taken_again() {
+    let text = "type far: -4611686018427387904 .. 4611686018427387904; var a: array [0..3] of far;
+        startstate begin for i: 0..3 do a[i] := 0; end; end;
+        ruleset i: 0..3 do rule begin a[i] := a[i] = 0 ? 4611686018427387904 : -a[i]; end; end;";
+    let model = murphi::read("far", text, murphi::Dialect::Any)
+        .unwrap()
+        .model;
+    let shelf = shelf(Files::new(), 3, 0);
+    let options = |max_states| Options {
+        max_states,
+        decompose: false,
+        keeper: Some(&shelf),
+        ..Options::default()
+    };
+    assert_eq!(check(&model, &options(Some(40))).unwrap().states, 40);
+    let whole = check(&model, &options(None)).unwrap();
+    assert_eq!((whole.outcome, whole.states), (Outcome::Verified, 81));
+}
+
 /// Everything that a whole search keeps.
 fn all_kept(model: &Model) -> Files {
     let shelf = shelf(Files::new(), 20, 0);
