@@ -108,7 +108,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()
-    ['back-invalidate', 'cxl-mem', 'eci', 'mesi', 'moesi', 'msi', 'msi-policy', 'token', 'write-through', 'write-through-two-step']
+    ['back-invalidate', 'cxl-mem', 'eci', 'eci-near', 'mesi', 'moesi', 'msi', 'msi-policy', 'token', 'write-through', 'write-through-two-step']
 
     """
     files = (file for file, _ in _cohkit.shipped())

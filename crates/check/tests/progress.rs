@@ -272,6 +272,7 @@ fn of_shipped_texts_drain_says_it_all() {
         "write-through",
         "write-through-two-step",
         "token",
+        "eci-near",
     ] {
         let protocol = protocol(&shipped(name));
         let home = home(&protocol);

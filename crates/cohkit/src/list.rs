@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The protocol texts that ship, with the files' names.
-const PROTOCOLS: [(&str, &str); 10] = [
+const PROTOCOLS: [(&str, &str); 11] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -23,6 +23,10 @@ const PROTOCOLS: [(&str, &str); 10] = [
     (
         "protocols/cxl-mem.coh",
         include_str!("../../../protocols/cxl-mem.coh"),
+    ),
+    (
+        "protocols/eci-near.coh",
+        include_str!("../../../protocols/eci-near.coh"),
     ),
     (
         "protocols/eci.coh",

@@ -4,6 +4,7 @@
 //! span and message are tested together. `UPDATE_EXPECT=1` writes the comments anew; review them as a diff.
 
 mod controllers;
+mod kinds;
 mod names;
 mod policies;
 

@@ -1,0 +1,153 @@
+//! Several kinds of remotes, what variables begin with, and messages that stay behind others.
+
+use super::*;
+
+/// A text with two kinds of remotes, two that share rows, and places to put a case.
+const KINDS: &str = "protocol test
+line 64 bytes
+channels { ask cpu -> home; tell home -> cpu; get remote -> home; give home -> remote; all home -> remote; fifo home -> cpu; ordered fifo %channels% }
+messages { ask: GetM; tell: Data (line); get: GetS; give: Copy (line); all: Inv; fifo: One }
+remote cpu {
+  states { I; M reads writes; W waits Data }
+  variables { n: 0..7 }
+  I   | store | send GetM | W
+  W   | Data  |           | M
+  I M | Inv   |           | I
+  I M | One   |           | stay
+  %cpu%
+}
+remote device dma {
+  states { I; S reads; W waits Copy }
+  I | load | send GetS | W
+  W | Copy |           | S
+  I S | Inv |          | I
+  %device%
+}
+home directory {
+  states { I }
+  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; %variables% }
+  I | GetM | send Data, send Inv to cpu, send One | stay
+  I | GetS | send Copy | stay
+  %home%
+}
+%file%
+";
+
+fn kinds(place: &str, case: Expect) {
+    check(KINDS, place, &[], case);
+}
+
+#[test]
+fn rows_of_another_kind() {
+    kinds(
+        "device",
+        expect![[r#"
+              S | store | send GetM | W
+            #                  ^^^^ direction: this kind of remotes cannot send `GetM`
+              S | Data | | stay
+            #     ^^^^ direction: `Data` never comes to this kind of remotes
+        "#]],
+    );
+}
+#[test]
+fn kinds_that_share_rows() {
+    kinds(
+        "home",
+        expect![[r#"
+              I | Inv | | stay
+            #     ^^^ direction: `Inv` never comes to the home
+              I | GetM if count(device) > 0 | | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
+            #                   ^^^^^^ misplaced: `device` has the same rows as another kind
+        "#]],
+    );
+}
+#[test]
+fn ends_that_share_rows() {
+    kinds(
+        "channels",
+        expect![[r#"
+              other home -> dma
+            #               ^^^ direction: `dma` has the same rows as another kind
+              third home -> gpu
+            #               ^^^ unknown-name: unknown agent `gpu`
+        "#]],
+    );
+}
+#[test]
+fn what_variables_begin_with() {
+    kinds(
+        "variables",
+        expect![[r#"
+              a: count = 3
+            #            ^ out-of-range: what it begins with is out of range
+              b: count = count(cpu)
+              c: set of remote = cpu
+              d: set of remote = { none }
+            #                    ^^^^^^^^ type: a variable cannot begin with this
+              e: bool = 1
+            #           ^ type: a variable cannot begin with this
+              f: remote = cpu
+            #             ^^^ type: a variable cannot begin with this
+              g: 0..3 = 4
+            #           ^ out-of-range: what it begins with is out of range
+              h: 0..3 = count(cpu)
+            #           ^^^^^^^^^^ type: a variable cannot begin with this
+              i: count = count(dma)
+            #                  ^^^ misplaced: `dma` has the same rows as another kind
+        "#]],
+    );
+}
+#[test]
+fn what_stays_behind() {
+    kinds(
+        "channels",
+        expect![[r#"
+              ordered Data behind Inv, Data, GetM
+            #                          ^^^^ direction: a message does not stay behind its own kind
+            #                                ^^^^ direction: the two never travel the same way
+              ordered Inv behind Inv
+            #                    ^^^ duplicate: `Inv` goes before two
+              ordered Data behind Copy
+            #         ^^^^ duplicate: `Data` stays behind others already
+              ordered Nothing behind Nobody
+            #         ^^^^^^^ unknown-name: unknown message `Nothing`
+            #                        ^^^^^^ unknown-name: unknown message `Nobody`
+              ordered One behind Inv
+            #         ^^^ duplicate: `One` has an order already
+            #                    ^^^ duplicate: `Inv` goes before two
+        "#]],
+    );
+}
+#[test]
+fn sizes_of_several_kinds() {
+    kinds(
+        "file",
+        expect![[r#"
+              system a { remotes 2; lines 1 }
+            #            ^^^^^^^ unknown-name: unknown part of a system `remotes`
+              system b { cpu 1; device 1; lines 1 }
+            #        ^ missing-block: `b` lacks `dma N`
+              system c { cpu 9; device 1; dma 0; lines 1 }
+            #                ^ out-of-range: the number of remotes is out of range
+              system d { cpu 4; device 4; dma 1; lines 1 }
+            #        ^ out-of-range: the number of all remotes is out of range
+              system e { cpu 0; device 0; dma 0; lines 1 }
+            #        ^ out-of-range: the number of all remotes is out of range
+        "#]],
+    );
+}
+#[test]
+fn goals_of_several_tables() {
+    text(expect![[r#"
+          protocol two
+          line 64 bytes
+          channels { request remote -> home; forward home -> remote; answer remote -> home; grant home -> remote }
+          messages { request: Get; forward: Inv; answer: Gone; grant: Data (line) }
+          remote a { states { I; M reads writes; W waits Data }; I | store | send Get | W; W | Data | | M; M | Inv | send Gone | I; I W | Inv | send Gone | stay }
+          remote b { states { I; M reads; W waits Data }; I | load | send Get | W; W | Data | | M; M | Inv | send Gone | I; I W | Inv | send Gone | stay }
+        #                        ^ not-a-right: `M` gives another right than in another kind
+          home { on Get(r) { ensure others(r) == I; grant r M with Data }; reach I with Inv }
+        # ^^^^ misplaced: a home written as goals, and remotes with several tables
+    "#]]);
+}
