@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cohkit import types
     from cohkit._cohkit import Protocol
 
-Workload = Literal["sequential-read", "random-read", "sequential-write", "random-write"]
+Workload = Literal["sequential-read", "random-read", "sequential-write", "random-write", "random-mixed"]
 
 # The numbers that a simulation can be told, with the least and the most.
 _NUMBERS = {
@@ -98,7 +98,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
-        workload: `sequential-read`, `random-read`, `sequential-write` or `random-write`.
+        workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
         region: the memory that is accessed, with its unit.

@@ -40,6 +40,8 @@ pub enum Kind {
     SequentialWrite,
     /// Lines of the region are written, drawn uniformly.
     RandomWrite,
+    /// Lines of the region are read and written in equal parts, drawn uniformly.
+    RandomMixed,
 }
 
 impl Kind {
@@ -50,6 +52,7 @@ impl Kind {
             Kind::RandomRead => "random-read",
             Kind::SequentialWrite => "sequential-write",
             Kind::RandomWrite => "random-write",
+            Kind::RandomMixed => "random-mixed",
         }
     }
 
@@ -67,12 +70,13 @@ impl Kind {
         })
     }
 
+    /// Which lines are accessed, and how; the mixed ones are read too.
     fn parts(self) -> (Pattern, Access) {
         match self {
             Kind::SequentialRead => (Pattern::Chunked, Access::Load),
             Kind::RandomRead => (Pattern::Random, Access::Load),
             Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
-            Kind::RandomWrite => (Pattern::Random, Access::Store),
+            Kind::RandomWrite | Kind::RandomMixed => (Pattern::Random, Access::Store),
         }
     }
 }
@@ -414,6 +418,9 @@ fn workload(request: &Request, platform: &Platform, line_bytes: u32) -> Result<W
     let outstanding = or(request.outstanding, &machine.outstanding);
     let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = request.accesses.unwrap_or(u64::from(lines));
+    if request.kind == Kind::RandomMixed {
+        workload.mix.push((Access::Load, 1));
+    }
     if access == Access::Load {
         workload.prefetch = or(request.prefetch, &machine.prefetch);
     }

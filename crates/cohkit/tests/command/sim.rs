@@ -464,3 +464,40 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
     assert_eq!(err, "interrupted\n");
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }
+
+/// A home that drops what is written back: what only writes or only reads does not see it, what does both does.
+#[test]
+fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
+    let good = fs::read_to_string(text).expect("the text can be read");
+    let row = "M       | PutM if sender == owner                       | write, send";
+    assert_eq!(good.matches(row).count(), 1);
+    let wrong = good.replace(row, &row.replace("write, send", "send"));
+    fs::write(folder.path().join("wrong.coh"), wrong).expect("it can be written");
+    let run = |workload, protocol| {
+        let output = cohkit(["sim", "enzian-dc-bram", workload, "--protocol", protocol])
+            .args([
+                "--region",
+                "64KiB",
+                "--accesses",
+                "5000",
+                "--set",
+                "cache.size=16KiB",
+                "--json",
+            ])
+            .current_dir(folder.path())
+            .output()
+            .expect("starts");
+        (
+            output.status.code(),
+            without_run(&output)["failure"]["kind"].clone(),
+        )
+    };
+    assert_eq!(run("random-write", "wrong.coh").0, Some(0));
+    assert_eq!(
+        run("random-mixed", "wrong.coh"),
+        (Some(1), "data value".into())
+    );
+    assert_eq!(run("random-mixed", "msi").0, Some(0));
+}
