@@ -475,7 +475,8 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
     assert_eq!(good.matches(row).count(), 1);
     let wrong = good.replace(row, &row.replace("write, send", "send"));
     fs::write(folder.path().join("wrong.coh"), wrong).expect("it can be written");
-    let run = |workload, protocol| {
+    let msi = text.display().to_string();
+    let run = |workload: &str, protocol: &str| {
         let output = cohkit(["sim", "enzian-dc-bram", workload, "--protocol", protocol])
             .args([
                 "--region",
@@ -483,7 +484,7 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
                 "--accesses",
                 "5000",
                 "--set",
-                "cache.size=16KiB",
+                "cache.sets=8",
                 "--json",
             ])
             .current_dir(folder.path())
@@ -499,5 +500,5 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
         run("random-mixed", "wrong.coh"),
         (Some(1), "data value".into())
     );
-    assert_eq!(run("random-mixed", "msi").0, Some(0));
+    assert_eq!(run("random-mixed", &msi).0, Some(0));
 }
