@@ -6,7 +6,7 @@ mod setup;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::protocol::{Bounds, Carries, Class, Home, Protocol};
+use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol};
 use std::sync::Arc;
 
 use crate::agents::behind::ApplicationRun;

@@ -111,3 +111,21 @@ fn the_torture_reaches_the_rules() {
         );
     }
 }
+
+/// A unit that has sent forwards of one line waits for their answers before it sends those of another. Answers that
+/// caches give each other never come to it: it waited for ever.
+#[test]
+fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
+    let text = source("token");
+    for place in ["  tokens   remote", "  tokens:  Data"] {
+        assert_eq!(text.matches(place).count(), 1);
+    }
+    let text = text
+        .replace("  tokens   remote", "  answer   remote")
+        .replace("  tokens:  Data", "  answer:  Data");
+    for seed in [1, 4, 7] {
+        let setup = torture(parse(&text), 2, seed).unwrap();
+        cohkit_sim::simulation::run(&setup)
+            .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+    }
+}

@@ -62,7 +62,10 @@ pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
                 line: message.carries.line(),
                 store: message.carries.store(),
                 whole: payload_bytes == protocol.line_bytes,
-                class: protocol.class(id),
+                // An answer that goes to another cache tells the home nothing: no forward of its units has ended.
+                class: protocol.class(id).filter(|&class| {
+                    class != Class::Answer || protocol.channel_of(id).to != End::Remote
+                }),
                 request: request(id) || with_requests(id),
                 group: group.or_else(|| behind(id)).map(|group| group as u8),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
