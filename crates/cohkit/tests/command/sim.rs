@@ -470,7 +470,7 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
 fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/msi.coh");
-    let good = fs::read_to_string(text).expect("the text can be read");
+    let good = fs::read_to_string(&text).expect("the text can be read");
     let row = "M       | PutM if sender == owner                       | write, send";
     assert_eq!(good.matches(row).count(), 1);
     let wrong = good.replace(row, &row.replace("write, send", "send"));
