@@ -107,8 +107,8 @@ def shipped_names() -> list[str]:
     """Names of the protocols that come with the package.
 
     >>> import cohkit
-    >>> cohkit.shipped_names()
-    ['back-invalidate', 'cxl-mem', 'eci', 'eci-near', 'mesi', 'moesi', 'msi', 'msi-policy', 'token', 'write-through', 'write-through-two-step']
+    >>> cohkit.shipped_names()[:4]
+    ['back-invalidate', 'cxl-mem', 'eci', 'eci-near']
 
     """
     files = (file for file, _ in _cohkit.shipped())
