@@ -129,3 +129,28 @@ fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
             .unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
 }
+
+/// A home leaves a local operation that it has no row for, as in the checker: it is not the device's fault to ask.
+#[test]
+fn a_local_operation_without_a_row_waits() {
+    let text = source("cxl-mem");
+    let row = "MemRdCur MemWr clean clean_invalidate | leave";
+    assert_eq!(text.matches(row).count(), 1);
+    let silent = text.replace(row, "MemRdCur MemWr | leave");
+    for seed in 0..5 {
+        let run = |text: &str| {
+            let setup = torture(parse(text), 2, seed).unwrap();
+            let run = cohkit_sim::simulation::run(&setup);
+            run.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"))
+        };
+        let (said, silent) = (run(&text), run(&silent));
+        assert!(said.get("locals_acknowledged").unwrap() > 0.0);
+        for name in ["time_ns", "accesses", "locals_acknowledged", "stalls_left"] {
+            assert_eq!(
+                said.get(name).unwrap(),
+                silent.get(name).unwrap(),
+                "seed {seed}: {name}"
+            );
+        }
+    }
+}

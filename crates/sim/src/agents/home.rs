@@ -309,9 +309,11 @@ impl Simulation {
         };
         self.units[number].free_at = self.now + occupancy;
         self.counters.occupied += occupancy;
+        // What the device asks for waits where the home has no row for it, too.
+        let asked = matches!(work, Work::Local(..) | Work::Unlock(_));
         match transition.answer {
             Answer::Take => {}
-            Answer::Leave => {
+            Answer::Leave | Answer::Unexpected if asked || transition.answer == Answer::Leave => {
                 self.counters.stall(Stall::Left);
                 return self.leave(number, work, line);
             }
