@@ -5,6 +5,7 @@
 
 use crate::system::progress::{absent, beginning, begun_later, doubtful, watching, Kind};
 use crate::system::{self, Modelled, SystemError};
+use cohkit_base::words::with_article;
 use cohkit_engine::report::Beyond;
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
@@ -191,11 +192,8 @@ pub fn told(
     };
     match kind {
         Kind::Access(_) => {
-            let article = match name.starts_with(['a', 'e', 'i', 'o', 'u']) {
-                true => "an",
-                false => "a",
-            };
-            format!("{article} {name} of {agent}, which is in {state}, can never be performed")
+            let name = with_article(&name);
+            format!("{name} of {agent}, which is in {state}, can never be performed")
         }
         Kind::Local(_) => {
             format!("the device's {name} can never be performed; {agent} is in {state}")

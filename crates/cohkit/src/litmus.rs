@@ -256,6 +256,7 @@ fn relation<'e>(
 fn fulfilling(fulfil: usize, ends: usize) -> String {
     let all = counted(ends as u64, "end");
     match fulfil {
+        0 if ends == 1 => "the only end does not fulfil the condition".to_string(),
         0 => format!("none of {all} fulfils the condition"),
         1 if ends == 1 => "the only end fulfils the condition".to_string(),
         count if count == ends => format!("all of {all} fulfil the condition"),

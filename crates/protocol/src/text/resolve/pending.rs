@@ -8,6 +8,7 @@ use super::controller::takes;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::protocol::{Channel, Class, Message, Right, StateId};
+use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
 /// One remote's table, and what its rows mean for pending accesses.
@@ -48,7 +49,8 @@ pub(super) fn check(
             let declared = &controller.states[state.index()];
             if declared.waits.is_empty() && silent.insert(*state) {
                 let text = format!(
-                    "a {name} is under way in `{}`, which does not say what it waits for",
+                    "{} is under way in `{}`, which does not say what it waits for",
+                    with_article(name),
                     declared.name
                 );
                 let mut taken: Vec<&str> = takes(controller, *state)
