@@ -267,6 +267,8 @@ fn what_the_hardware_cannot_hold_is_refused() {
         "protocols/msi.coh",
         "protocols/msi-policy.coh",
         "protocols/cxl-mem.coh",
+        "protocols/token.coh",
+        "protocols/eci-near.coh",
         "protocols/write-through.coh",
         "protocols/write-through-two-step.coh",
     ] {
@@ -326,7 +328,9 @@ fn what_the_hardware_cannot_hold_is_refused() {
     expect![[r#"
         protocols/msi.coh: the hardware has no place for the home's variable `owner`
         protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
-        protocols/cxl-mem.coh: the hardware has no place for the home's variable `holders`
+        protocols/cxl-mem.coh: `BIConflictAck` stays behind other messages
+        protocols/token.coh: the hardware has no place for the home's variable `held`
+        protocols/eci-near.coh: `device` is a second kind of remotes
         protocols/write-through.coh: the hardware has no place for the home's variable `readers`
         protocols/write-through-two-step.coh: the hardware has no place for the home's variable `readers`
         a store that asks first: the remote sends the request `WriteLine` when a message comes; the hardware has room for requests with which an access begins

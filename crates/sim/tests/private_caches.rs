@@ -48,7 +48,7 @@ fn each_cache_brings_each_line_once() {
     for name in protocols() {
         let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
         let all = u64::from(LINES) * u64::from(CACHES);
-        let requests = ["GetS", "ReadShared", "MemRdShared", "Read"];
+        let requests = ["GetS", "ReadShared", "MemRdShared", "MemRdS", "Read"];
         assert_eq!(sent(&statistics, &requests), all, "{name}");
         assert_eq!(statistics.get("lines_cached"), Some(all as f64), "{name}");
         assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
@@ -70,7 +70,7 @@ fn caches_share_what_they_write() {
             assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
             let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid", "BISnpInv"];
             let shared = ["FwdGetS", "Downgrade", "ForwardShared", "BISnpData"];
-            let given_up = ["PutM", "VictimDirty", "MemDirtyEvct"];
+            let given_up = ["PutM", "Put", "VictimDirty", "MemDirtyEvct", "MemWrI"];
             let kinds = match writes_back(&name) {
                 true => &[&taken[..], &shared, &given_up][..],
                 false => &[&taken[..], &["Write"]],
@@ -100,7 +100,9 @@ fn a_line_is_lost_to_other_caches_only() {
                     "ReadExclusive",
                     "Upgrade",
                     "MemRdShared",
+                    "MemRdS",
                     "MemRdOwn",
+                    "MemRdA",
                     "MemInv",
                 ],
             )
