@@ -23,6 +23,7 @@ pub(super) struct Number {
 pub(super) struct File<'a> {
     pub header: Option<(Name<'a>, &'a str)>,
     pub items: Vec<Item<'a>>,
+    pub blocks: Vec<Span>,
     /// The end of the text, where missing blocks are reported.
     pub end: Span,
 }

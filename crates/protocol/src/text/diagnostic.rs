@@ -1,7 +1,7 @@
 //! Diagnostics: what is wrong, where, and what to do about it.
 
 use super::lexer::LONGEST_NAME;
-use super::{Span, LONGEST_TEXT};
+use super::{Mention, Span, LONGEST_TEXT};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rustc_hash::FxHashSet;
 
@@ -220,9 +220,10 @@ fn boundary(text: &str, offset: u32) -> usize {
     place
 }
 
-/// Collects diagnostics: no two of one kind at one place, and not too many.
+/// Collects diagnostics: no two of one kind at one place, and not too many; and the names that are understood.
 #[derive(Default)]
 pub(super) struct Sink {
+    pub(super) mentions: Vec<Mention>,
     list: Vec<Diagnostic>,
     seen: FxHashSet<(Code, Span)>,
     more: usize,

@@ -29,6 +29,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// What stands there.
+    pub fn of(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
     /// From the start of this span to the end of another.
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -48,19 +53,55 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 /// Every error of the text, in the order of their places; at most [`Diagnostic::MOST`],
 /// of which the last then says how many more there are.
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
+    let analysis = analyse(text);
+    analysis.protocol.ok_or(analysis.diagnostics)
+}
+
+/// A name of a text where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Mention {
+    /// Where it stands.
+    pub span: Span,
+    /// Where what it names is declared; the same place if it stands in the declaration.
+    pub declaration: Span,
+    /// What it names: `state`, `message`, `variable or field`, ...
+    pub what: &'static str,
+}
+
+/// What a text says as far as it is understood, errors or not.
+#[derive(Default, Debug)]
+pub struct Analysis {
+    /// The protocol, if there is no error.
+    pub protocol: Option<Protocol>,
+    /// What [`parse`] gives for a text with errors.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The blocks in the order of the text, each from its keyword to its end; one that is not closed ends where the
+    /// next one begins.
+    pub blocks: Vec<Span>,
+    /// The names that are declared, in the order of their places, and each once.
+    pub mentions: Vec<Mention>,
+}
+
+/// Reads a protocol text and keeps what is understood of one with errors.
+pub fn analyse(text: &str) -> Analysis {
     let mut sink = Sink::default();
-    let protocol = if diagnostic::readable(text, &mut sink) {
+    let mut analysis = Analysis::default();
+    if diagnostic::readable(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         if let Some(stranger) = parser::stranger(text, &tokens) {
-            return Err(vec![stranger]);
+            analysis.diagnostics = vec![stranger];
+            return analysis;
         }
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
-        resolve::resolve(&file, &mut sink)
-    } else {
-        None
-    };
-    match (protocol, sink.finish()) {
-        (Some(protocol), diagnostics) if diagnostics.is_empty() => Ok(protocol),
-        (_, diagnostics) => Err(diagnostics),
+        analysis.protocol = resolve::resolve(&file, &mut sink);
+        analysis.blocks = file.blocks;
     }
+    analysis.mentions = std::mem::take(&mut sink.mentions);
+    analysis.mentions.sort_unstable();
+    analysis.mentions.dedup();
+    analysis.diagnostics = sink.finish();
+    analysis.protocol = analysis
+        .protocol
+        .filter(|_| analysis.diagnostics.is_empty());
+    analysis
 }

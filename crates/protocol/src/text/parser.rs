@@ -469,6 +469,7 @@ impl<'a, 's> Parser<'a, 's> {
             if self.peek() == Token::End {
                 break;
             }
+            let (begin, known) = (self.span(), BLOCKS.contains(&self.word()));
             let result = if self.word() == "protocol" {
                 self.header(&mut file)
             } else {
@@ -485,6 +486,9 @@ impl<'a, 's> Parser<'a, 's> {
                 if self.position == start || self.peek() == Token::CloseBrace {
                     self.advance();
                 }
+            }
+            if known {
+                file.blocks.push(begin.to(self.last()));
             }
         }
         file.end = self.span();

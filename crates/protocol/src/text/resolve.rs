@@ -3,7 +3,7 @@
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::parser::class_named;
-use super::Span;
+use super::{Mention, Span};
 use crate::protocol as p;
 use crate::protocol::{
     Behind, Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId,
@@ -60,11 +60,27 @@ impl<'a> Names<'a> {
             return None;
         }
         self.list.push(name);
+        self.mention(name.span, new, sink);
         Some(new)
     }
 
+    /// The index of a name, if it is declared.
+    fn get(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
+        let index = self.index.get(name.text).copied()?;
+        self.mention(name.span, index, sink);
+        Some(index)
+    }
+
+    fn mention(&self, span: Span, index: u16, sink: &mut Sink) {
+        sink.mentions.push(Mention {
+            span,
+            declaration: self.list[usize::from(index)].span,
+            what: self.kind,
+        });
+    }
+
     fn find(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
-        let found = self.index.get(name.text).copied();
+        let found = self.get(name, sink);
         if found.is_none() && !self.partial {
             unknown(
                 self.kind,
@@ -372,7 +388,7 @@ impl<'a> Resolver<'a, '_> {
             EndItem::Of(end) => return (end, None),
             EndItem::Kind(name) => name,
         };
-        let Some(&kind) = self.kind_names.index.get(name.text) else {
+        let Some(kind) = self.kind_names.get(name, self.sink) else {
             let ends = ["remote", "home", "any"].into_iter();
             let known = ends.chain(self.kind_names.list.iter().map(|kind| kind.text));
             unknown("agent", name, known, self.sink);
@@ -699,11 +715,11 @@ impl<'a> Resolver<'a, '_> {
         let (mut remotes, mut lines) = (None, None);
         let several = self.tables.len() > 1;
         for part in &block.items {
-            let kind = self.kind_names.index.get(part.0.text);
+            let kind = self.kind_names.get(part.0, self.sink);
             let place = match (part.0.text, kind) {
                 ("lines", _) => &mut lines,
                 ("remotes", _) if !several => &mut remotes,
-                (_, Some(&kind)) if several => &mut counts[usize::from(kind)],
+                (_, Some(kind)) if several => &mut counts[usize::from(kind)],
                 (_, Some(_)) => &mut remotes,
                 _ => {
                     let words = if several {

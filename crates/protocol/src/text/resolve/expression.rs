@@ -276,7 +276,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// The kind of remotes with this name, which rows can tell from all others.
     fn all_of(&mut self, name: Name<'a>) -> Option<KindId> {
-        let kind = *self.kind_names.index.get(name.text)?;
+        let kind = self.kind_names.get(name, self.sink)?;
         let table = self.tables[usize::from(kind)];
         let mut same = (0..)
             .zip(&self.tables)
@@ -371,7 +371,7 @@ impl<'a> Resolver<'a, '_> {
             self.sink.push(problem);
             return None;
         }
-        let variable = scope.variables.index.get(name.text).copied();
+        let variable = scope.variables.get(name, self.sink);
         let message = scope.message.map(|message| &self.messages[message.index()]);
         let field = message.and_then(|message| {
             let place = message
@@ -380,6 +380,13 @@ impl<'a> Resolver<'a, '_> {
                 .position(|field| field.name == name.text)?;
             Some((place, message.fields[place].ty, &message.name))
         });
+        if let (Some((place, ..)), Some(message)) = (field, message) {
+            self.sink.mentions.push(Mention {
+                span: name.span,
+                declaration: message.fields[place].span,
+                what: "field",
+            });
+        }
         match (variable, field) {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];

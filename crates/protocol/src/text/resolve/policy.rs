@@ -28,7 +28,7 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
             .filter(|(_, state)| state.stable())
             .map(|(name, _)| name.text)
     };
-    let Some(&index) = names.index.get(name.text) else {
+    let Some(index) = names.get(name, sink) else {
         if !names.partial {
             unknown(kind, name, stable(), sink);
         }

@@ -1,0 +1,86 @@
+//! What is kept of a text with errors.
+
+use super::super::*;
+use super::{ECI, MSI};
+
+/// Names of the text at hand with those that they are declared as.
+fn names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
+    let of = |span: Span| span.of(text).to_string();
+    let each = mentions.iter();
+    each.map(|mention| (of(mention.span), of(mention.declaration)))
+        .collect()
+}
+
+#[test]
+fn a_name_is_found_with_its_declaration() {
+    for text in [ECI, MSI] {
+        let analysis = analyse(text);
+        assert!(analysis.protocol.is_some() && analysis.diagnostics.is_empty());
+        for (used, declared) in names(text, &analysis.mentions) {
+            assert_eq!(used, declared);
+        }
+        // Each declaration is a mention of itself, and what is used is declared.
+        let declared: Vec<Span> = analysis.mentions.iter().map(|it| it.declaration).collect();
+        let places: Vec<Span> = analysis.mentions.iter().map(|it| it.span).collect();
+        assert!(declared.iter().all(|place| places.contains(place)));
+        let blocks: Vec<&str> = analysis.blocks.iter().map(|span| span.of(text)).collect();
+        assert!(blocks[0].starts_with("protocol") && !blocks[0].contains('\n'));
+        let remote = blocks.iter().find(|block| block.starts_with("remote"));
+        assert!(remote.is_some_and(|block| block.ends_with('}')));
+    }
+    let analysis = analyse(MSI);
+    let kinds = analysis.mentions.iter().map(|mention| mention.what);
+    let kinds: std::collections::BTreeSet<&str> = kinds.collect();
+    let all = ["channel", "field", "message", "state", "variable"];
+    assert!(all.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+}
+
+#[test]
+fn an_error_in_one_row_costs_the_names_of_that_row_alone() {
+    for text in [ECI, MSI] {
+        let whole = analyse(text);
+        let mut broken = 0;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let (begin, end) = (start, start + line.len());
+            start = end;
+            // A row of one line, in which no brace opens or closes.
+            let goes_on = line.trim_end().ends_with([',', '|']);
+            let rows = line.matches('|').count() >= 3;
+            if !rows || line.contains(['{', '}', '#']) || goes_on {
+                continue;
+            }
+            let bar = begin + line.find('|').expect("it has one");
+            let mut spoilt = text.to_string();
+            spoilt.replace_range(bar..bar + 1, "?");
+            let analysis = analyse(&spoilt);
+            assert!(analysis.protocol.is_none() && !analysis.diagnostics.is_empty());
+            assert_eq!(analysis.blocks, whole.blocks);
+            let elsewhere = |mention: &&Mention| {
+                (mention.span.end as usize) <= begin || mention.span.start as usize >= end
+            };
+            let kept: Vec<&Mention> = analysis.mentions.iter().filter(elsewhere).collect();
+            let wanted: Vec<&Mention> = whole.mentions.iter().filter(elsewhere).collect();
+            assert!(kept == wanted, "{line}");
+            broken += 1;
+        }
+        assert!(broken >= 10, "{broken}");
+    }
+}
+
+#[test]
+fn a_text_cut_anywhere_keeps_what_is_before() {
+    for end in (0..ECI.len())
+        .filter(|&end| ECI.is_char_boundary(end))
+        .step_by(7)
+    {
+        let analysis = analyse(&ECI[..end]);
+        for span in analysis.blocks.iter().copied() {
+            assert!(span.end as usize <= end);
+        }
+        // Channels and messages stand before what is missing.
+        if ECI[..end].contains("remote cpu") || ECI[..end].contains("\nremote") {
+            assert!(analysis.mentions.iter().any(|it| it.what == "message"));
+        }
+    }
+}
