@@ -192,7 +192,7 @@ pub fn told(
     };
     match kind {
         Kind::Access(_) => {
-            let name = with_article(&name);
+            let name = with_article(name);
             format!("{name} of {agent}, which is in {state}, can never be performed")
         }
         Kind::Local(_) => {

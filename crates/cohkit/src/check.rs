@@ -1,15 +1,17 @@
 //! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
 
+use crate::asked::{again, reading, request};
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
-use crate::coverage::Untaken;
-use crate::judge::{judge, simulation, Listener, Request, Systems};
-use crate::options::{Check, SymmetryOption};
+use crate::coverage::{Covered, Untaken};
+use crate::judge::{judge, Listener};
+use crate::models::{bad, judge_model, outcome, text, trace};
+use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Line;
 use crate::protocols::Source;
 use crate::verdict::Verdict;
-use crate::{deliver, files, graph, models, replay};
+use crate::{deliver, explanation, files, graph, models, replay};
 use cohkit_chart::Text;
 use cohkit_engine::model::Model;
 use cohkit_engine::search::Progress;
@@ -142,64 +144,6 @@ fn suited(options: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the options ask for.
-pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
-    Request {
-        systems: systems(options),
-        capacity: options.capacity,
-        symmetry: options.symmetry != Some(SymmetryOption::Off),
-        hash_compaction: options.hash_compaction,
-        threads: options.threads.map(usize::from),
-        max_states: options.max_states,
-        max_depth: options.max_depth,
-        max_memory: options.max_memory,
-        simulation: options
-            .simulate
-            .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
-        coverage: options.coverage,
-        cancel: console.interrupted,
-    }
-}
-
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-/// How to walk the same ways again, as a line; nothing if nothing was random.
-pub(crate) fn again(options: &Check) -> String {
-    if options.simulate.is_none() {
-        return String::new();
-    }
-    let mut command = String::from("cohkit");
-    for word in std::env::args_os().skip(1) {
-        command += " ";
-        command += &quoted(&word.to_string_lossy());
-    }
-    if options.seed.is_none() {
-        command += " --seed 0";
-    }
-    format!("  again: {command}\n")
-}
-
-/// Which systems the options ask for.
-pub(crate) fn systems(options: &Check) -> Systems {
-    if options.remotes.is_some() || options.lines.is_some() {
-        Systems::Sized {
-            remotes: options.remotes.unwrap_or(1),
-            lines: options.lines.unwrap_or(1),
-        }
-    } else if options.systems.is_empty() {
-        Systems::Declared
-    } else {
-        Systems::Named(options.systems.clone())
-    }
-}
-
 /// Refuses models whose exported files would replace each other's, or a model that is checked.
 fn models_apart(options: &Check) -> Result<(), Failure> {
     let models = || options.files.iter().filter(|file| models::is_model(file));
@@ -258,10 +202,10 @@ fn distinct<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<(), Failure
 }
 
 /// What is checked in one run of the command, and what came of it so far.
-pub(crate) struct Batch<'a> {
-    pub(crate) options: &'a Check,
-    pub(crate) checkpoints: Option<&'a Checkpoints>,
-    pub(crate) charts: Text,
+struct Batch<'a> {
+    options: &'a Check,
+    checkpoints: Option<&'a Checkpoints>,
+    charts: Text,
     outcome: Outcome,
     /// For JSON: one entry for each system.
     values: Vec<Value>,
@@ -336,7 +280,7 @@ impl Batch<'_> {
     }
 
     /// Takes an outcome into account, and tells it as JSON or as text.
-    pub(crate) fn tell(
+    fn tell(
         &mut self,
         outcome: Outcome,
         json: impl FnOnce() -> Value,
@@ -395,5 +339,65 @@ impl Listener for Telling<'_, '_, '_, '_> {
         let colour = self.console.terminal.colour;
         let report = source.fault(fault, &self.batch.charts, colour);
         self.console.say(&report);
+    }
+}
+
+impl Batch<'_> {
+    /// Checks a model, and tells the verdict.
+    fn check_model(&mut self, path: &Path, console: &mut Console) -> Result<(), Failure> {
+        let options = self.options;
+        let model = models::read(path, reading(options), console)?;
+        if let Some(folder) = &options.export_murphi {
+            let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
+            let text = text.map_err(|why| bad(path, &why))?;
+            files::make_folder(folder)?;
+            files::write(&folder.join(format!("{}.m", model.name)), &text)?;
+        }
+        let line = Line::new(model.name.clone(), &console.terminal);
+        let progress = |progress: &Progress| line.show(progress);
+        let request = request(options, console);
+        let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
+        drop(line);
+        if judged.report.states == 0 {
+            console.say(&format!(
+                "warning: {}: no start state is left, so there is nothing to check",
+                path.display()
+            ));
+        }
+        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
+            match trace.sequence.steps.is_empty() {
+                true => console.say(&format!(
+                    "{}: no messages are recognised in the counterexample, so there is no chart",
+                    model.name
+                )),
+                false => {
+                    files::make_folder(folder)?;
+                    let svg = cohkit_chart::svg(&trace.sequence, &model.name);
+                    files::write(&folder.join(format!("{}.svg", model.name)), &svg)?;
+                }
+            }
+        }
+        let charts = self.charts;
+        self.tell(
+            outcome(&judged.report),
+            || judged.json(&model),
+            || {
+                let mut text = text(&model, &judged.report, &charts);
+                text += &(judged.explanation.iter())
+                    .map(explanation::text)
+                    .collect::<String>();
+                text += &judged
+                    .coverage
+                    .iter()
+                    .map(Covered::text)
+                    .collect::<String>();
+                text + &again(options)
+            },
+            console,
+        )?;
+        match &options.graph {
+            Some(file) => graph::write(file, &model, trace(&judged.report)),
+            None => Ok(()),
+        }
     }
 }

@@ -90,7 +90,7 @@ impl Covered {
 
     /// As `docs/output.md` describes it.
     pub(crate) fn json(&self) -> Value {
-        let count = crate::verdict::number;
+        let count = crate::size::json;
         let rules = self.coverage.rules.iter().map(|rule| {
             json!({
                 "rule": rule.rule,

@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     };
     // What has no ending is meant as a name.
     let ending = match path.extension() {
-        None => format!("{ending}; those that ship are {}", crate::list::protocols()),
+        None => format!("{ending}; those that ship are {}", crate::shipped::names()),
         Some(_) => ending.to_string(),
     };
     let read = || {

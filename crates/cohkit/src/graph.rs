@@ -1,6 +1,6 @@
 //! `cohkit check --graph`: the state graph of one small model in a file.
 
-use crate::check::systems;
+use crate::asked::systems;
 use crate::files;
 use crate::judge::Systems;
 use crate::options::Check;

@@ -13,6 +13,7 @@
 //! assert!(out.starts_with(b"cohkit "));
 //! ```
 
+mod asked;
 mod check;
 mod checkpoints;
 mod console;
@@ -36,6 +37,7 @@ mod protocols;
 mod python;
 mod replay;
 mod rtl;
+mod shipped;
 mod sim;
 pub mod simulate;
 mod size;

@@ -5,6 +5,7 @@ use crate::deliver;
 use crate::options::{List, ShowPlatform};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
+use crate::shipped::PROTOCOLS;
 use crate::sim::platform;
 use crate::simulate::Kind;
 use clap::ValueEnum;
@@ -13,54 +14,6 @@ use cohkit_sim::platform::{units, Platform};
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::path::PathBuf;
-
-/// The protocol texts that ship, with the files' names.
-const PROTOCOLS: [(&str, &str); 11] = [
-    (
-        "protocols/back-invalidate.coh",
-        include_str!("../../../protocols/back-invalidate.coh"),
-    ),
-    (
-        "protocols/cxl-mem.coh",
-        include_str!("../../../protocols/cxl-mem.coh"),
-    ),
-    (
-        "protocols/eci-near.coh",
-        include_str!("../../../protocols/eci-near.coh"),
-    ),
-    (
-        "protocols/eci.coh",
-        include_str!("../../../protocols/eci.coh"),
-    ),
-    (
-        "protocols/mesi.coh",
-        include_str!("../../../protocols/mesi.coh"),
-    ),
-    (
-        "protocols/moesi.coh",
-        include_str!("../../../protocols/moesi.coh"),
-    ),
-    (
-        "protocols/msi-policy.coh",
-        include_str!("../../../protocols/msi-policy.coh"),
-    ),
-    (
-        "protocols/msi.coh",
-        include_str!("../../../protocols/msi.coh"),
-    ),
-    (
-        "protocols/token.coh",
-        include_str!("../../../protocols/token.coh"),
-    ),
-    (
-        "protocols/write-through-two-step.coh",
-        include_str!("../../../protocols/write-through-two-step.coh"),
-    ),
-    (
-        "protocols/write-through.coh",
-        include_str!("../../../protocols/write-through.coh"),
-    ),
-];
 
 /// The experiments of the Python package, which a test compares with this.
 const EXPERIMENTS: [(&str, &str); 10] = [
@@ -108,11 +61,6 @@ struct Shelf {
     key: &'static str,
     used: &'static str,
     things: Vec<(String, String)>,
-}
-
-/// The protocol texts that ship, as files of the repository.
-pub(crate) fn protocols() -> String {
-    PROTOCOLS.map(|(file, _)| file).join(", ")
 }
 
 /// Everything that ships.

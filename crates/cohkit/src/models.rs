@@ -1,15 +1,12 @@
 //! Verdicts on Murphi models, as `cohkit check` and the Python package both give them.
 
-use crate::check::{again, request, Batch};
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::Covered;
 use crate::judge::Request;
-use crate::options::{Check, DeadlockOption, DialectOption};
 use crate::outcome::{Failure, Outcome};
-use crate::progress::Line;
-use crate::verdict::{add, counterexample, effort, kind, number, omission, property, words};
-use crate::{explanation, files, graph, judge, protocols};
+use crate::verdict::{add, counterexample, effort, kind, omission, property, words};
+use crate::{files, judge, protocols, size};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
@@ -39,21 +36,6 @@ pub struct Reading {
 }
 
 impl Reading {
-    fn of(options: &Check) -> Reading {
-        Reading {
-            dialect: match options.dialect {
-                None => Dialect::Any,
-                Some(DialectOption::Cmurphi) => Dialect::CMurphi,
-                Some(DialectOption::Rumur) => Dialect::Rumur,
-            },
-            deadlock: match options.deadlock {
-                None | Some(DeadlockOption::Stuttering) => Deadlock::Stuttering,
-                Some(DeadlockOption::Stuck) => Deadlock::Stuck,
-                Some(DeadlockOption::Off) => Deadlock::Off,
-            },
-        }
-    }
-
     /// Reads the text of a model, which is named after its file. With it comes what is probably not meant.
     ///
     /// # Errors
@@ -72,14 +54,13 @@ impl Reading {
 }
 
 /// Reads a model. What is probably not meant in it is said.
-pub(crate) fn read(path: &Path, options: &Check, console: &mut Console) -> Result<Model, Failure> {
+pub(crate) fn read(path: &Path, reading: Reading, console: &mut Console) -> Result<Model, Failure> {
     let text = files::read(path)?;
     let (file, colour) = (path.display().to_string(), console.terminal.colour);
     let shown = |diagnostics: &[cohkit_murphi::Diagnostic]| {
         let all = diagnostics.iter().map(|d| d.render(&file, &text, colour));
         all.collect::<Vec<_>>().join("\n\n")
     };
-    let reading = Reading::of(options);
     let (model, mut warnings) = reading
         .read(path, &text)
         .map_err(|errors| Failure::new(Outcome::BadInput, shown(&errors)))?;
@@ -112,9 +93,9 @@ pub fn model_diagnostics_json(
 
 /// A verdict on a model.
 pub struct Judged {
-    report: Report,
-    explanation: Option<Explanation>,
-    coverage: Option<Covered>,
+    pub(crate) report: Report,
+    pub(crate) explanation: Option<Explanation>,
+    pub(crate) coverage: Option<Covered>,
     run: Value,
 }
 
@@ -174,77 +155,13 @@ pub fn judge_model(
     })
 }
 
-fn bad(path: &Path, why: &str) -> Failure {
+pub(crate) fn bad(path: &Path, why: &str) -> Failure {
     let message = format!("error: {}: {why}", path.display());
     Failure::new(Outcome::BadInput, message)
 }
 
-impl Batch<'_> {
-    /// Checks a model, and tells the verdict.
-    pub(crate) fn check_model(
-        &mut self,
-        path: &Path,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let options = self.options;
-        let model = read(path, options, console)?;
-        if let Some(folder) = &options.export_murphi {
-            let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
-            let text = text.map_err(|why| bad(path, &why))?;
-            files::make_folder(folder)?;
-            files::write(&folder.join(format!("{}.m", model.name)), &text)?;
-        }
-        let line = Line::new(model.name.clone(), &console.terminal);
-        let progress = |progress: &search::Progress| line.show(progress);
-        let request = request(options, console);
-        let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
-        drop(line);
-        if judged.report.states == 0 {
-            console.say(&format!(
-                "warning: {}: no start state is left, so there is nothing to check",
-                path.display()
-            ));
-        }
-        if let (Some(folder), Some(trace)) = (&options.chart_svg, trace(&judged.report)) {
-            match trace.sequence.steps.is_empty() {
-                true => console.say(&format!(
-                    "{}: no messages are recognised in the counterexample, so there is no chart",
-                    model.name
-                )),
-                false => {
-                    files::make_folder(folder)?;
-                    let svg = cohkit_chart::svg(&trace.sequence, &model.name);
-                    files::write(&folder.join(format!("{}.svg", model.name)), &svg)?;
-                }
-            }
-        }
-        let charts = self.charts;
-        self.tell(
-            outcome(&judged.report),
-            || judged.json(&model),
-            || {
-                let mut text = text(&model, &judged.report, &charts);
-                text += &(judged.explanation.iter())
-                    .map(explanation::text)
-                    .collect::<String>();
-                text += &judged
-                    .coverage
-                    .iter()
-                    .map(Covered::text)
-                    .collect::<String>();
-                text + &again(options)
-            },
-            console,
-        )?;
-        match &options.graph {
-            Some(file) => graph::write(file, &model, trace(&judged.report)),
-            None => Ok(()),
-        }
-    }
-}
-
 /// The trace of a violation, or of a limit that is run over.
-fn trace(report: &Report) -> Option<&Trace> {
+pub(crate) fn trace(report: &Report) -> Option<&Trace> {
     match &report.outcome {
         cohkit_engine::Outcome::Violated { trace, .. }
         | cohkit_engine::Outcome::Exceeded { trace, .. } => Some(trace),
@@ -252,7 +169,7 @@ fn trace(report: &Report) -> Option<&Trace> {
     }
 }
 
-fn outcome(report: &Report) -> Outcome {
+pub(crate) fn outcome(report: &Report) -> Outcome {
     match &report.outcome {
         cohkit_engine::Outcome::Verified => Outcome::Yes,
         cohkit_engine::Outcome::Violated { .. } => Outcome::No,
@@ -266,7 +183,7 @@ fn outcome(report: &Report) -> Outcome {
 }
 
 /// The verdict for people: a violation with the rules that lead to it.
-fn text(model: &Model, report: &Report, charts: &Text) -> String {
+pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = effort(report);
     let (verdict, trace) = match &report.outcome {
@@ -343,9 +260,9 @@ fn entry(model: &Model, report: &Report, run: Value) -> Value {
         "model": model.name,
         "outcome": outcome,
         "reason": reason,
-        "states": number(report.states),
+        "states": size::json(report.states),
         "symmetric": report.symmetric,
-        "transitions": number(report.transitions),
+        "transitions": size::json(report.transitions),
         "depth": report.depth,
         "components": report.components,
         "properties": properties.map(|p| property(&p.property, &p.status)).collect::<Vec<_>>(),

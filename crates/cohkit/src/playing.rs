@@ -2,7 +2,7 @@
 
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use crate::simulate::NotRun;
+use crate::simulate::{failure_json, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::shipped::{visit, Parameter, Visitor, ALL};
 use cohkit_sim::course::{Course, Quarter};
@@ -322,17 +322,5 @@ fn times_json(times: &Histogram) -> Value {
         "distribution": distribution
             .map(|(time, count)| json!([nanoseconds(time), count]))
             .collect::<Vec<_>>(),
-    })
-}
-
-/// How a run failed, as plain values.
-pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
-    json!({
-        "kind": failure.kind.to_string(),
-        "message": failure.text,
-        "line": failure.line,
-        "time_ps": failure.time,
-        "waits": failure.waits,
-        "sequence": cohkit_chart::json(&failure.sequence),
     })
 }

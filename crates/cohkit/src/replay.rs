@@ -1,6 +1,6 @@
 //! `cohkit check --replay`: counterexamples stepped again on the models that they are of.
 
-use crate::check::systems;
+use crate::asked::{self, systems};
 use crate::console::Console;
 use crate::judge::{self, NoModel, Systems};
 use crate::options::Check;
@@ -130,7 +130,7 @@ impl Replayed<'_> {
         options: &Check,
         console: &mut Console,
     ) -> Result<(), Failure> {
-        let model = models::read(self.text, options, console)?;
+        let model = models::read(self.text, asked::reading(options), console)?;
         let mine = self.mine(recordings, &model.name, |of| match of {
             Of::Model(name) => *name == model.name,
             Of::System(..) => false,

@@ -1,7 +1,6 @@
 //! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
 
 use crate::outcome::{Failure, Outcome};
-use crate::playing::failure_json;
 use crate::protocols::Source;
 use crate::size;
 use clap::ValueEnum;
@@ -506,4 +505,16 @@ pub fn run_all(
     })?;
     let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(results.into_iter().flatten().collect())
+}
+
+/// How a run failed, as plain values.
+pub(crate) fn failure_json(failure: &explain::Failure) -> Value {
+    json!({
+        "kind": failure.kind.to_string(),
+        "message": failure.text,
+        "line": failure.line,
+        "time_ps": failure.time,
+        "waits": failure.waits,
+        "sequence": cohkit_chart::json(&failure.sequence),
+    })
 }

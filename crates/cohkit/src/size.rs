@@ -1,4 +1,4 @@
-//! Amounts of memory.
+//! Amounts: those of memory as they are read, and counts as they are written.
 
 /// Reads an amount of memory in bytes: a number and a unit, such as `64MiB` or `1.5 GB`; no unit means bytes.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
@@ -64,6 +64,14 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+/// A count; as text in the rare case that it does not fit what JSON readers take for an integer.
+pub(crate) fn json(count: u128) -> serde_json::Value {
+    u64::try_from(count).map_or_else(
+        |_| serde_json::json!(count.to_string()),
+        |count| serde_json::json!(count),
+    )
 }
 
 #[cfg(test)]

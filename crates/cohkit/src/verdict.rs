@@ -3,6 +3,7 @@
 use crate::coverage::Covered;
 use crate::explanation;
 use crate::outcome::Outcome;
+use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
@@ -181,8 +182,8 @@ impl Verdict<'_> {
         let (counts, properties, counterexample) = match &self.finding {
             Finding::Searched(report) => (
                 [
-                    number(report.states),
-                    number(report.transitions),
+                    size::json(report.states),
+                    size::json(report.transitions),
                     json!(report.depth),
                 ],
                 report
@@ -327,11 +328,6 @@ pub(crate) fn words(reason: Reason) -> &'static str {
         Reason::MaxSteps => "no violation was met on random walks",
         Reason::Interrupted => "interrupted",
     }
-}
-
-/// A count; as text in the rare case that it does not fit what JSON readers take for an integer.
-pub(crate) fn number(count: u128) -> Value {
-    u64::try_from(count).map_or_else(|_| json!(count.to_string()), |count| json!(count))
 }
 
 pub(crate) fn kind(property: &Property) -> &'static str {

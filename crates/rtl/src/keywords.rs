@@ -7,6 +7,11 @@ pub fn reserved(word: &str) -> bool {
         .any(|reserved| reserved == word)
 }
 
+/// Names that the printed package uses besides those of the text, and that no name of the text may be.
+pub(crate) const PACKAGE_NAMES: &[&str] = &[
+    "home_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol",
+];
+
 const WORDS: &str = "
 accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind
 bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config

@@ -8,11 +8,6 @@ use cohkit_protocol::rows::{rows, Row as Words};
 use cohkit_protocol::text::line_column;
 use std::fmt::Write;
 
-/// Names that [`package`] uses besides those of the text, and that no name of the text may be.
-pub(crate) const PACKAGE_NAMES: &[&str] = &[
-    "home_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol",
-];
-
 /// Where a ROM comes from, for the first lines of what is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {

@@ -7,7 +7,7 @@
 //! from the initial state which memory operation and which local operation a line has in hand in each state;
 //! so the hardware relies on it without looking.
 
-use crate::print::PACKAGE_NAMES;
+use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{

@@ -1,7 +1,7 @@
 //! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
 
 use super::{asked, between, fulfilling, home, key, relation, values, words, Report};
-use crate::check::quoted;
+use crate::asked::quoted;
 use crate::console::Console;
 use crate::options::Litmus as Options;
 use crate::outcome::{Failure, Outcome};

@@ -1,0 +1,82 @@
+//! What the options of `cohkit check` ask for.
+
+use crate::console::Console;
+use crate::judge::{simulation, Request, Systems};
+use crate::models::Reading;
+use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
+use cohkit_engine::model::Deadlock;
+use cohkit_murphi::Dialect;
+
+/// What the options ask for.
+pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
+    Request {
+        systems: systems(options),
+        capacity: options.capacity,
+        symmetry: options.symmetry != Some(SymmetryOption::Off),
+        hash_compaction: options.hash_compaction,
+        threads: options.threads.map(usize::from),
+        max_states: options.max_states,
+        max_depth: options.max_depth,
+        max_memory: options.max_memory,
+        simulation: options
+            .simulate
+            .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
+        coverage: options.coverage,
+        cancel: console.interrupted,
+    }
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+-@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// How to walk the same ways again, as a line; nothing if nothing was random.
+pub(crate) fn again(options: &Check) -> String {
+    if options.simulate.is_none() {
+        return String::new();
+    }
+    let mut command = String::from("cohkit");
+    for word in std::env::args_os().skip(1) {
+        command += " ";
+        command += &quoted(&word.to_string_lossy());
+    }
+    if options.seed.is_none() {
+        command += " --seed 0";
+    }
+    format!("  again: {command}\n")
+}
+
+/// Which systems the options ask for.
+pub(crate) fn systems(options: &Check) -> Systems {
+    if options.remotes.is_some() || options.lines.is_some() {
+        Systems::Sized {
+            remotes: options.remotes.unwrap_or(1),
+            lines: options.lines.unwrap_or(1),
+        }
+    } else if options.systems.is_empty() {
+        Systems::Declared
+    } else {
+        Systems::Named(options.systems.clone())
+    }
+}
+
+/// How models are to be read.
+pub(crate) fn reading(options: &Check) -> Reading {
+    Reading {
+        dialect: match options.dialect {
+            None => Dialect::Any,
+            Some(DialectOption::Cmurphi) => Dialect::CMurphi,
+            Some(DialectOption::Rumur) => Dialect::Rumur,
+        },
+        deadlock: match options.deadlock {
+            None | Some(DeadlockOption::Stuttering) => Deadlock::Stuttering,
+            Some(DeadlockOption::Stuck) => Deadlock::Stuck,
+            Some(DeadlockOption::Off) => Deadlock::Off,
+        },
+    }
+}

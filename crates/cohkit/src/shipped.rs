@@ -1,0 +1,54 @@
+//! The protocol texts that the command carries.
+
+/// The protocol texts that ship, with the files' names.
+pub(crate) const PROTOCOLS: [(&str, &str); 11] = [
+    (
+        "protocols/back-invalidate.coh",
+        include_str!("../../../protocols/back-invalidate.coh"),
+    ),
+    (
+        "protocols/cxl-mem.coh",
+        include_str!("../../../protocols/cxl-mem.coh"),
+    ),
+    (
+        "protocols/eci-near.coh",
+        include_str!("../../../protocols/eci-near.coh"),
+    ),
+    (
+        "protocols/eci.coh",
+        include_str!("../../../protocols/eci.coh"),
+    ),
+    (
+        "protocols/mesi.coh",
+        include_str!("../../../protocols/mesi.coh"),
+    ),
+    (
+        "protocols/moesi.coh",
+        include_str!("../../../protocols/moesi.coh"),
+    ),
+    (
+        "protocols/msi-policy.coh",
+        include_str!("../../../protocols/msi-policy.coh"),
+    ),
+    (
+        "protocols/msi.coh",
+        include_str!("../../../protocols/msi.coh"),
+    ),
+    (
+        "protocols/token.coh",
+        include_str!("../../../protocols/token.coh"),
+    ),
+    (
+        "protocols/write-through-two-step.coh",
+        include_str!("../../../protocols/write-through-two-step.coh"),
+    ),
+    (
+        "protocols/write-through.coh",
+        include_str!("../../../protocols/write-through.coh"),
+    ),
+];
+
+/// The files' names in words.
+pub(crate) fn names() -> String {
+    PROTOCOLS.map(|(file, _)| file).join(", ")
+}
