@@ -423,7 +423,11 @@ impl<'a, 's> Parser<'a, 's> {
         what: &str,
         mut item: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Vec<T>> {
-        let open = self.expect(Token::OpenBrace, "`{`")?;
+        let open = match self.expect(Token::OpenBrace, "`{`") {
+            // It is forgotten, and the block is there.
+            Err(Failed) if self.peek() == Token::Newline => self.last(),
+            open => open?,
+        };
         let mut items = Vec::new();
         loop {
             while self.eat(Token::Newline) || self.eat(Token::Semicolon) {}

@@ -84,3 +84,22 @@ fn a_text_cut_anywhere_keeps_what_is_before() {
         }
     }
 }
+
+#[test]
+fn a_forgotten_brace_is_one_error() {
+    for text in [ECI, MSI] {
+        let whole = analyse(text);
+        let mut forgotten = 0;
+        for (place, _) in text.match_indices(" {\n") {
+            let mut spoilt = text.to_string();
+            spoilt.replace_range(place..place + 2, "  ");
+            let analysis = analyse(&spoilt);
+            let said = analysis.diagnostics.iter();
+            let said: Vec<&str> = said.map(|wrong| wrong.message.as_str()).collect();
+            assert_eq!(said, ["expected `{`, found the end of the line"], "{place}");
+            assert!(analysis.mentions == whole.mentions);
+            forgotten += 1;
+        }
+        assert!(forgotten >= 4, "{forgotten}");
+    }
+}
