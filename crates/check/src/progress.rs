@@ -169,7 +169,7 @@ pub fn told(
             let agent = modelled.model.agents.get(remote as usize);
             let agent = agent.unwrap_or(&protocol.remote.name).clone();
             let variable = format!("{}_state[0][{remote}]", protocol.remote.name);
-            let (of, _) = remotes.kind(remote as u8);
+            let (of, _) = remotes.kind(remote as u16);
             let initial = protocol.kinds[of.index()].initial;
             (agent, &protocol.remote.states[initial.index()], variable)
         }

@@ -28,7 +28,7 @@ fn changed(changes: &[(&str, &str)]) -> String {
 }
 
 /// States and transitions of a system that holds, or the property that it violates.
-fn search(text: &str, remotes: u8, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
+fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
         panic!("{}", all.collect::<String>())

@@ -90,7 +90,7 @@ fn shipped(name: &str) -> String {
 }
 
 /// What is known of progress, once everything else is verified.
-fn judged(text: &str, remotes: u8, search: &Search) -> Progress {
+fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     let protocol = protocol(text);
     let home = home(&protocol);
     let room = Options {
@@ -104,7 +104,7 @@ fn judged(text: &str, remotes: u8, search: &Search) -> Progress {
 }
 
 /// What is violated, on any number of threads, and with every state explored instead of orbits.
-fn violated(text: &str, remotes: u8) -> String {
+fn violated(text: &str, remotes: u16) -> String {
     let search = |threads, symmetry| {
         let search = Search {
             threads,
@@ -129,7 +129,7 @@ fn violated(text: &str, remotes: u8) -> String {
     message
 }
 
-fn verified(text: &str, remotes: u8) {
+fn verified(text: &str, remotes: u16) {
     let found = judged(text, remotes, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.never.is_empty());

@@ -27,7 +27,7 @@ fn shipped(name: &str) -> Protocol {
     parse(&text).unwrap()
 }
 
-fn system(protocol: &Protocol, remotes: u8, lines: u8) -> (Modelled, Controller) {
+fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller) {
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),

@@ -12,7 +12,7 @@ use cohkit_protocol::text::parse;
 use tools::{require, rumur, Compiled};
 
 /// Compares verdict and count for one system of a text.
-fn agree(text: &str, remotes: u8, lines: u8, expected: bool) {
+fn agree(text: &str, remotes: u16, lines: u8, expected: bool) {
     if !require("rumur") {
         return;
     }

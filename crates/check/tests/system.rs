@@ -27,7 +27,7 @@ fn protocol(text: &str) -> Protocol {
 }
 
 /// The hand-written home, or the constructed one: plain rows for one remote, factored for more.
-fn home(protocol: &Protocol, remotes: u8, merge: bool) -> Controller {
+fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
@@ -41,7 +41,7 @@ fn home(protocol: &Protocol, remotes: u8, merge: bool) -> Controller {
 }
 
 /// What a search of every state finds, which one of orbits, with little room for messages if that is enough, finds too.
-fn search(text: &str, remotes: u8, lines: u8, options: &Options, merge: bool) -> Report {
+fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -> Report {
     let protocol = protocol(text);
     let home = home(&protocol, remotes, merge);
     let search = |options: &Options, symmetry| {
@@ -91,7 +91,7 @@ fn verified(report: &Report) -> (u128, u128) {
 }
 
 /// The name of the property that a changed text violates.
-fn violated(text: &str, remotes: u8, from: &str, to: &str) -> String {
+fn violated(text: &str, remotes: u16, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
     let report = search(
         &text.replace(from, to),

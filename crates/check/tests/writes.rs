@@ -14,7 +14,7 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
-fn home(protocol: &Protocol, remotes: u8) -> Controller {
+fn home(protocol: &Protocol, remotes: u16) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
@@ -29,7 +29,7 @@ fn home(protocol: &Protocol, remotes: u8) -> Controller {
 
 /// States and transitions of a system that holds, or the property that it violates, from a search of every state;
 /// one of orbits says the same.
-fn search(text: &str, remotes: u8, lines: u8) -> Result<(u128, u128), String> {
+fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
         panic!("{}", all.collect::<String>())
@@ -252,7 +252,7 @@ fn an_answer_that_is_older_than_its_read_is_found() {
 }
 
 /// Who does what when in the shortest way to something, by the marks of its chart.
-fn marks(text: &str, remotes: u8, never: &str) -> Vec<String> {
+fn marks(text: &str, remotes: u16, never: &str) -> Vec<String> {
     let text = format!("{text}\ninvariant never_here: {never}\n");
     let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
     let home = home(&protocol, remotes);

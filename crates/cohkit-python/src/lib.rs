@@ -54,7 +54,7 @@ fn bad_input(what: &str) -> PyErr {
 struct Protocol {
     source: Arc<Source>,
     /// The controllers of its home for so many remotes, kept since a construction takes a while.
-    homes: Mutex<BTreeMap<u8, Controller>>,
+    homes: Mutex<BTreeMap<u16, Controller>>,
 }
 
 #[pymethods]
@@ -116,7 +116,7 @@ impl Protocol {
 
     /// Names and sizes of the systems to check: `(name, remotes, lines)`.
     #[getter]
-    fn systems(&self) -> Vec<(String, u8, u8)> {
+    fn systems(&self) -> Vec<(String, u16, u8)> {
         let systems = self.source.protocol.systems.iter();
         systems
             .map(|system| (system.name.clone(), system.remotes.total(), system.lines))
@@ -201,7 +201,7 @@ fn check(
     py: Python<'_>,
     protocol: &Protocol,
     systems: Option<Vec<String>>,
-    size: Option<(u8, u8)>,
+    size: Option<(u16, u8)>,
     capacity: Option<u8>,
     looking: Looking,
 ) -> PyResult<String> {

@@ -67,7 +67,7 @@ impl Machine {
 
 impl Protocol {
     /// The controller of its home for so many remotes.
-    fn home(&self, py: Python<'_>, remotes: u8) -> PyResult<Controller> {
+    fn home(&self, py: Python<'_>, remotes: u16) -> PyResult<Controller> {
         let kept = || self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = kept().get(&remotes) {
             return Ok(home.clone());

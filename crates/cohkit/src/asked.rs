@@ -55,7 +55,7 @@ pub(crate) fn again(options: &Check) -> String {
 pub(crate) fn systems(options: &Check) -> Systems {
     if options.remotes.is_some() || options.lines.is_some() {
         Systems::Sized {
-            remotes: options.remotes.unwrap_or(1),
+            remotes: options.remotes.unwrap_or(1).into(),
             lines: options.lines.unwrap_or(1),
         }
     } else if options.systems.is_empty() {

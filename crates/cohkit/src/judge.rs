@@ -36,7 +36,7 @@ pub enum Systems {
     /// One of this size instead of those of the text.
     Sized {
         /// Caching agents.
-        remotes: u8,
+        remotes: u16,
         /// Cache lines.
         lines: u8,
     },
@@ -153,7 +153,7 @@ enum Homes<'a> {
 
 impl Homes<'_> {
     /// The controller for systems of so many remotes.
-    fn controller(&self, remotes: u8) -> Cow<'_, Controller> {
+    fn controller(&self, remotes: u16) -> Cow<'_, Controller> {
         match self {
             Homes::Written(home) => Cow::Borrowed(home),
             Homes::Constructed(construction) => Cow::Owned(construction.controller(remotes)),

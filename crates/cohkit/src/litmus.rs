@@ -193,7 +193,7 @@ fn home(
         width: console.terminal.width,
         ascii: options.output.ascii,
     };
-    construct::home(&source.protocol, program.threads.len() as u8)
+    construct::home(&source.protocol, program.threads.len() as u16)
         .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
 }
 

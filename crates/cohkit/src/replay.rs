@@ -376,8 +376,10 @@ impl Recording {
         if declared.iter().any(|system| system.name == *name) {
             return Some(Systems::Named(vec![name.clone()]));
         }
-        self.size
-            .map(|(remotes, lines)| Systems::Sized { remotes, lines })
+        self.size.map(|(remotes, lines)| Systems::Sized {
+            remotes: u16::from(remotes),
+            lines,
+        })
     }
 }
 

@@ -139,7 +139,7 @@ impl<'p> Lines<'p> {
         }
         Ok(Lines {
             accesses: Accesses::of(protocol)?,
-            system: System::new(protocol, home, threads, 1, room),
+            system: System::new(protocol, home, u16::from(threads), 1, room),
             worlds: Numbered::default(),
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),

@@ -73,7 +73,7 @@ pub fn observe(
         runs: 0,
         failure: None,
     };
-    let machine = Platform::torture(program.threads.len() as u8);
+    let machine = Platform::torture(program.threads.len() as u16);
     for run in 0..options.runs {
         if !goes_on() {
             return Err(NotRun::Interrupted);

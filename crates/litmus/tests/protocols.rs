@@ -108,7 +108,7 @@ fn exactly(name: &str, programs: &[Program], gives_up: u8) -> usize {
     let protocol = shipped(name);
     let mut visited = 0;
     for program in programs {
-        let home = construct::home(&protocol, program.threads.len() as u8).unwrap();
+        let home = construct::home(&protocol, program.threads.len() as u16).unwrap();
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
             let options = Options {
                 cores,

@@ -16,7 +16,7 @@ fn text(name: &str) -> String {
 }
 
 fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> Seen {
-    let home = construct::home(protocol, program.threads.len() as u8).unwrap();
+    let home = construct::home(protocol, program.threads.len() as u16).unwrap();
     let options = Options {
         cores,
         runs,

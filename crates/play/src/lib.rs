@@ -37,7 +37,7 @@ pub struct Game<'a, S> {
     /// The application and its threads.
     pub scenario: &'a S,
     /// Caches; thread `n` is before cache `n` modulo this.
-    pub remotes: u8,
+    pub remotes: u16,
     /// Lines of the home, from 0.
     pub lines: u32,
     /// Words of a line.

@@ -395,7 +395,7 @@ where
             if matches!(line.writing, Progress::Busy | Progress::Ready) {
                 choices.push(Choice::Written(number));
             }
-            for remote in 0..self.game.remotes {
+            for remote in 0..self.game.remotes as u8 {
                 choices.push(Choice::GiveUp(number, remote, Access::Evict));
                 choices.push(Choice::GiveUp(number, remote, Access::Demote));
             }

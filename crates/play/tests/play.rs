@@ -24,7 +24,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use tried_again::tried_again;
 
-fn play<S: Scenario>(scenario: &S, remotes: u8, lines: Line, units: u32, waiting: usize) -> Ending
+fn play<S: Scenario>(scenario: &S, remotes: u16, lines: Line, units: u32, waiting: usize) -> Ending
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
@@ -35,7 +35,7 @@ where
 /// The same with lines of so many words, and units that have so many reads in hand.
 fn play_with<S: Scenario>(
     scenario: &S,
-    remotes: u8,
+    remotes: u16,
     (lines, words): (Line, u16),
     (units, waiting, reads): (u32, usize, usize),
 ) -> Ending
@@ -58,7 +58,7 @@ fn play_under<S: Scenario>(
     protocol: &Protocol,
     bounds: &Bounds,
     scenario: &S,
-    remotes: u8,
+    remotes: u16,
     ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
 ) -> Ending
 where

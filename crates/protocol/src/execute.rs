@@ -4,17 +4,19 @@
 //! home's reachable states, tables are flattened with it, and simulators may memoise it.
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
+use std::borrow::Cow;
+
 use crate::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Rule, Set, Statement, Target, Value,
 };
 use crate::protocol::{MessageId, StateId, Type, VariableId};
-use crate::remotes::{KindId, Remotes};
+use crate::remotes::Remotes;
 
 /// The state of one agent for one line: its state index and one slot per variable
-/// (one per remote for [`Type::PerRemote`]).
+/// (one per remote for [`Type::PerRemote`], one for each 16 remotes for [`Type::RemoteSet`]).
 ///
 /// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise;
-/// a set of remotes as a bit mask; truth values as 0 and 1.
+/// a set of remotes as bit masks of 16 remotes each; truth values as 0 and 1.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Configuration {
     /// Index of the current state.
@@ -29,9 +31,9 @@ pub struct Occasion<'a> {
     /// What happens.
     pub event: Event,
     /// The remote that sent the message, if one did.
-    pub sender: Option<u8>,
+    pub sender: Option<u16>,
     /// The remote that executes, if it is not a home.
-    pub own: Option<u8>,
+    pub own: Option<u16>,
     /// The message's fields.
     pub fields: &'a [u16],
 }
@@ -42,7 +44,7 @@ pub enum Receiver {
     /// To the line's home.
     Home,
     /// To the remote with this index.
-    Remote(u8),
+    Remote(u16),
 }
 
 /// What an agent does to its surroundings. How the fields of messages are kept is the user's choice.
@@ -166,11 +168,74 @@ impl Tables for &Controller {
     }
 }
 
+/// Remotes of one slot of a set.
+const WORD: u16 = u16::BITS as u16;
+
+/// Slots that a set of so many remotes takes, at least one.
+fn words(remotes: u16) -> usize {
+    usize::from(remotes.div_ceil(WORD)).max(1)
+}
+
+/// A set of remotes while a rule is executed. It needs no list where one word is enough.
+#[derive(PartialEq)]
+struct Members {
+    first: u16,
+    others: Vec<u16>,
+}
+
+impl Members {
+    fn none(remotes: u16) -> Members {
+        let (first, others) = (0, vec![0; words(remotes) - 1]);
+        Members { first, others }
+    }
+
+    fn words(&self) -> impl Iterator<Item = u16> + '_ {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    fn add(&mut self, remote: u16) {
+        let word = match usize::from(remote / WORD) {
+            0 => &mut self.first,
+            word => &mut self.others[word - 1],
+        };
+        *word |= 1 << (remote % WORD);
+    }
+
+    fn contains(&self, remote: u16) -> bool {
+        let mut words = self.words().skip(usize::from(remote / WORD));
+        words
+            .next()
+            .is_some_and(|word| word >> (remote % WORD) & 1 != 0)
+    }
+
+    fn count(&self) -> u32 {
+        self.words().map(u16::count_ones).sum()
+    }
+
+    /// The numbers of its members, in order.
+    fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
+        let words = self.words().zip((0..).step_by(WORD.into()));
+        words.flat_map(|(word, first): (u16, u16)| {
+            let bits = (0..WORD).filter(move |bit| word >> bit & 1 != 0);
+            bits.map(move |bit| first + bit)
+        })
+    }
+
+    /// What an operation on words makes of two sets.
+    fn with(mut self, other: &Members, operation: fn(u16, u16) -> u16) -> Members {
+        self.first = operation(self.first, other.first);
+        for (word, other) in self.others.iter_mut().zip(&other.others) {
+            *word = operation(*word, *other);
+        }
+        self
+    }
+}
+
 /// A controller laid out for a number of remotes.
 #[derive(Clone, Debug)]
 pub struct Machine<'a> {
-    controller: &'a Controller,
-    remotes: u8,
+    controller: Cow<'a, Controller>,
+    remotes: u16,
     of_each: Remotes,
     offsets: Vec<u16>,
     width: usize,
@@ -181,6 +246,11 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// Lays a controller out for this many remotes.
     pub fn new(controller: &'a Controller, remotes: impl Into<Remotes>) -> Self {
+        Machine::of(Cow::Borrowed(controller), remotes)
+    }
+
+    /// Lays a controller out that is borrowed or owned.
+    pub fn of(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
         let of_each = remotes.into();
         let remotes = of_each.total();
         let mut offsets = Vec::with_capacity(controller.variables.len());
@@ -189,6 +259,7 @@ impl<'a> Machine<'a> {
             offsets.push(width as u16);
             width += match variable.ty {
                 Type::PerRemote { .. } => remotes as usize,
+                Type::RemoteSet => words(remotes),
                 _ => 1,
             };
         }
@@ -206,6 +277,11 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
     /// The initial configuration: first state, and what the variables begin with.
     pub fn initial(&self) -> Configuration {
         self.initial_in(StateId(0))
@@ -215,23 +291,26 @@ impl<'a> Machine<'a> {
     pub fn initial_in(&self, state: StateId) -> Configuration {
         let mut slots = vec![0; self.width];
         for (index, variable) in self.controller.variables.iter().enumerate() {
-            slots[self.slot(index as u16)] = match (variable.initial, variable.ty) {
+            let slot = self.slot(index as u16);
+            slots[slot] = match (variable.initial, variable.ty) {
                 (Initial::Number(number), _) => number,
-                (Initial::All(kind), Type::RemoteSet) => self.all(kind),
-                (Initial::All(kind), _) => self.of_each.of(kind).into(),
+                (Initial::All(kind), Type::RemoteSet) => {
+                    let mut all = Members::none(self.remotes);
+                    self.of_each
+                        .numbers(kind)
+                        .for_each(|remote| all.add(remote));
+                    let slots = slots[slot..].iter_mut();
+                    slots.zip(all.words()).for_each(|(slot, word)| *slot = word);
+                    continue;
+                }
+                (Initial::All(kind), _) => self.of_each.of(kind),
             };
         }
         let state = state.0;
         Configuration { state, slots }
     }
 
-    /// All remotes of a kind as a bit mask.
-    fn all(&self, kind: KindId) -> u16 {
-        let numbers = self.of_each.numbers(kind);
-        numbers.fold(0, |set, remote| set | 1 << remote)
-    }
-
-    /// The slot of a variable; the first one of a [`Type::PerRemote`].
+    /// The slot of a variable; the first one of several.
     pub fn slot(&self, variable: u16) -> usize {
         self.offsets[variable as usize] as usize
     }
@@ -322,7 +401,11 @@ impl Run<'_, '_> {
                 }
                 Statement::AssignSet(variable, set) => {
                     let members = self.set(set)?;
-                    self.configuration.slots[self.machine.slot(variable.0)] = members;
+                    let first = self.machine.slot(variable.0);
+                    let slots = self.configuration.slots[first..].iter_mut();
+                    slots
+                        .zip(members.words())
+                        .for_each(|(slot, word)| *slot = word);
                 }
                 Statement::AssignElement(variable, remote, value) => {
                     let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
@@ -330,7 +413,7 @@ impl Run<'_, '_> {
                     self.store(variable.0, element, value)?;
                 }
                 Statement::ForEach { condition, body } => {
-                    for each in 1..=u16::from(self.machine.remotes) {
+                    for each in 1..=self.machine.remotes {
                         self.each = each;
                         if self.eval(condition)? != 0 {
                             self.body(body)?;
@@ -371,7 +454,9 @@ impl Run<'_, '_> {
             .iter()
             .enumerate()
             .map(|(field, given)| match given {
-                Value::Set(set) => self.set(set),
+                // A field is one value, whatever it is of.
+                Value::Set(_) if self.machine.remotes > WORD => Err(Fault::Arithmetic),
+                Value::Set(set) => Ok(self.set(set)?.first),
                 Value::Single(value, ty) => {
                     let value = self.eval(value)?;
                     self.fitting(*ty, value).ok_or(Fault::FieldOutOfRange {
@@ -401,15 +486,12 @@ impl Run<'_, '_> {
                 });
             }
             Target::Each(set) => {
-                let set = self.set(set)?;
-                for remote in 0..self.machine.remotes {
-                    if set >> remote & 1 != 0 {
-                        self.acts.push(Act::Send {
-                            message,
-                            to: Receiver::Remote(remote),
-                            fields: fields.clone(),
-                        });
-                    }
+                for remote in self.set(set)?.numbers() {
+                    self.acts.push(Act::Send {
+                        message,
+                        to: Receiver::Remote(remote),
+                        fields: fields.clone(),
+                    });
                 }
             }
         }
@@ -417,17 +499,17 @@ impl Run<'_, '_> {
     }
 
     /// The index of the remote an expression names; `None` for `none`.
-    fn remote(&mut self, expression: &Expression) -> Result<Option<u8>, Fault> {
+    fn remote(&mut self, expression: &Expression) -> Result<Option<u16>, Fault> {
         match self.eval(expression)? {
             0 => Ok(None),
-            value => match u8::try_from(value - 1) {
+            value => match u16::try_from(value - 1) {
                 Ok(index) if index < self.machine.remotes => Ok(Some(index)),
                 _ => Err(Fault::Arithmetic),
             },
         }
     }
 
-    fn store(&mut self, variable: u16, element: u8, value: i32) -> Result<(), Fault> {
+    fn store(&mut self, variable: u16, element: u16, value: i32) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable as usize].ty;
         let fitting = self.fitting(ty, value);
         let slot = self.machine.slot(variable) + element as usize;
@@ -439,9 +521,11 @@ impl Run<'_, '_> {
     fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
             Type::Range { max } | Type::PerRemote { max } => max,
-            Type::Count | Type::Remote => u16::from(self.machine.remotes),
+            Type::Count | Type::Remote => self.machine.remotes,
             Type::Bool => 1,
-            Type::RemoteSet => (1 << self.machine.remotes) - 1,
+            Type::RemoteSet => {
+                u16::MAX.checked_shr((WORD - self.machine.remotes.min(WORD)).into())?
+            }
         };
         u16::try_from(value).ok().filter(|value| *value <= max)
     }
@@ -455,21 +539,36 @@ impl Run<'_, '_> {
         field.copied().ok_or(Fault::Arithmetic)
     }
 
-    /// The members of a set as a bit mask.
-    fn set(&mut self, set: &Set) -> Result<u16, Fault> {
-        Ok(match set {
-            Set::Empty => 0,
-            Set::All(kind) => self.machine.all(*kind),
-            Set::Singleton(remote) => self.remote(remote)?.map_or(0, |remote| 1 << remote),
-            Set::Variable(variable) => self.variable(*variable),
-            Set::Field(field) => self.field(*field)?,
-            Set::Union(a, b) => self.set(a)? | self.set(b)?,
-            Set::Difference(a, b) => self.set(a)? & !self.set(b)?,
-        })
+    /// The members of a set.
+    fn set(&mut self, set: &Set) -> Result<Members, Fault> {
+        let mut members = Members::none(self.machine.remotes);
+        match set {
+            Set::Empty => {}
+            Set::All(kind) => self
+                .machine
+                .of_each
+                .numbers(*kind)
+                .for_each(|remote| members.add(remote)),
+            Set::Singleton(remote) => {
+                if let Some(remote) = self.remote(remote)? {
+                    members.add(remote);
+                }
+            }
+            Set::Variable(variable) => {
+                let slots = &self.configuration.slots[self.machine.slot(variable.0)..];
+                members.first = slots[0];
+                let others = members.others.len();
+                members.others.copy_from_slice(&slots[1..][..others]);
+            }
+            Set::Field(field) => members.first = self.field(*field)?,
+            Set::Union(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a | b),
+            Set::Difference(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a & !b),
+        }
+        Ok(members)
     }
 
     fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
-        let one_more = |index: Option<u8>| index.map_or(0, |index| i32::from(index) + 1);
+        let one_more = |index: Option<u16>| index.map_or(0, |index| i32::from(index) + 1);
         Ok(match expression {
             Expression::Constant(value) => i32::from(*value),
             Expression::None => 0,
@@ -489,11 +588,11 @@ impl Run<'_, '_> {
                 let index = u16::try_from(index).map_err(|_| Fault::Table(*table))?;
                 i32::from(self.tables.get(*table, index)?)
             }
-            Expression::Count(set) => self.set(set)?.count_ones() as i32,
+            Expression::Count(set) => self.set(set)?.count() as i32,
             Expression::In(remote, set) => {
                 let remote = self.remote(remote)?;
                 let set = self.set(set)?;
-                i32::from(remote.is_some_and(|remote| set >> remote & 1 != 0))
+                i32::from(remote.is_some_and(|remote| set.contains(remote)))
             }
             Expression::SetsEqual(a, b) => i32::from(self.set(a)? == self.set(b)?),
             Expression::SetsDiffer(a, b) => i32::from(self.set(a)? != self.set(b)?),
@@ -508,7 +607,7 @@ impl Run<'_, '_> {
     fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
         let outer = self.each;
         let mut all = true;
-        for each in 1..=u16::from(self.machine.remotes) {
+        for each in 1..=self.machine.remotes {
             self.each = each;
             if (self.eval(condition)? != 0) == unless {
                 all = false;

@@ -386,7 +386,7 @@ impl Protocol {
         self.kinds.iter().any(|kind| Some(kind.initial) != first)
     }
     /// The name of the remote with this number.
-    pub fn remote_name(&self, remotes: &Remotes, number: u8) -> String {
+    pub fn remote_name(&self, remotes: &Remotes, number: u16) -> String {
         if remotes.total() == 1 {
             return self.kinds[remotes.kind(number).0.index()].name.clone();
         }

@@ -28,16 +28,18 @@ pub struct Kind {
 /// How many remotes of each kind a system has, in the order of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remotes {
-    counts: [u8; MOST_KINDS],
+    counts: [u16; MOST_KINDS],
     kinds: u8,
 }
 
 impl Remotes {
-    /// So many of each kind; `None` for more than [`MOST_KINDS`] kinds, or more than 255 remotes.
-    pub fn new(of_each: &[u8]) -> Option<Remotes> {
+    /// So many of each kind; `None` for more than [`MOST_KINDS`] kinds, or more than 65,535 remotes.
+    pub fn new(of_each: &[u16]) -> Option<Remotes> {
         let mut counts = [0; MOST_KINDS];
         counts.get_mut(..of_each.len())?.copy_from_slice(of_each);
-        of_each.iter().try_fold(0u8, |sum, &n| sum.checked_add(n))?;
+        of_each
+            .iter()
+            .try_fold(0u16, |sum, &n| sum.checked_add(n))?;
         Some(Remotes {
             counts,
             kinds: of_each.len() as u8,
@@ -50,23 +52,23 @@ impl Remotes {
     }
 
     /// All of them.
-    pub fn total(&self) -> u8 {
+    pub fn total(&self) -> u16 {
         self.counts.iter().sum()
     }
 
     /// How many of a kind.
-    pub fn of(&self, kind: KindId) -> u8 {
+    pub fn of(&self, kind: KindId) -> u16 {
         self.counts[kind.index()]
     }
 
     /// The numbers of the remotes of a kind.
-    pub fn numbers(&self, kind: KindId) -> std::ops::Range<u8> {
+    pub fn numbers(&self, kind: KindId) -> std::ops::Range<u16> {
         let first = self.counts[..kind.index()].iter().sum();
         first..first + self.of(kind)
     }
 
     /// The kind of the remote with this number, and which of its kind it is; the last kind's for a number too large.
-    pub fn kind(&self, remote: u8) -> (KindId, u8) {
+    pub fn kind(&self, remote: u16) -> (KindId, u16) {
         let mut left = remote;
         for kind in 0..self.kinds {
             let count = self.counts[usize::from(kind)];
@@ -80,8 +82,8 @@ impl Remotes {
 }
 
 /// So many of the only kind.
-impl From<u8> for Remotes {
-    fn from(count: u8) -> Remotes {
+impl From<u16> for Remotes {
+    fn from(count: u16) -> Remotes {
         let mut counts = [0; MOST_KINDS];
         counts[0] = count;
         Remotes { counts, kinds: 1 }

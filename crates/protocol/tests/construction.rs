@@ -202,7 +202,7 @@ fn forwards_are_sent_again_on_answers_only() {
 }
 
 /// Runs a controller on everything that can happen in a graph and asks for the same answers.
-fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configuration, remotes: u8) {
+fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configuration, remotes: u16) {
     let machine = Machine::new(controller, remotes);
     let mut image = vec![None; graph.states.len()];
     image[0] = Some(start);

@@ -336,3 +336,70 @@ fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
         }
     }
 }
+
+/// A directory of more remotes than one word of a set has room for.
+#[test]
+fn sets_of_many_remotes_have_the_members_that_they_are_given() {
+    let source = include_str!("../../../protocols/msi.coh");
+    let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    const REMOTES: u16 = 4096;
+    let machine = Machine::new(home, REMOTES);
+    let mut at = machine.initial();
+    let requests = ["GetS", "PutS", "GetM"].map(|name| message(&protocol, name));
+    let mut ask = |request: usize, sender: u16| {
+        let occasion = Occasion {
+            event: Event::Message(requests[request]),
+            sender: Some(sender),
+            own: None,
+            fields: &[],
+        };
+        let mut tables = home;
+        let Ok(Outcome::Taken { acts, .. }) = machine.step(&mut at, occasion, &mut tables) else {
+            panic!("the directory answers")
+        };
+        acts
+    };
+    let mut sharers = std::collections::BTreeSet::new();
+    let mut drawn = 1u64;
+    for _ in 0..3000 {
+        drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1);
+        let sender = (drawn >> 33) as u16 % REMOTES;
+        // Some come back, and some of these go.
+        match drawn >> 61 {
+            0 => {
+                ask(1, sender);
+                sharers.remove(&sender);
+            }
+            _ => {
+                ask(0, sender);
+                sharers.insert(sender);
+            }
+        }
+    }
+    let (writer, all) = (*sharers.iter().nth(7).unwrap(), sharers.len());
+    sharers.remove(&writer);
+    let acts = ask(2, writer);
+    let mut granted = None;
+    let mut invalidated = Vec::new();
+    for act in acts {
+        match act {
+            Act::Send {
+                to: Receiver::Remote(to),
+                fields,
+                ..
+            } if to == writer => granted = Some(fields),
+            Act::Send {
+                to: Receiver::Remote(to),
+                fields,
+                ..
+            } => invalidated.push((to, fields)),
+            _ => {}
+        }
+    }
+    assert_eq!(granted, Some(vec![all as u16 - 1]));
+    let expected = sharers.into_iter().map(|sharer| (sharer, vec![writer + 1]));
+    assert_eq!(invalidated, expected.collect::<Vec<_>>());
+}

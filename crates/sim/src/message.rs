@@ -5,11 +5,14 @@ use cohkit_protocol::protocol::MessageId;
 /// Index of a cache line: its address divided by the size of a line.
 pub type Line = u32;
 
+/// Number of an agent of a line: a remote's, from 0, or [`HOME`].
+pub type Agent = u16;
+
 /// Most fields a message may have here.
 pub const FIELDS: usize = 4;
 
 /// The home's number among the agents of a line; remotes are numbered from 0.
-pub const HOME: u8 = u8::MAX;
+pub const HOME: Agent = Agent::MAX;
 
 /// A message between two agents.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +24,9 @@ pub struct Message {
     /// The kind.
     pub kind: MessageId,
     /// Sender: a remote's number, or [`HOME`].
-    pub from: u8,
+    pub from: Agent,
     /// Receiver: a remote's number, or [`HOME`].
-    pub to: u8,
+    pub to: Agent,
     /// For partial stores, the word that is written, counted in 8 bytes.
     pub word: u16,
     /// Values of its fields, as controllers encode them; unused ones are 0.

@@ -22,7 +22,7 @@ use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
-use crate::message::{Line, Message, Pool, FIELDS, HOME};
+use crate::message::{Agent, Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
@@ -169,7 +169,7 @@ pub(crate) struct Pending {
     pub since: u32,
     pub word: u16,
     pub core: u16,
-    pub cache: u8,
+    pub cache: Agent,
     pub kind: Access,
     pub purpose: Purpose,
     /// Whether the bytes that it writes have been sent to the home, which performs it.
@@ -541,8 +541,8 @@ impl Simulation {
 
     /// The cache that serves a core.
     #[inline]
-    pub(crate) fn cache_of(&self, core: u16) -> u8 {
-        (core % u16::from(self.platform.remotes)) as u8
+    pub(crate) fn cache_of(&self, core: u16) -> Agent {
+        core % self.platform.remotes
     }
 
     #[inline]
@@ -741,7 +741,7 @@ impl Simulation {
 
     /// An input that is not a message.
     #[inline]
-    pub(crate) fn local_input(program: &Program, cause: Cause, own: u8) -> Input {
+    pub(crate) fn local_input(program: &Program, cause: Cause, own: Agent) -> Input {
         Input {
             code: program.code(cause),
             sender: HOME,
@@ -776,14 +776,14 @@ impl Simulation {
     }
 
     /// The lifeline of an agent.
-    pub(crate) fn agent(&self, agent: u8) -> usize {
+    pub(crate) fn agent(&self, agent: Agent) -> usize {
         match agent {
             HOME => self.platform.remotes as usize,
             remote => remote as usize,
         }
     }
 
-    pub(crate) fn agent_name(&self, agent: u8) -> String {
+    pub(crate) fn agent_name(&self, agent: Agent) -> String {
         match agent {
             HOME => self.home.controller().name.clone(),
             _ if self.platform.remotes == 1 => self.remote.controller().name.clone(),

@@ -26,7 +26,7 @@ use std::sync::Arc;
 const SEEDS: u64 = 50;
 
 /// A machine that makes races likely.
-fn machine(scenario: Arc<dyn Playable>, remotes: u8, seed: u64) -> Setup {
+fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
     let protocol = protocol("eci");
     let mut platform = Platform::torture(remotes);
     platform.lines = 4096;
@@ -51,7 +51,7 @@ fn play(setup: &Setup) -> Result<Tally, String> {
 /// Plays a scenario with all seeds. COHKIT_SEED=n repeats one.
 fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
     for seed in common::seeds(SEEDS) {
-        let remotes = 1 + (seed % 3) as u8;
+        let remotes = 1 + (seed % 3) as u16;
         let mut setup = machine(scenario(seed), remotes, seed);
         // Where slices are slow to take unlocks, what follows on the same line could pass them.
         if seed % 5 == 4 {

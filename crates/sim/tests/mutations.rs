@@ -72,7 +72,7 @@ fn every_mistake_shows() {
 }
 
 /// The failures of some seeds, of this text with so many remotes.
-fn failures(text: &str, remotes: u8) -> impl Iterator<Item = (FailureKind, String)> {
+fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
     let protocol = common::parse(text);
     let home = home(&protocol, remotes).expect("there is a home");
     (0..40).filter_map(move |seed| {

@@ -11,7 +11,7 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
 use common::{protocol, protocols};
 
-const CACHES: u8 = 4;
+const CACHES: u16 = 4;
 const LINES: u32 = 64;
 
 /// The times of Enzian around small private caches, each with its core, its L1 and its write buffer.

@@ -27,7 +27,7 @@ const ROOM: u16 = 7;
 const MOST: usize = 20_000;
 
 /// The torture of one line with the accesses that the text has rows for.
-fn setup(protocol: Protocol, remotes: u8, seed: u64) -> Setup {
+fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let mut setup = torture(protocol, remotes, seed).expect("a home with rows");
     let rules = &setup.protocol.remote.rules;
     let has = |access| rules.iter().any(|rule| rule.event == Event::Access(access));

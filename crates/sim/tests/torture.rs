@@ -9,7 +9,7 @@ use common::{parse, protocol, protocols, source, torture, ACCESSES, DEVICE_OPERA
 
 const SEEDS: u64 = 100;
 
-fn setup(name: &str, remotes: u8, seed: u64) -> Setup {
+fn setup(name: &str, remotes: u16, seed: u64) -> Setup {
     torture(protocol(name), remotes, seed).unwrap_or_else(|error| panic!("{name}: {error:?}"))
 }
 
@@ -21,7 +21,7 @@ fn every_protocol_holds() {
     let mut private = [0.0; 4];
     for name in protocols() {
         for seed in 0..SEEDS {
-            let remotes = 1 + (seed % 3) as u8;
+            let remotes = 1 + (seed % 3) as u16;
             let label = format!("{name}/{remotes}/{seed}");
             if only.as_ref().is_some_and(|only| *only != label) {
                 continue;

@@ -14,7 +14,7 @@ fn failure(text: &str) -> Option<FailureKind> {
     // Those without anything between the cores and their caches.
     let mut seeds = (0..12).filter(|seed| seed / 3 % 2 == 0);
     seeds.find_map(|seed| {
-        let setup = torture(parse(text), 1 + (seed % 3) as u8, seed).unwrap();
+        let setup = torture(parse(text), 1 + (seed % 3) as u16, seed).unwrap();
         match run(&setup) {
             Ok(_) => None,
             Err(RunError::Failure(failure)) => Some(failure.kind),

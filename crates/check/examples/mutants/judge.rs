@@ -28,7 +28,7 @@ pub enum Fate {
 /// A system that a mutant is put into.
 #[derive(Clone, Copy)]
 struct Setting {
-    remotes: u8,
+    remotes: u16,
     lines: u8,
     /// Whether the device behind the home asks for its operations.
     device: bool,
@@ -36,7 +36,7 @@ struct Setting {
     states: u64,
 }
 
-const fn setting(remotes: u8, lines: u8, device: bool, states: u64) -> Setting {
+const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> Setting {
     Setting {
         remotes,
         lines,

@@ -242,8 +242,8 @@ fn sized<'p>(
         )));
     }
     for (number, most, what) in [
-        (remotes, Sized::MOST_REMOTES, "remotes"),
-        (lines, Sized::MOST_LINES, "lines"),
+        (remotes, Sized::MOST_REMOTES.into(), "remotes"),
+        (lines.into(), Sized::MOST_LINES.into(), "lines"),
     ] {
         if !(1..=most).contains(&number) {
             let error = format!("a system has 1 to {most} {what}, not {number}");

@@ -17,7 +17,7 @@ where
         let occasion = Occasion {
             event,
             sender: None,
-            own: Some(remote),
+            own: Some(remote.into()),
             fields: &[],
         };
         Ok(self.remote_reacts(line, remote, occasion)?.1)
@@ -214,7 +214,7 @@ where
             let occasion = Occasion {
                 event: Cause::Message(flight.message),
                 sender: None,
-                own: Some(flight.remote),
+                own: Some(flight.remote.into()),
                 fields: &flight.fields,
             };
             let (outcome, reaction) = self.remote_reacts(line, flight.remote, occasion)?;

@@ -12,7 +12,7 @@ where
     pub(super) fn home_takes(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
         let occasion = Occasion {
             event: Cause::Message(flight.message),
-            sender: Some(flight.remote),
+            sender: Some(flight.remote.into()),
             own: None,
             fields: &flight.fields,
         };
@@ -126,7 +126,7 @@ where
                 Cause::Message(message) => Some(message),
                 _ => None,
             },
-            sender: occasion.sender,
+            sender: occasion.sender.map(|sender| sender as u8),
             brought: brought.as_ref(),
         };
         let mut around = AtHome {
@@ -277,7 +277,7 @@ where
             unit.forwards += 1;
             unit.forwarding = line;
         }
-        (self.transition).send(line, message, remote, false, fields, words)
+        (self.transition).send(line, message, remote as u8, false, fields, words)
     }
 
     fn memory(&self) -> Option<Words> {

@@ -49,7 +49,7 @@ struct Whole {
 /// What led from one state to another.
 #[derive(Clone)]
 enum Label {
-    Silent(u8, SettingId, Move),
+    Silent(u16, SettingId, Move),
     Home(u32, u32),
     Asks(u8),
 }
@@ -180,7 +180,7 @@ impl Product<'_, '_> {
             for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
                 let mut after = whole.clone();
                 after.settings[remote] = step.to;
-                next.push((after, Label::Silent(remote as u8, setting, step.clone())));
+                next.push((after, Label::Silent(remote as u16, setting, step.clone())));
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
@@ -192,7 +192,7 @@ impl Product<'_, '_> {
                 self.home(
                     &mut next,
                     taken,
-                    (Event::Message(message), Some(remote as u8)),
+                    (Event::Message(message), Some(remote as u16)),
                 );
             }
         }
@@ -404,7 +404,7 @@ impl Product<'_, '_> {
                         "`{agent}` in `{}` leaves `{name}` in its channel",
                         state.name
                     ));
-                } else if leaves((Event::Message(message), Some(remote as u8))) {
+                } else if leaves((Event::Message(message), Some(remote as u16))) {
                     waits.push(format!(
                         "the home leaves `{name}` of `{agent}` in its channel"
                     ));

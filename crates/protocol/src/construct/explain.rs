@@ -41,8 +41,8 @@ type Run = Vec<Vec<(SettingId, Move)>>;
 pub fn explain(
     environment: &mut Environment,
     view: &[ViewStep],
-    remotes: u8,
-    remote: u8,
+    remotes: u16,
+    remote: u16,
     setting: SettingId,
     delivered: Option<MessageId>,
 ) -> Sequence {
@@ -84,7 +84,7 @@ pub fn explain(
     drawing.sequence
 }
 
-fn operations(view: &[ViewStep], remote: u8) -> Vec<Operation> {
+fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     let mut operations = Vec::new();
     for step in view {
         if let (Event::Message(message), Some(sender)) = step.input {
@@ -172,7 +172,7 @@ pub struct Drawing<'e, 'a> {
 
 impl<'e, 'a> Drawing<'e, 'a> {
     /// An empty sequence.
-    pub fn new(environment: &'e Environment<'a>, remotes: u8) -> Self {
+    pub fn new(environment: &'e Environment<'a>, remotes: u16) -> Self {
         let name = &environment.protocol.remote.name;
         let mut agents: Vec<String> = match remotes {
             1 => vec![lifeline(name, "remote")],
@@ -255,7 +255,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
     }
 
     /// Adds silent moves of a remote, each with the setting it starts from.
-    pub fn silent(&mut self, remote: u8, moves: &[(SettingId, Move)]) {
+    pub fn silent(&mut self, remote: u16, moves: &[(SettingId, Move)]) {
         for (before, step) in moves {
             let agent = remote as usize;
             match step.event {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MOST_STATES: usize = 400_000;
 
 /// An event at the home, and the remote it comes from if it is a message.
-pub type Input = (Event, Option<u8>);
+pub type Input = (Event, Option<u16>);
 
 /// What a home does on an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub enum Cell {
 /// All reachable states of a home with a number of remotes.
 pub struct HomeGraph {
     /// Number of remotes.
-    pub remotes: u8,
+    pub remotes: u16,
     /// States in breadth-first order; the first is the initial one.
     pub states: Vec<Configuration>,
     /// For each state what happens on each possible input, in the order of [`inputs`].
@@ -82,13 +82,13 @@ impl HomeGraph {
     }
 
     /// What is known of a remote in a state.
-    pub fn known(&self, state: u32, remote: u8) -> KnowledgeId {
+    pub fn known(&self, state: u32, remote: u16) -> KnowledgeId {
         KnowledgeId(self.states[state as usize].slots[KNOWN.index() + remote as usize])
     }
 }
 
 /// Everything that may happen to the home of a policy, in a fixed order.
-pub fn inputs(knowledge: &Knowledge, remotes: u8) -> Vec<Input> {
+pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
     let environment = &knowledge.environment;
     let policy = environment.policy();
     let mut inputs = Vec::new();
@@ -139,7 +139,7 @@ pub fn explore(
     knowledge: &mut Knowledge,
     controller: &Controller,
     entries: &[Entry],
-    remotes: u8,
+    remotes: u16,
     cancel: &AtomicBool,
 ) -> Result<Option<HomeGraph>, Box<Fault>> {
     let policy = knowledge.environment.policy();
@@ -282,7 +282,7 @@ impl Explorer<'_, '_> {
     fn run(
         &mut self,
         view: &View,
-        remote: u8,
+        remote: u16,
         setting: SettingId,
     ) -> cohkit_base::sequence::Sequence {
         let remotes = self.graph.remotes;
@@ -297,7 +297,7 @@ impl Explorer<'_, '_> {
     }
 
     /// The fault behind a knowledge set that could not be built while `step` was under way.
-    fn stopped(&mut self, stop: Stop, mut view: View, remote: u8, step: &ViewStep) -> Box<Fault> {
+    fn stopped(&mut self, stop: Stop, mut view: View, remote: u16, step: &ViewStep) -> Box<Fault> {
         let begun = !matches!(step.input.0, Event::Unlock);
         if begun {
             view.push(step.clone());
@@ -456,7 +456,7 @@ impl Explorer<'_, '_> {
             }
         };
         let requester = self.slot(state, REQUESTER);
-        for remote in (0..self.graph.remotes).filter(|&remote| u16::from(remote) + 1 != requester) {
+        for remote in (0..self.graph.remotes).filter(|&remote| remote + 1 != requester) {
             let known = self.graph.known(state, remote);
             let facts = self.knowledge.facts(known);
             let waits = !facts.forward && facts.rights <= ensure && facts.dirty;

@@ -47,9 +47,9 @@ use table::{refine, HomeTable};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// Remotes for which home states are explored, if a system of the text has as many.
-    pub explored: u8,
+    pub explored: u16,
     /// Remotes for which the drain check runs. The checker's model covers it for every system.
-    pub drained: u8,
+    pub drained: u16,
 }
 
 impl Default for Extent {
@@ -191,7 +191,7 @@ pub fn construct_until<'a>(
 ///
 /// # Errors
 /// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
-pub fn home(protocol: &Protocol, remotes: u8) -> Result<Controller, ConstructionError> {
+pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, ConstructionError> {
     match &protocol.home {
         Home::Controller(home) => Ok(home.clone()),
         Home::Policy(_) => Ok(construct(protocol)?.sound()?.controller(remotes)),
@@ -284,7 +284,7 @@ impl Construction<'_> {
     }
 
     /// The home that is checked, simulated and printed for systems of so many remotes.
-    pub fn controller(&self, remotes: u8) -> Controller {
+    pub fn controller(&self, remotes: u16) -> Controller {
         match remotes {
             // With one remote no index is needed for what is known of each.
             1 => self.flat(true),

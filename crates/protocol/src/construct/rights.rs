@@ -17,7 +17,7 @@ pub struct KnownRights {
 
 impl KnownRights {
     /// The most that any of so many remotes may do with the line.
-    pub fn most(&self, controller: &Controller, remotes: u8, home: &Configuration) -> Right {
+    pub fn most(&self, controller: &Controller, remotes: u16, home: &Configuration) -> Right {
         let of = |index: u16| self.rights[usize::from(index)];
         if !self.factored {
             return of(home.state);
@@ -34,7 +34,7 @@ impl KnownRights {
 
 impl Construction<'_> {
     /// What the home of [`Construction::controller`] knows of rights.
-    pub fn rights(&self, remotes: u8) -> KnownRights {
+    pub fn rights(&self, remotes: u16) -> KnownRights {
         match remotes {
             1 => self.flat_rights(true),
             _ => self.factored_rights(true),

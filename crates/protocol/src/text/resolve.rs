@@ -775,10 +775,10 @@ impl<'a> Resolver<'a, '_> {
             let each = counts.into_iter().map(|count| {
                 let (_, number) = count?;
                 ranged(number, 0, p::System::MOST_REMOTES.into(), what, self.sink)
-                    .map(|count| count as u8)
+                    .map(|count| count as u16)
             });
-            let each: Vec<Option<u8>> = each.collect();
-            let each: Vec<u8> = each.into_iter().collect::<Option<_>>()?;
+            let each: Vec<Option<u16>> = each.collect();
+            let each: Vec<u16> = each.into_iter().collect::<Option<_>>()?;
             let total = each.iter().map(|&count| u32::from(count)).sum();
             let value = Number {
                 value: total,
@@ -789,7 +789,9 @@ impl<'a> Resolver<'a, '_> {
             Remotes::new(&each)?
         } else {
             let (_, number) = remotes?;
-            Remotes::from(ranged(number, 1, p::System::MOST_REMOTES.into(), what, self.sink)? as u8)
+            Remotes::from(
+                ranged(number, 1, p::System::MOST_REMOTES.into(), what, self.sink)? as u16,
+            )
         };
         Some(p::System {
             name: name.text.to_string(),

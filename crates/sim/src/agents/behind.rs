@@ -22,7 +22,7 @@ use crate::components::bus::Bus;
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{Agent, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Play, Played, Tally};
@@ -596,7 +596,7 @@ impl Simulation {
             let configuration = self.caches[cache].configuration(line);
             if self.remote.about(configuration).right > Right::None {
                 let name = self.behind.as_ref().map_or("", |behind| &behind.name);
-                let cache = self.agent_name(cache as u8);
+                let cache = self.agent_name(cache as Agent);
                 let text = format!("{name} changes a line of which {cache} has a copy");
                 return self.fail(FailureKind::Contract, line, text);
             }

@@ -14,7 +14,7 @@ use crate::components::tags::{Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{Agent, Line};
 use crate::platform;
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -72,7 +72,7 @@ struct L1 {
 pub(crate) struct Cores {
     pub cores: Vec<Core>,
     /// How many L1s before a cache have a line.
-    holders: FxHashMap<(u8, Line), u32>,
+    holders: FxHashMap<(Agent, Line), u32>,
 }
 
 impl Cores {
@@ -259,7 +259,7 @@ impl Simulation {
     }
 
     /// Sends the stores to a line to the shared cache.
-    fn drain(&mut self, core: u16, cache: u8, line: Line) {
+    fn drain(&mut self, core: u16, cache: Agent, line: Line) {
         let index = self.accesses.insert(Pending {
             line,
             next: u32::MAX,
@@ -383,7 +383,7 @@ impl Simulation {
 
     /// A cache's line has been written, or may not be read any longer: L1s lose it.
     /// That of the core which wrote gets what it has written.
-    pub(crate) fn leave_l1s(&mut self, cache: u8, line: Line, written: Option<(u16, Copy)>) {
+    pub(crate) fn leave_l1s(&mut self, cache: Agent, line: Line, written: Option<(u16, Copy)>) {
         let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
             return;
         };
@@ -416,7 +416,7 @@ impl Simulation {
     }
 }
 
-fn held_by_one_fewer(holders: &mut FxHashMap<(u8, Line), u32>, key: (u8, Line)) {
+fn held_by_one_fewer(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
     if let Some(count) = holders.get_mut(&key) {
         *count -= 1;
         if *count == 0 {

@@ -17,7 +17,7 @@ use super::program::{number_of, Act, Answer, ConfigurationId, Input, Transition}
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Line, Message, HOME};
+use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::Home;
 use crate::simulation::{Event as KernelEvent, Kind, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -56,7 +56,7 @@ struct Store {
     line: Line,
     copy: Copy,
     word: u16,
-    from: u8,
+    from: Agent,
     whole: bool,
 }
 
@@ -875,7 +875,7 @@ impl Simulation {
             if right > ensures {
                 let text = format!(
                     "{} may {right:?} after {name}",
-                    self.agent_name(cache as u8)
+                    self.agent_name(cache as Agent)
                 );
                 self.fail(FailureKind::SingleWriter, line, text);
             }

@@ -12,7 +12,7 @@ use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
 
-use crate::message::{FIELDS, HOME};
+use crate::message::{Agent, FIELDS, HOME};
 
 /// Number of a configuration of an agent for one line; 0 is the initial one.
 pub type ConfigurationId = u32;
@@ -26,9 +26,9 @@ pub struct Input {
     /// The event, from [`Program::code`].
     pub code: EventCode,
     /// The sender of a message: a remote's number, or [`HOME`].
-    pub sender: u8,
+    pub sender: Agent,
     /// The number of the agent itself: a remote's, or [`HOME`].
-    pub own: u8,
+    pub own: Agent,
     /// The message's fields.
     pub fields: [u16; FIELDS],
 }
@@ -38,7 +38,7 @@ pub type Act = execute::Act<[u16; FIELDS]>;
 
 /// The number by which messages know an agent.
 #[inline]
-pub fn number_of(receiver: Receiver) -> u8 {
+pub fn number_of(receiver: Receiver) -> Agent {
     match receiver {
         Receiver::Home => HOME,
         Receiver::Remote(remote) => remote,
@@ -138,7 +138,7 @@ pub struct Program {
     pub sends_stores: bool,
     /// Whether a home keeps the bytes of every write until its memory takes them.
     pub stores_later: bool,
-    remotes: u8,
+    remotes: u16,
     messages: u16,
     /// The first code after those of messages, accesses and local operations.
     after_locals: u16,
@@ -169,7 +169,7 @@ impl Program {
     pub fn new(
         protocol: &Protocol,
         controller: &Controller,
-        remotes: u8,
+        remotes: u16,
         home: bool,
     ) -> Result<Program, String> {
         if let Some(message) = protocol.messages.iter().find(|m| m.fields.len() > FIELDS) {
@@ -366,7 +366,7 @@ impl Program {
     #[cold]
     fn execute(&mut self, from: ConfigurationId, input: &Input) -> Transition {
         let mut configuration = self.configurations[from as usize].clone();
-        let remote = |number: u8| (number != HOME).then_some(number);
+        let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
             event: self.event(input.code),
             sender: remote(input.sender),

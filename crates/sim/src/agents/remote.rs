@@ -10,7 +10,7 @@ use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
 use crate::components::tags::{Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
-use crate::message::{Line, Message, HOME};
+use crate::message::{Agent, Line, Message, HOME};
 use crate::oracle::compatible;
 use crate::platform;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
@@ -181,7 +181,7 @@ impl Simulation {
 
     /// A free way for a line; the least recently used line that can go makes room.
     #[inline(always)]
-    fn make_room(&mut self, cache: u8, line: Line) -> Option<Slot> {
+    fn make_room(&mut self, cache: Agent, line: Line) -> Option<Slot> {
         let tags = &self.caches[cache as usize].tags;
         if let Some(slot) = tags.vacancy(line) {
             return Some(slot);
@@ -207,7 +207,7 @@ impl Simulation {
 
     /// Gives a line up, if the controller has a row for that. False if not.
     #[inline(always)]
-    fn evict(&mut self, cache: u8, line: Line, entry: &mut Entry) -> bool {
+    fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> bool {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
         let transition = self.remote.step(entry.configuration, &input);
         if transition.answer != Answer::Take || !self.within_bounds(cache, line, &transition) {
@@ -220,7 +220,7 @@ impl Simulation {
 
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
     #[inline(always)]
-    fn within_bounds(&self, cache: u8, line: Line, transition: &Transition) -> bool {
+    fn within_bounds(&self, cache: Agent, line: Line, transition: &Transition) -> bool {
         let sends = |kind| {
             transition.acts().any(
                 |act| matches!(self.remote.act(act), Act::Send { message, .. } if message == kind),
@@ -236,7 +236,7 @@ impl Simulation {
     }
 
     /// Tries to perform an access, or to begin what it takes.
-    fn attempt(&mut self, cache: u8, line: Line, entry: &mut Entry, index: u32) -> Attempt {
+    fn attempt(&mut self, cache: Agent, line: Line, entry: &mut Entry, index: u32) -> Attempt {
         for _ in 0..MOST_TRIES {
             if let Some(attempt) = self.attempt_once(cache, line, entry, index) {
                 return attempt;
@@ -255,7 +255,7 @@ impl Simulation {
     /// The same, without trying again: `None` if that is to be done where a row has led.
     fn attempt_once(
         &mut self,
-        cache: u8,
+        cache: Agent,
         line: Line,
         entry: &mut Entry,
         index: u32,
@@ -315,7 +315,7 @@ impl Simulation {
     }
 
     /// A non-caching access without a row for the state it finds: the copy goes first, and then it is tried again.
-    fn gives_way(&mut self, cache: u8, line: Line, entry: &mut Entry) -> Option<Attempt> {
+    fn gives_way(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> Option<Attempt> {
         if entry.configuration == 0 || !self.evict(cache, line, entry) {
             return Some(Attempt::Skipped);
         }
@@ -372,7 +372,7 @@ impl Simulation {
     /// The bytes, and the word, of the write under way that a message takes to the home.
     fn bytes_to_send(
         &mut self,
-        cache: u8,
+        cache: Agent,
         line: Line,
         entry: &Entry,
         index: Option<u32>,
@@ -393,7 +393,7 @@ impl Simulation {
     }
 
     /// The home performs the write that a cache has sent for a line.
-    pub(crate) fn performed_by_home(&mut self, cache: u8, line: Line) -> Option<Pending> {
+    pub(crate) fn performed_by_home(&mut self, cache: Agent, line: Line) -> Option<Pending> {
         let (_, entry) = self.caches[cache as usize].find(line);
         if entry.first == NONE {
             return None;
@@ -429,7 +429,7 @@ impl Simulation {
 
     /// A load is performed with these bytes now.
     #[inline(always)]
-    pub(crate) fn check_load(&mut self, cache: u8, line: Line, copy: Copy, word: u16) {
+    pub(crate) fn check_load(&mut self, cache: Agent, line: Line, copy: Copy, word: u16) {
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
         if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
@@ -471,7 +471,7 @@ impl Simulation {
 
     /// Whether an earlier message of the same order waits, among the first `until` that were left.
     #[inline(always)]
-    fn blocked(&self, cache: u8, message: &Message, until: usize) -> bool {
+    fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
         let left = &self.caches[cache as usize].left;
         let group = self.kinds[message.kind.index()].group;
         group.is_some()
@@ -484,7 +484,7 @@ impl Simulation {
 
     /// Lets the controller take a message. False if it leaves it.
     #[inline(always)]
-    fn deliver(&mut self, cache: u8, index: u32, message: &Message) -> bool {
+    fn deliver(&mut self, cache: Agent, index: u32, message: &Message) -> bool {
         let line = message.line;
         let (place, mut entry) = self.caches[cache as usize].find(line);
         let transition = self.remote.step(entry.configuration, &Self::input(message));
@@ -536,7 +536,7 @@ impl Simulation {
         self.note(agent, message.to == HOME, action);
     }
 
-    fn note_access(&mut self, cache: u8, line: Line, access: Access) {
+    fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
         if self.traced(line) {
             let what = access.name().to_string();
             self.note(cache as usize, false, Action::Does { what });
@@ -545,7 +545,7 @@ impl Simulation {
 
     /// Puts an entry back where it belongs now.
     #[inline(always)]
-    fn keep(&mut self, cache: u8, line: Line, place: Place, mut entry: Entry) {
+    fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
         let this = &mut self.caches[cache as usize];
         let gone = entry.configuration == 0;
         match place {
@@ -583,7 +583,7 @@ impl Simulation {
     /// Carries a transition out. `message` is the one being taken, `access` the one that begins.
     fn react(
         &mut self,
-        cache: u8,
+        cache: Agent,
         line: Line,
         entry: &mut Entry,
         transition: &Transition,
@@ -670,7 +670,7 @@ impl Simulation {
     /// The pending access ends, as the row says.
     fn done(
         &mut self,
-        cache: u8,
+        cache: Agent,
         line: Line,
         entry: &mut Entry,
         brought: &mut Option<Copy>,
@@ -725,7 +725,7 @@ impl Simulation {
     }
 
     /// A write that keeps a part of the line needs the last bytes.
-    fn check_written(&mut self, cache: u8, line: Line, copy: Copy) {
+    fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
         let version = self.data.version(copy);
         if !self.oracle.current(line, version) {
             let text = format!(
@@ -755,7 +755,7 @@ impl Simulation {
 
     /// An agent has gained a right.
     #[inline]
-    fn check_rights(&mut self, cache: u8, line: Line, right: Right) {
+    fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
         if self.caches.len() == 1 && self.device.current.is_none() && self.behind.is_none() {
             return;
         }
@@ -766,7 +766,7 @@ impl Simulation {
                 let text = format!(
                     "{} may {right:?} while {} may {theirs:?}",
                     self.agent_name(cache),
-                    self.agent_name(other as u8)
+                    self.agent_name(other as Agent)
                 );
                 self.fail(FailureKind::SingleWriter, line, text);
             }
@@ -782,7 +782,13 @@ impl Simulation {
     }
 
     #[cold]
-    fn meaningless(&mut self, cache: u8, line: Line, configuration: ConfigurationId, what: &str) {
+    fn meaningless(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        configuration: ConfigurationId,
+        what: &str,
+    ) {
         let words = self.remote.words(configuration);
         let text = format!("{} in {words}: {what}", self.agent_name(cache));
         self.fail(FailureKind::Meaningless, line, text);

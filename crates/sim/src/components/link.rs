@@ -8,7 +8,7 @@
 
 use crate::data::Random;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{Agent, Line};
 use crate::platform;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub struct Direction {
     /// Random extra delay of each message, up to this; of one in eight up to 16 times this.
     jitter: Time,
     /// Latest arrival per sender, receiver, order group and line, while it may still matter.
-    last: FxHashMap<(u8, u8, u8, Line), Time>,
+    last: FxHashMap<(Agent, Agent, u8, Line), Time>,
     circuits: Vec<Circuit>,
     /// Whether circuits have a limit at all.
     limited: bool,
@@ -119,7 +119,7 @@ impl Direction {
         ready: Time,
         size: Size,
         random: &mut Random,
-        order: Option<(u8, u8, u8, Line)>,
+        order: Option<(Agent, Agent, u8, Line)>,
     ) -> Time {
         // There is at least one link.
         let (mut link, others) = match &mut self.free[..] {

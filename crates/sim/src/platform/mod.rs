@@ -311,8 +311,8 @@ pub struct Bus {
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// Number of caching agents, 1 to [`System::MOST_REMOTES`].
-    pub remotes: u8,
+    /// Number of caching agents, 1 to [`Platform::MOST_REMOTES`].
+    pub remotes: u16,
     /// Before the caching agents.
     pub cores: Cores,
     /// Each caching agent.
@@ -352,6 +352,9 @@ const SHIPPED: [(&str, &str); 4] = [
 ];
 
 impl Platform {
+    /// Most caching agents of a machine.
+    pub const MOST_REMOTES: u16 = System::MOST_REMOTES as u16;
+
     /// Most lines that a home can have memory for.
     pub const MOST_LINES: u64 = (1 << 31) - 1;
 
@@ -393,10 +396,10 @@ impl Platform {
         if name == "remotes" {
             let remotes =
                 units::parse(value, Unit::Count).map_err(|what| format!("`remotes` {what}"))?;
-            self.remotes = match u8::try_from(remotes) {
-                Ok(remotes @ 1..=System::MOST_REMOTES) => remotes,
+            self.remotes = match u16::try_from(remotes) {
+                Ok(remotes @ 1..=Platform::MOST_REMOTES) => remotes,
                 _ => {
-                    let most = System::MOST_REMOTES;
+                    let most = Platform::MOST_REMOTES;
                     return Err(format!("remotes must be 1 to {most}, not {remotes}"));
                 }
             };
@@ -548,7 +551,7 @@ impl Platform {
     }
 
     /// A small machine that makes races likely: tiny caches, few units, random delays.
-    pub fn torture(remotes: u8) -> Platform {
+    pub fn torture(remotes: u16) -> Platform {
         let test = |value| Quantity::given(value, "chosen to make races likely");
         Platform {
             name: "torture".into(),

@@ -6,7 +6,6 @@
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
 use super::{units, Limit, Platform, Quantity, Unit};
-use cohkit_protocol::protocol::System;
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -64,7 +63,7 @@ impl Reader {
 
     fn platform(&mut self, table: &DeTable) -> Option<Platform> {
         let name = self.string(table, "name");
-        let remotes = self.number(table, "remotes", 1..=System::MOST_REMOTES.into());
+        let remotes = self.number(table, "remotes", 1..=Platform::MOST_REMOTES.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
         let dram = match (table.contains_key("dram"), table.contains_key("bram")) {
             (true, false) => true,
@@ -96,7 +95,7 @@ impl Reader {
         }
         self.unknown(table, "", &known);
         platform.name = name?;
-        platform.remotes = u8::try_from(remotes?).ok()?;
+        platform.remotes = u16::try_from(remotes?).ok()?;
         platform.lines = u32::try_from(lines?).ok()?;
         Some(platform)
     }

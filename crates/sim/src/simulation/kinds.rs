@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 impl Kind {
     /// What a message of this kind may not overtake.
     #[inline]
-    pub(super) fn order(&self, message: &Message) -> Option<(u8, u8, u8, Line)> {
+    pub(super) fn order(&self, message: &Message) -> Option<(Agent, Agent, u8, Line)> {
         let key = |group| (message.from, message.to, group, message.line);
         self.group.map(key)
     }

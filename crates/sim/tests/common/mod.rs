@@ -70,13 +70,13 @@ pub const ACCESSES: u64 = 1_500;
 pub const DEVICE_OPERATIONS: u64 = 600;
 
 /// A short run that makes races likely.
-pub fn torture(protocol: Protocol, remotes: u8, seed: u64) -> Result<Setup, ConstructionError> {
+pub fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Result<Setup, ConstructionError> {
     let home = home(&protocol, remotes)?;
     Ok(torture_of(protocol, home, remotes, seed))
 }
 
 /// A short run of this home that makes races likely.
-pub fn torture_of(protocol: Protocol, home: Controller, remotes: u8, seed: u64) -> Setup {
+pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64) -> Setup {
     let workload = Workload {
         pattern: Pattern::Random,
         mix: vec![

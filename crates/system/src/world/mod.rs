@@ -61,7 +61,7 @@ impl<'p> System<'p> {
         System {
             protocol,
             home,
-            remotes: of_each.total(),
+            remotes: of_each.total() as u8,
             of_each,
             lines,
             room,
@@ -202,7 +202,7 @@ impl<D: Data> World<D> {
     pub fn new(system: &System) -> World<D> {
         let data = D::new(system.lines);
         let remote = |number| {
-            let (kind, _) = system.of_each.kind(number);
+            let (kind, _) = system.of_each.kind(u16::from(number));
             let initial = system.protocol.kinds[kind.index()].initial;
             Remote {
                 configuration: system.remote_machine().initial_in(initial),

@@ -63,7 +63,7 @@ fn occasion(event: Event, own: Option<u8>) -> Occasion<'static> {
     Occasion {
         event,
         sender: None,
-        own,
+        own: own.map(u16::from),
         fields: &[],
     }
 }
@@ -340,8 +340,8 @@ impl<D: Data> World<D> {
         let event = Event::Message(flight.message);
         let occasion = Occasion {
             event,
-            sender: flight.from,
-            own: flight.to,
+            sender: flight.from.map(u16::from),
+            own: flight.to.map(u16::from),
             fields: &flight.fields,
         };
         let brought = match &flight.carried {
@@ -430,7 +430,7 @@ impl<D: Data> World<D> {
         } = sending;
         let to = match to {
             Receiver::Home => None,
-            Receiver::Remote(to) => Some(to),
+            Receiver::Remote(to) => Some(to as u8),
         };
         let protocol = system.protocol;
         let flight = Flight {
