@@ -85,51 +85,11 @@ pub(crate) fn run(
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
-    let name = source.as_ref().map(|source| source.protocol.name.as_str());
     let mut reports = Vec::new();
     for (file, program) in tests {
-        let allowed = allowed(&program, model)?;
-        if let (Some(source), Some(runs)) = (&source, options.simulate) {
-            let test = (file, program);
-            match timed::run(
-                source,
-                test,
-                (cores, runs),
-                (model, &allowed),
-                options,
-                console,
-            ) {
-                Ok(report) => reports.push(report),
-                Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
-                Err(failure) => outcome = outcome.max(said(&failure, console)),
-            }
-            continue;
-        }
-        let found = match &source {
-            None => Ok(Found::Ends {
-                ends: allowed.clone(),
-                states: 0,
-            }),
-            Some(source) => on_protocol(source, &program, cores, options, console),
-        };
-        match found {
-            Ok(Found::Interrupted) => {
-                return Err(Failure::new(Outcome::Interrupted, "interrupted"));
-            }
-            Ok(found) => {
-                let result = Result {
-                    file,
-                    program,
-                    found,
-                    model,
-                    allowed,
-                };
-                reports.push(Report {
-                    outcome: result.outcome(),
-                    text: result.text(name, cores),
-                    json: result.json(name, cores),
-                });
-            }
+        match judged((file, program), &source, (cores, model), options, console) {
+            Ok(report) => reports.push(report),
+            Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
     }
@@ -142,6 +102,44 @@ pub(crate) fn run(
     };
     deliver(&text, &options.output, console)?;
     Ok(outcome)
+}
+
+/// What one test comes to: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
+fn judged(
+    (file, program): (Option<String>, Program),
+    source: &Option<Source>,
+    (cores, model): (Cores, Model),
+    options: &Options,
+    console: &mut Console,
+) -> std::result::Result<Report, Failure> {
+    let allowed = allowed(&program, model)?;
+    if let (Some(source), Some(runs)) = (source, options.simulate) {
+        let (test, model) = ((file, program), (model, &allowed));
+        return timed::run(source, test, (cores, runs), model, options, console);
+    }
+    let found = match source {
+        None => Found::Ends {
+            ends: allowed.clone(),
+            states: 0,
+        },
+        Some(source) => on_protocol(source, &program, cores, options, console)?,
+    };
+    if matches!(found, Found::Interrupted) {
+        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+    }
+    let result = Result {
+        file,
+        program,
+        found,
+        model,
+        allowed,
+    };
+    let name = source.as_ref().map(|source| source.protocol.name.as_str());
+    Ok(Report {
+        outcome: result.outcome(),
+        text: result.text(name, cores),
+        json: result.json(name, cores),
+    })
 }
 
 /// What is wrong with one test keeps no other from being run.

@@ -5,13 +5,13 @@ use crate::console::Console;
 use crate::coverage::Covered;
 use crate::judge::Request;
 use crate::outcome::{Failure, Outcome};
-use crate::verdict::{add, counterexample, effort, kind, omission, property, words};
-use crate::{files, judge, protocols, size};
+use crate::verdict::{effort, omission, searched, words};
+use crate::{files, judge, protocols};
 use cohkit_chart::Text;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
 use cohkit_engine::model::{Deadlock, Model};
-use cohkit_engine::search::{self, Keeper, Reason};
+use cohkit_engine::search::{self, Keeper};
 use cohkit_engine::simulate::simulate;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, CheckError, Property, Report};
@@ -102,7 +102,12 @@ pub struct Judged {
 impl Judged {
     /// The entry that `docs/output.md` describes.
     pub fn json(&self, model: &Model) -> Value {
-        let mut entry = entry(model, &self.report, self.run.clone());
+        let charts = trace(&self.report).map(|trace| &trace.sequence);
+        let charts = charts.filter(|sequence| !sequence.steps.is_empty());
+        let charts = charts.into_iter().collect();
+        let mut entry = searched(&self.report, ("limit", ""), charts);
+        entry["model"] = json!(model.name);
+        entry["run"] = self.run.clone();
         if let Some(explanation) = &self.explanation {
             entry["counterexample"]["explanation"] = json!(explanation);
         }
@@ -169,19 +174,6 @@ pub(crate) fn trace(report: &Report) -> Option<&Trace> {
     }
 }
 
-pub(crate) fn outcome(report: &Report) -> Outcome {
-    match &report.outcome {
-        cohkit_engine::Outcome::Verified => Outcome::Yes,
-        cohkit_engine::Outcome::Violated { .. } => Outcome::No,
-        cohkit_engine::Outcome::Undecided {
-            reason: Reason::Interrupted,
-        } => Outcome::Interrupted,
-        cohkit_engine::Outcome::Undecided { .. } | cohkit_engine::Outcome::Exceeded { .. } => {
-            Outcome::Undecided
-        }
-    }
-}
-
 /// The verdict for people: a violation with the rules that lead to it.
 pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
@@ -217,58 +209,4 @@ pub(crate) fn text(model: &Model, report: &Report, charts: &Text) -> String {
         let _ = writeln!(text, "{}", cohkit_chart::text(&trace.sequence, charts));
     }
     text
-}
-
-/// The entry that `docs/output.md` describes; `run` is what depends on the machine.
-fn entry(model: &Model, report: &Report, run: Value) -> Value {
-    let charts = |trace: &Trace| match trace.sequence.steps.is_empty() {
-        true => Vec::new(),
-        false => vec![trace.sequence.clone()],
-    };
-    let (outcome, reason, example) = match &report.outcome {
-        cohkit_engine::Outcome::Verified => ("verified", Value::Null, Value::Null),
-        cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
-        cohkit_engine::Outcome::Exceeded { limit, trace } => (
-            "undecided",
-            json!("limit"),
-            counterexample(
-                "limit",
-                limit,
-                limit,
-                charts(trace).iter().collect(),
-                Some(trace),
-            ),
-        ),
-        cohkit_engine::Outcome::Violated {
-            property,
-            message,
-            trace,
-        } => (
-            "violated",
-            Value::Null,
-            counterexample(
-                kind(property),
-                &property.to_string(),
-                message,
-                charts(trace).iter().collect(),
-                Some(trace),
-            ),
-        ),
-    };
-    let properties = report.properties.iter();
-    let mut entry = json!({
-        "model": model.name,
-        "outcome": outcome,
-        "reason": reason,
-        "states": size::json(report.states),
-        "symmetric": report.symmetric,
-        "transitions": size::json(report.transitions),
-        "depth": report.depth,
-        "components": report.components,
-        "properties": properties.map(|p| property(&p.property, &p.status)).collect::<Vec<_>>(),
-        "counterexample": example,
-        "run": run,
-    });
-    add(report, &mut entry);
-    entry
 }

@@ -48,15 +48,7 @@ impl Verdict<'_> {
     /// What the verdict means for the exit code.
     pub fn outcome(&self) -> Outcome {
         match &self.finding {
-            Finding::Searched(report) => match &report.outcome {
-                cohkit_engine::Outcome::Verified => Outcome::Yes,
-                cohkit_engine::Outcome::Violated { .. } => Outcome::No,
-                cohkit_engine::Outcome::Undecided {
-                    reason: Reason::Interrupted,
-                } => Outcome::Interrupted,
-                cohkit_engine::Outcome::Undecided { .. }
-                | cohkit_engine::Outcome::Exceeded { .. } => Outcome::Undecided,
-            },
+            Finding::Searched(report) => outcome(report),
             Finding::Construction(_) => Outcome::No,
         }
     }
@@ -166,90 +158,39 @@ impl Verdict<'_> {
 
     /// The entry that `docs/output.md` describes; `run` is what depends on the machine.
     pub fn json(&self, run: Value) -> Value {
-        let (outcome, reason) = match &self.finding {
-            Finding::Searched(report) => match &report.outcome {
-                cohkit_engine::Outcome::Verified => ("verified", Value::Null),
-                cohkit_engine::Outcome::Violated { .. } => ("violated", Value::Null),
-                cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason)),
-                cohkit_engine::Outcome::Exceeded { .. } => ("undecided", json!("capacity")),
-            },
-            Finding::Construction(_) => ("violated", Value::Null),
-        };
-        let components = match &self.finding {
-            Finding::Searched(report) => json!(report.components),
-            Finding::Construction(_) => Value::Null,
-        };
-        let (counts, properties, counterexample) = match &self.finding {
-            Finding::Searched(report) => (
-                [
-                    size::json(report.states),
-                    size::json(report.transitions),
-                    json!(report.depth),
-                ],
-                report
-                    .properties
-                    .iter()
-                    .map(|result| property(&result.property, &result.status))
-                    .collect(),
-                match &report.outcome {
-                    cohkit_engine::Outcome::Violated {
-                        property,
-                        message,
-                        trace,
-                    } => counterexample(
-                        kind(property),
-                        &property.to_string(),
-                        message,
-                        self.sequences(),
-                        Some(trace),
-                    ),
-                    cohkit_engine::Outcome::Exceeded { limit, trace } => counterexample(
-                        "capacity",
-                        limit,
-                        &format!("{limit}: {OUR_LIMIT}"),
-                        self.sequences(),
-                        Some(trace),
-                    ),
-                    _ => Value::Null,
-                },
-            ),
-            Finding::Construction(fault) => (
-                [Value::Null, Value::Null, Value::Null],
-                vec![
-                    json!({ "kind": "construction", "name": fault.kind.name(), "status": Status::Violated }),
-                ],
-                counterexample(
+        let mut entry = match &self.finding {
+            Finding::Searched(report) => {
+                searched(report, ("capacity", OUR_LIMIT), self.sequences())
+            }
+            Finding::Construction(fault) => json!({
+                "outcome": "violated",
+                "reason": null,
+                "states": null,
+                "transitions": null,
+                "depth": null,
+                "symmetric": null,
+                "components": null,
+                "properties": [{
+                    "kind": "construction",
+                    "name": fault.kind.name(),
+                    "status": Status::Violated,
+                }],
+                "counterexample": counterexample(
                     "construction",
                     fault.kind.name(),
                     &fault.text,
                     self.sequences(),
                     None,
                 ),
-            ),
+            }),
         };
-        let [states, transitions, depth] = counts;
-        let symmetric = match &self.finding {
-            Finding::Searched(report) => json!(report.symmetric),
-            Finding::Construction(_) => Value::Null,
-        };
-        let mut entry = json!({
-            "protocol": self.protocol.name,
-            "system": self.system.name,
-            "remotes": self.system.remotes.total(),
-            "lines": self.system.lines,
-            "outcome": outcome,
-            "reason": reason,
-            "states": states,
-            "transitions": transitions,
-            "depth": depth,
-            "symmetric": symmetric,
-            "components": components,
-            "properties": properties,
-            "counterexample": counterexample,
-            "assumptions": self.assumptions,
-            "notes": self.notes,
-            "run": run,
-        });
+        entry["protocol"] = json!(self.protocol.name);
+        entry["system"] = json!(self.system.name);
+        entry["remotes"] = json!(self.system.remotes.total());
+        entry["lines"] = json!(self.system.lines);
+        entry["assumptions"] = json!(self.assumptions);
+        entry["notes"] = json!(self.notes);
+        entry["run"] = run;
         let kinds = &self.protocol.kinds;
         if kinds.len() > 1 {
             let each = (0..).map(KindId).map(|kind| self.system.remotes.of(kind));
@@ -262,25 +203,75 @@ impl Verdict<'_> {
         if let Some(coverage) = &self.coverage {
             entry["coverage"] = coverage.json();
         }
-        if let Finding::Searched(report) = &self.finding {
-            add(report, &mut entry);
-        }
         entry
     }
 }
 
-/// Whose limit it is that a channel holds only so many messages.
-pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
+/// What the outcome of a search means for the exit code.
+pub(crate) fn outcome(report: &Report) -> Outcome {
+    match &report.outcome {
+        cohkit_engine::Outcome::Verified => Outcome::Yes,
+        cohkit_engine::Outcome::Violated { .. } => Outcome::No,
+        cohkit_engine::Outcome::Undecided {
+            reason: Reason::Interrupted,
+        } => Outcome::Interrupted,
+        cohkit_engine::Outcome::Undecided { .. } | cohkit_engine::Outcome::Exceeded { .. } => {
+            Outcome::Undecided
+        }
+    }
+}
 
-/// Adds what only some ways to look at states come to.
-pub(crate) fn add(report: &Report, entry: &mut Value) {
+/// What a search has found, as the entries of `docs/output.md` say it. A limit that was run over is told by its kind, and
+/// by what it means, if that is not plain.
+pub(crate) fn searched(
+    report: &Report,
+    (limit_kind, limit_means): (&str, &str),
+    sequences: Vec<&Sequence>,
+) -> Value {
+    let (outcome, reason, example) = match &report.outcome {
+        cohkit_engine::Outcome::Verified => ("verified", Value::Null, Value::Null),
+        cohkit_engine::Outcome::Undecided { reason } => ("undecided", json!(reason), Value::Null),
+        cohkit_engine::Outcome::Exceeded { limit, trace } => {
+            let message = match limit_means {
+                "" => limit.clone(),
+                means => format!("{limit}: {means}"),
+            };
+            let example = counterexample(limit_kind, limit, &message, sequences, Some(trace));
+            ("undecided", json!(limit_kind), example)
+        }
+        cohkit_engine::Outcome::Violated {
+            property,
+            message,
+            trace,
+        } => {
+            let (kind, name) = (kind(property), property.to_string());
+            let example = counterexample(kind, &name, message, sequences, Some(trace));
+            ("violated", Value::Null, example)
+        }
+    };
+    let properties = report.properties.iter();
+    let mut entry = json!({
+        "outcome": outcome,
+        "reason": reason,
+        "states": size::json(report.states),
+        "transitions": size::json(report.transitions),
+        "depth": report.depth,
+        "symmetric": report.symmetric,
+        "components": report.components,
+        "properties": properties.map(|p| property(&p.property, &p.status)).collect::<Vec<_>>(),
+        "counterexample": example,
+    });
     if let Some(walks) = &report.walks {
         entry["walks"] = json!(walks);
     }
     if let Some(probability) = report.omission_probability {
         entry["omission_probability"] = json!(probability);
     }
+    entry
 }
+
+/// Whose limit it is that a channel holds only so many messages.
+pub(crate) const OUR_LIMIT: &str = "a limit of this check, not of the protocol";
 
 /// With what reservation there is a verdict.
 pub(crate) fn omission(report: &Report) -> String {
@@ -343,7 +334,7 @@ pub(crate) fn kind(property: &Property) -> &'static str {
     }
 }
 
-pub(crate) fn property(property: &Property, status: &Status) -> Value {
+fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }
 

@@ -16,6 +16,7 @@ use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
 use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
+use cohkit_rtl::rom::Rom;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,19 @@ struct Total {
     /// Rows whose being spoilt was noticed, and those of which it was not.
     noticed: u64,
     missed: Vec<(usize, usize)>,
+}
+
+impl Total {
+    fn add(&mut self, report: &Report, rom: &Rom) {
+        self.messages += report.messages;
+        self.answers += report.answers;
+        self.evictions += report.evictions;
+        self.strangers += report.strangers;
+        self.cycles += report.cycles;
+        for (state, event) in rom.used() {
+            self.covered[state][event] |= report.covered[state][event];
+        }
+    }
 }
 
 /// The RTL as it was built, for each shape that a seed had.
@@ -72,7 +86,8 @@ impl Builds<'_> {
     }
 }
 
-pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
+/// The last seed, if what the options ask for can be done.
+fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     let Some(last) = options.seed.checked_add(options.seeds - 1) else {
         let message = format!(
             "error: `--seed {}` is followed by fewer seeds than `--seeds {}`\n  help: the last one is {}",
@@ -96,6 +111,11 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
             return Err(Failure::new(Outcome::BadInput, message));
         }
     }
+    Ok(last)
+}
+
+pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, Failure> {
+    let last = last_seed(options)?;
     let source = Source::read(&options.file, console)?;
     let (home, rom) = compile(&source, console)?;
     let protocol = &source.protocol;
@@ -147,17 +167,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         match setup.run(Run::new(seed, options.messages), None) {
             Ok(report) => {
                 total.shapes[place].1 += report.messages;
-                total.messages += report.messages;
-                total.answers += report.answers;
-                total.evictions += report.evictions;
-                total.strangers += report.strangers;
-                total.cycles += report.cycles;
-                for (state, event) in rom
-                    .used()
-                    .filter(|&(state, event)| report.covered[state][event])
-                {
-                    total.covered[state][event] = true;
-                }
+                total.add(&report, &rom);
             }
             Err(failed) => {
                 total.mismatch = Some((seed, mismatch(failed)?));

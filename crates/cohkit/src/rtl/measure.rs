@@ -14,6 +14,7 @@ use cohkit_rtl::lockstep::build::{Endpoint, Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
 use cohkit_rtl::print::package;
+use cohkit_rtl::rom::Rom;
 use cohkit_rtl::CLOCK;
 use serde_json::json;
 use std::fmt::Write;
@@ -102,6 +103,26 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         false => latencies(&setup).map_err(failed)?,
         true => Vec::new(),
     };
+    let mut streams = Vec::new();
+    for (name, memory, scenario) in asked(options, &rom) {
+        let rate = rate(&setup, &scenario).map_err(failed)?;
+        streams.push(Stream {
+            name,
+            memory,
+            rate,
+            limit: limit(&setup, &rate),
+        });
+    }
+    let result = match options.json {
+        true => format!("{:#}\n", json(options, &source, &latencies, &streams)),
+        false => text(options, &source, &latencies, &streams),
+    };
+    console.print(&result)?;
+    Ok(Outcome::Yes)
+}
+
+/// What is measured: its name, the latency of memory if there is any, and what happens.
+fn asked(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
     let all = options.units * options.outstanding;
     let scenario = |traffic, before, pattern, memory: f64, delay: f64| Scenario {
         traffic,
@@ -115,7 +136,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     // A request and its answer cross the link in so much time; so much the forward and its answer take.
     let half = REMOTE / 2.0;
     let (spread, anywhere) = (Pattern::Spread, Pattern::Anywhere);
-    let mut asked: Vec<(&'static str, Option<f64>, Scenario)> = Vec::new();
+    let mut asked = Vec::new();
     let memories: &[f64] = if options.engine { &[] } else { &MEMORIES };
     for &memory in memories {
         for (name, traffic, pattern) in [
@@ -140,22 +161,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
         let scenario = scenario(take, before, spread, memory.unwrap_or_default(), half);
         asked.push((name, memory, scenario));
     }
-    let mut streams = Vec::new();
-    for (name, memory, scenario) in asked {
-        let rate = rate(&setup, &scenario).map_err(failed)?;
-        streams.push(Stream {
-            name,
-            memory,
-            rate,
-            limit: limit(&setup, &rate),
-        });
-    }
-    let result = match options.json {
-        true => format!("{:#}\n", json(options, &source, &latencies, &streams)),
-        false => text(options, &source, &latencies, &streams),
-    };
-    console.print(&result)?;
-    Ok(Outcome::Yes)
+    asked
 }
 
 /// The port that is in use most, and in which share of its cycles; all ports are there twice.
