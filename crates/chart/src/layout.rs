@@ -66,8 +66,6 @@ impl Layout {
     pub fn new(sequence: &Sequence) -> Layout {
         let known = sequence.agents.len();
         let mut names: Vec<String> = sequence.agents.iter().map(|name| clean(name)).collect();
-        // Whoever is not in the list of agents shares one more lifeline.
-        let place = |agent: usize| agent.min(known);
         let unknown = sequence.steps.iter().any(|step| {
             let other = match step.action {
                 Action::Send { to, .. } => to,
@@ -76,107 +74,132 @@ impl Layout {
             };
             step.agent.max(other) >= known
         });
+        // Whoever is not in the list of agents shares one more lifeline.
         if unknown {
             names.push("?".to_string());
         }
-
-        let partners = partners(sequence);
-        let mut rows: Vec<Row> = Vec::new();
-        let mut flights: Vec<Flight> = Vec::new();
-        let mut flight_of = vec![None; sequence.steps.len()];
-        let mut drawn = vec![false; sequence.steps.len()];
-        for (index, step) in sequence.steps.iter().enumerate() {
-            if drawn[index] {
-                continue;
-            }
-            let here = End {
-                agent: place(step.agent),
-                visible: step.visible,
-            };
-            let item = match &step.action {
-                Action::Send { message, to, .. } if place(*to) == here.agent => Item::Note {
-                    at: here,
-                    what: clean(&format!("sends itself {message}")),
-                },
-                Action::Receive { message, from, .. } if place(*from) == here.agent => Item::Note {
-                    at: here,
-                    what: clean(&format!("takes {message} from itself")),
-                },
-                Action::Send { message, to, .. } => {
-                    let partner = partners[index];
-                    let to = End {
-                        agent: place(*to),
-                        visible: partner.is_none_or(|taken| sequence.steps[taken].visible),
-                    };
-                    let message = clean(message);
-                    match partner {
-                        Some(taken) if at_once(sequence, index, taken) => {
-                            drawn[taken] = true;
-                            Item::Arrow {
-                                from: here,
-                                to,
-                                message,
-                            }
-                        }
-                        _ => {
-                            if let Some(taken) = partner {
-                                flight_of[taken] = Some(flights.len());
-                            }
-                            flights.push(Flight {
-                                from: here,
-                                to,
-                                message,
-                                sent: rows.len(),
-                                received: None,
-                            });
-                            Item::Departure(flights.len() - 1)
-                        }
-                    }
-                }
-                Action::Receive { message, from, .. } => match flight_of[index] {
-                    Some(flight) => {
-                        flights[flight].received = Some(rows.len());
-                        Item::Arrival(flight)
-                    }
-                    None => Item::Stray {
-                        to: here,
-                        left: place(*from) < here.agent,
-                        message: clean(message),
-                    },
-                },
-                Action::Does { what } => Item::Note {
-                    at: here,
-                    what: clean(what),
-                },
-                Action::Becomes { state } => {
-                    let state = clean(state);
-                    // States of different agents may share a row: neither waits for the other.
-                    if let Some(Row {
-                        line,
-                        item: Item::States(states),
-                    }) = rows.last_mut()
-                    {
-                        if *line == step.line
-                            && states.iter().all(|(end, _)| end.agent != here.agent)
-                        {
-                            states.push((here, state));
-                            continue;
-                        }
-                    }
-                    Item::States(vec![(here, state)])
-                }
-            };
-            rows.push(Row {
-                line: step.line,
-                item,
-            });
+        let mut drawing = Drawing {
+            sequence,
+            partners: partners(sequence),
+            rows: Vec::new(),
+            flights: Vec::new(),
+            flight_of: vec![None; sequence.steps.len()],
+            drawn: vec![false; sequence.steps.len()],
+        };
+        for index in 0..sequence.steps.len() {
+            drawing.step(index);
         }
+        let Drawing { rows, flights, .. } = drawing;
         Layout {
             has_lines: rows.iter().any(|row| row.line.is_some()),
             names,
             rows,
             flights,
         }
+    }
+}
+
+/// What is drawn so far of a sequence.
+struct Drawing<'s> {
+    sequence: &'s Sequence,
+    /// For each sending its receiving, and the reverse.
+    partners: Vec<Option<usize>>,
+    rows: Vec<Row>,
+    flights: Vec<Flight>,
+    /// Of receivings, the flight that they end.
+    flight_of: Vec<Option<usize>>,
+    /// Steps that stand in the row of an earlier one.
+    drawn: Vec<bool>,
+}
+
+impl Drawing<'_> {
+    /// Adds a step, in a row of its own or in the last one.
+    fn step(&mut self, index: usize) {
+        if self.drawn[index] {
+            return;
+        }
+        let sequence = self.sequence;
+        let step = &sequence.steps[index];
+        let place = |agent: usize| agent.min(sequence.agents.len());
+        let here = End {
+            agent: place(step.agent),
+            visible: step.visible,
+        };
+        let item = match &step.action {
+            Action::Send { message, to, .. } if place(*to) == here.agent => Item::Note {
+                at: here,
+                what: clean(&format!("sends itself {message}")),
+            },
+            Action::Receive { message, from, .. } if place(*from) == here.agent => Item::Note {
+                at: here,
+                what: clean(&format!("takes {message} from itself")),
+            },
+            Action::Send { message, to, .. } => {
+                let partner = self.partners[index];
+                let to = End {
+                    agent: place(*to),
+                    visible: partner.is_none_or(|taken| sequence.steps[taken].visible),
+                };
+                let message = clean(message);
+                match partner {
+                    Some(taken) if at_once(sequence, index, taken) => {
+                        self.drawn[taken] = true;
+                        Item::Arrow {
+                            from: here,
+                            to,
+                            message,
+                        }
+                    }
+                    _ => {
+                        if let Some(taken) = partner {
+                            self.flight_of[taken] = Some(self.flights.len());
+                        }
+                        self.flights.push(Flight {
+                            from: here,
+                            to,
+                            message,
+                            sent: self.rows.len(),
+                            received: None,
+                        });
+                        Item::Departure(self.flights.len() - 1)
+                    }
+                }
+            }
+            Action::Receive { message, from, .. } => match self.flight_of[index] {
+                Some(flight) => {
+                    self.flights[flight].received = Some(self.rows.len());
+                    Item::Arrival(flight)
+                }
+                None => Item::Stray {
+                    to: here,
+                    left: place(*from) < here.agent,
+                    message: clean(message),
+                },
+            },
+            Action::Does { what } => Item::Note {
+                at: here,
+                what: clean(what),
+            },
+            Action::Becomes { state } => {
+                let state = clean(state);
+                // States of different agents may share a row: neither waits for the other.
+                if let Some(Row {
+                    line,
+                    item: Item::States(states),
+                }) = self.rows.last_mut()
+                {
+                    if *line == step.line && states.iter().all(|(end, _)| end.agent != here.agent) {
+                        states.push((here, state));
+                        return;
+                    }
+                }
+                Item::States(vec![(here, state)])
+            }
+        };
+        self.rows.push(Row {
+            line: step.line,
+            item,
+        });
     }
 }
 

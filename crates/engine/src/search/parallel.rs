@@ -170,6 +170,21 @@ impl Search<'_> {
         for &(state, quiescent) in chunks.iter().flat_map(|(_, chunk)| &chunk.stuck) {
             self.note_deadlock(state, quiescent);
         }
+        self.store_found(first, chunks, count, own, candidates, team);
+        Some(next)
+    }
+
+    /// Stores what was found in the order of the parents, with the thread that has expanded each; `count` are the
+    /// candidates of a chunk that have not given way.
+    fn store_found(
+        &mut self,
+        first: usize,
+        chunks: Vec<(usize, &Chunk)>,
+        count: impl Fn(&Chunk) -> usize,
+        own: &[Own],
+        candidates: &Candidates,
+        team: &Team,
+    ) {
         let mut number = self.store.len() as u32;
         let Store {
             states,
@@ -217,7 +232,6 @@ impl Search<'_> {
         }
         // Not even the last chunks leave the table full.
         table.reserve(0, states, team);
-        Some(next)
     }
 }
 
