@@ -4,7 +4,8 @@
 //! Everything the remote does spontaneously and every delivery to it is silent to the home.
 
 use super::fault::Refusal;
-use crate::controller::{Access, Effect, Event, Statement};
+use crate::controller::{Access, Effect, Event};
+use crate::execute::{Act, Machine, Occasion, Outcome};
 use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -60,12 +61,12 @@ type Moves = Rc<Result<Vec<Move>, Trouble>>;
 pub struct Environment<'a> {
     /// The protocol.
     pub protocol: &'a Protocol,
+    remote: Machine<'a>,
     /// Queue of each message.
     queue_of: Vec<usize>,
     queues: usize,
     classes: Vec<Class>,
     in_flight: u16,
-    per_message: Vec<Option<u16>>,
     settings: Vec<Rc<Setting>>,
     ids: FxHashMap<Rc<Setting>, SettingId>,
     moves: FxHashMap<SettingId, Moves>,
@@ -130,12 +131,9 @@ impl<'a> Environment<'a> {
                 },
             )
             .collect();
-        let mut per_message = vec![None; protocol.messages.len()];
-        for (message, bound) in &protocol.bounds.per_message {
-            per_message[message.index()] = Some(bound.limit);
-        }
         Ok(Environment {
             protocol,
+            remote: Machine::new(remote, 1),
             queue_of,
             queues: 1 + 2 * protocol.orders.len(),
             classes,
@@ -143,7 +141,6 @@ impl<'a> Environment<'a> {
                 .bounds
                 .in_flight
                 .map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
-            per_message,
             settings: Vec::new(),
             ids: FxHashMap::default(),
             moves: FxHashMap::default(),
@@ -267,25 +264,28 @@ impl<'a> Environment<'a> {
         Some(self.intern(setting))
     }
 
-    /// The rule of the remote for an event in a state: what it sends, and the next state.
-    /// `None` if there is no rule; `Some(None)` if the message is left where it is.
+    /// What the remote does on an event in a state: what it sends, and its next state.
+    /// `None` if it has no rule for it; `Some(None)` if the event stays where it is.
     #[allow(clippy::type_complexity)]
-    fn rule(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
-        let rule = self
-            .protocol
-            .remote
-            .rules
-            .iter()
-            .find(|rule| rule.state == state && rule.event == event)?;
-        match &rule.effect {
-            Effect::Never => None,
-            Effect::Leave | Effect::Refuse => Some(None),
-            Effect::Take { body, next } => {
-                let sends = body.iter().filter_map(|statement| match statement {
-                    Statement::Send { message, .. } => Some(*message),
+    fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
+        let (sender, own, fields) = (None, Some(0), &[][..]);
+        let occasion = Occasion {
+            event,
+            sender,
+            own,
+            fields,
+        };
+        let mut at = self.remote.initial_in(state);
+        let mut tables = &self.protocol.remote;
+        match self.remote.step(&mut at, occasion, &mut tables).ok()? {
+            Outcome::Unexpected => None,
+            Outcome::Leave | Outcome::Refuse => Some(None),
+            Outcome::Taken { acts, .. } => {
+                let sends = acts.into_iter().filter_map(|act| match act {
+                    Act::Send { message, .. } => Some(message),
                     _ => None,
                 });
-                Some(Some((sends.collect(), next.unwrap_or(state))))
+                Some(Some((sends.collect(), StateId(at.state))))
             }
         }
     }
@@ -305,15 +305,12 @@ impl<'a> Environment<'a> {
         let mut moves = Vec::new();
         for (access, _) in Access::ALL {
             let event = Event::Access(access);
-            let Some(Some((sends, next))) = self.rule(setting.state, event) else {
+            let Some(Some((sends, next))) = self.react(setting.state, event) else {
                 continue;
             };
-            let full = |message: &MessageId| {
-                self.per_message[message.index()].is_some_and(|limit| {
-                    setting.messages().filter(|other| other == message).count() >= limit as usize
-                })
-            };
-            if (sends.is_empty() && next == setting.state) || sends.iter().any(full) {
+            let under_way = |message| setting.messages().filter(|&m| m == message).count();
+            let begins = (self.protocol.bounds).let_begin(|m| sends.contains(&m), under_way);
+            if (sends.is_empty() && next == setting.state) || !begins {
                 continue;
             }
             let after = Setting {
@@ -328,7 +325,7 @@ impl<'a> Environment<'a> {
                     continue;
                 }
                 let event = Event::Message(message);
-                match self.rule(setting.state, event) {
+                match self.react(setting.state, event) {
                     None => return Err(Trouble::Unexpected(message)),
                     Some(None) => {}
                     Some(Some((sends, next))) => {
@@ -381,7 +378,7 @@ impl<'a> Environment<'a> {
                 if self.to_home(message) {
                     continue;
                 }
-                let Some(Some((sends, next))) = self.rule(setting.state, Event::Message(message))
+                let Some(Some((sends, next))) = self.react(setting.state, Event::Message(message))
                 else {
                     continue;
                 };

@@ -31,9 +31,12 @@ use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Carries, ChannelId, Class, MessageId, Protocol, Right};
+use cohkit_system::agent::{self, Bytes as Sent, Violation};
+use cohkit_system::plan::{Facts, Plan};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most words of 64 bits in a line.
@@ -256,6 +259,19 @@ struct Line {
     memory_goes_on: bool,
 }
 
+impl Line {
+    /// Whether these bytes are those of the last write.
+    fn is_current(&self, bytes: &Bytes, words: usize) -> bool {
+        bytes[..words] == self.latest[..words]
+    }
+}
+
+/// What follows from the rows, of the remote each one apart.
+struct Rules {
+    facts: Facts,
+    plans: Vec<Plan>,
+}
+
 /// A stream of messages toward the home that are ready to enter it.
 #[derive(Default)]
 struct Entrance {
@@ -308,6 +324,7 @@ pub struct Bench<'a> {
     home: &'a Controller,
     home_machine: Machine<'a>,
     remote_machine: Machine<'a>,
+    rules: Rc<Rules>,
     run: Run,
     chance: Chance,
     /// That of strangers is another, so that without them nothing changes.
@@ -368,6 +385,26 @@ pub(super) struct Wrong {
 
 type Checked<T = ()> = Result<T, Wrong>;
 
+impl From<Violation> for Wrong {
+    fn from(violation: Violation) -> Wrong {
+        Wrong {
+            check: Check::Comparison,
+            what: violation.what,
+            line: None,
+        }
+    }
+}
+
+impl Wrong {
+    /// The same about this line.
+    fn about(self, line: usize) -> Wrong {
+        Wrong {
+            line: Some(line),
+            ..self
+        }
+    }
+}
+
 fn wrong<T>(line: usize, what: String) -> Checked<T> {
     noticed(Check::Comparison, Some(line), what)
 }
@@ -391,6 +428,8 @@ impl<'a> Bench<'a> {
         let mut chance = Chance::new(run.seed);
         let home_machine = Machine::new(home, 1);
         let remote_machine = Machine::new(&protocol.remote, 1);
+        let facts = Facts::new(protocol, home);
+        let plans = Plan::of(&protocol.remote, Some(&facts.accesses));
         let mut lines = Vec::new();
         let mut by_number = FxHashMap::default();
         let all_units = (SLICES * shape.units) as u64;
@@ -457,6 +496,7 @@ impl<'a> Bench<'a> {
             home,
             home_machine,
             remote_machine,
+            rules: Rc::new(Rules { facts, plans }),
             run,
             chance,
             strange: Chance::new(run.seed ^ 0x5bd1_e995),

@@ -2,6 +2,96 @@
 
 use super::*;
 use crate::lockstep::ways::within_bounds;
+use cohkit_system::agent::{Around, Sending};
+use cohkit_system::data::Extent;
+
+/// What stands around the remote while one of its rows is carried out.
+struct AtRemote<'b, 'a> {
+    bench: &'b mut Bench<'a>,
+    at: usize,
+    /// How much of the line the write under way writes.
+    extent: Extent,
+}
+
+impl<'b, 'a> AtRemote<'b, 'a> {
+    fn new(bench: &'b mut Bench<'a>, at: usize, extent: Extent) -> Self {
+        AtRemote { bench, at, extent }
+    }
+}
+
+impl Around for AtRemote<'_, '_> {
+    type Copy = Bytes;
+    type Wrong = Wrong;
+
+    fn current(&self, copy: &Bytes) -> bool {
+        self.bench.lines[self.at].is_current(copy, self.bench.words)
+    }
+
+    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
+        let (bench, at) = (&mut *self.bench, self.at);
+        let Sending {
+            message: kind,
+            to: Receiver::Home,
+            bytes,
+            ..
+        } = sending
+        else {
+            return wrong(at, "the remote sends to another one".into());
+        };
+        let about = bench.protocol.message(kind);
+        let mask = |chance: &mut Chance| chance.below(1 << 16) as u16;
+        let (bytes, mask) = match (bytes, about.carries) {
+            (Sent::None, _) => (None, u16::MAX),
+            (Sent::Line(copy), _) => (Some(copy), u16::MAX),
+            (Sent::Write, Carries::PartialStore) => {
+                (Some(bench.chance.bytes()), mask(&mut bench.chance))
+            }
+            (Sent::Write, _) => (Some(bench.chance.bytes()), u16::MAX),
+        };
+        bench.departs(at, kind)?;
+        let (message, to, flight) = (about.name.clone(), HOME, bench.flight);
+        bench.flight += 1;
+        let sends = Action::Send {
+            message,
+            to,
+            flight,
+        };
+        bench.note(at, REMOTE, sends);
+        let message = Message {
+            kind,
+            bytes,
+            mask,
+            flight,
+        };
+        bench.send(at, true, message);
+        Ok(())
+    }
+
+    fn write(&mut self, on: &Bytes) -> Checked<Bytes> {
+        let value = self.bench.chance.bytes();
+        let word = self.bench.chance.below(self.bench.words as u64) as usize;
+        let mut after = *on;
+        for copy in [&mut after, &mut self.bench.lines[self.at].latest] {
+            match self.extent {
+                Extent::Whole => *copy = value,
+                Extent::Part => copy[word] = value[word],
+            }
+        }
+        Ok(after)
+    }
+
+    // What messages bring was compared with the last write when memory was read for them.
+    fn read(&mut self, _copy: &Bytes) -> Checked {
+        Ok(())
+    }
+
+    // It is performed when the home starts to write it.
+    fn written(&mut self) -> Checked {
+        Ok(())
+    }
+
+    fn gives_up(&mut self) {}
+}
 
 impl Bench<'_> {
     /// The remote begins an access now and then.
@@ -18,22 +108,12 @@ impl Bench<'_> {
 
     pub(super) fn access(&mut self, at: usize, access: Access) -> Checked {
         let unit = self.unit(at);
-        let line = &mut self.lines[at];
-        let state = &self.protocol.remote.states[usize::from(line.remote.state)];
-        let right = state.right;
-        let occasion = Occasion {
-            event: Event::Access(access),
-            sender: None,
-            own: Some(0),
-            fields: &[],
-        };
+        let line = &self.lines[at];
+        let right = self.protocol.remote.states[usize::from(line.remote.state)].right;
         let mut remote = line.remote.clone();
-        let stepped = self
-            .remote_machine
-            .step(&mut remote, occasion, &mut { &self.protocol.remote });
-        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
+        let outcome = self.remote_steps(at, &mut remote, Event::Access(access))?;
         if let Outcome::Taken { acts, .. } = &outcome {
-            if !within_bounds(self.protocol, &line.in_flight, acts) {
+            if !within_bounds(self.protocol, &self.lines[at].in_flight, acts) {
                 return Ok(());
             }
             let asks = |act: &Act| matches!(act, Act::Send { message, .. } if self.protocol.class(*message) == Some(Class::Request));
@@ -44,95 +124,94 @@ impl Bench<'_> {
                 self.requests[unit] += 1;
             }
         }
+        let line = &mut self.lines[at];
         if line.remote != remote {
             self.advance = self.cycle;
         }
         line.remote = remote;
-        let acts = match outcome {
-            Outcome::Taken { acts, .. } => acts,
+        let row = match outcome {
+            Outcome::Taken { rule, acts } => Some((rule, acts)),
             // Performed in place, without a row.
-            Outcome::Unexpected if access == Access::Load && right >= Right::Read => Vec::new(),
-            Outcome::Unexpected if access == Access::Store && right == Right::Write => Vec::new(),
+            Outcome::Unexpected if access == Access::Load && right >= Right::Read => None,
+            Outcome::Unexpected if access == Access::Store && right == Right::Write => None,
             _ => return Ok(()),
         };
-        let next = &self.protocol.remote.states[usize::from(line.remote.state)];
         let reads = matches!(access, Access::Load | Access::ReadOnce) && right >= Right::Read;
-        let writes = access.writes() && right == Right::Write && next.right == Right::Write;
-        if reads && line.copy[..self.words] != line.latest[..self.words] {
-            return wrong(
-                at,
-                format!("the remote reads old bytes of line {}", line.number),
-            );
+        if reads && !self.lines[at].is_current(&self.lines[at].copy, self.words) {
+            let number = self.lines[at].number;
+            return wrong(at, format!("the remote reads old bytes of line {number}"));
         }
-        let name = next.name.clone();
-        self.note(
-            at,
-            REMOTE,
-            Action::Does {
-                what: access.name().into(),
-            },
-        );
-        let copy = self.lines[at].copy;
-        for act in acts {
-            self.remote_sends(at, act, copy)?;
-        }
-        if writes {
-            let value = self.chance.bytes();
-            let word = self.chance.below(self.words as u64) as usize;
-            let line = &mut self.lines[at];
-            match access {
-                Access::WriteLine => line.copy = value,
-                _ => line.copy[word] = value[word],
+        let what = access.name().into();
+        self.note(at, REMOTE, Action::Does { what });
+        let extent = match access {
+            Access::WriteLine => Extent::Whole,
+            _ => Extent::Part,
+        };
+        match row {
+            Some(row) => self.remote_does(at, row, None, extent)?,
+            None if access.writes() => {
+                let copy = self.lines[at].copy;
+                self.lines[at].copy = AtRemote::new(self, at, extent).write(&copy)?;
             }
-            line.latest = line.copy;
+            None => {}
         }
-        self.note(at, REMOTE, Action::Becomes { state: name });
+        self.becomes(at);
         Ok(())
+    }
+
+    /// What the remote's controller does with an event; the configuration moves on with it.
+    fn remote_steps(
+        &self,
+        at: usize,
+        remote: &mut Configuration,
+        event: Event,
+    ) -> Checked<Outcome> {
+        let occasion = Occasion {
+            event,
+            sender: None,
+            own: Some(0),
+            fields: &[],
+        };
+        let stepped = self
+            .remote_machine
+            .step(remote, occasion, &mut { &self.protocol.remote });
+        stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))
+    }
+
+    /// A row of the remote is carried out.
+    fn remote_does(
+        &mut self,
+        at: usize,
+        (rule, acts): (usize, Vec<Act>),
+        brought: Option<Bytes>,
+        extent: Extent,
+    ) -> Checked {
+        let (protocol, rules) = (self.protocol, self.rules.clone());
+        let plan = &rules.plans[rule];
+        let held = self.lines[at].copy;
+        let mut around = AtRemote::new(self, at, extent);
+        let done = agent::remote(
+            protocol,
+            &rules.facts,
+            plan,
+            acts,
+            &held,
+            brought.as_ref(),
+            &mut around,
+        );
+        self.lines[at].copy = done.map_err(|wrong| wrong.about(at))?;
+        Ok(())
+    }
+
+    fn becomes(&mut self, at: usize) {
+        let state = usize::from(self.lines[at].remote.state);
+        let state = self.protocol.remote.states[state].name.clone();
+        self.note(at, REMOTE, Action::Becomes { state });
     }
 
     /// The unit, among all, that a line belongs to.
     pub(super) fn unit(&self, at: usize) -> usize {
         self.lines[at].number as usize % self.requests.len()
-    }
-
-    pub(super) fn remote_sends(&mut self, at: usize, act: Act, copy: Bytes) -> Checked {
-        let Act::Send {
-            message,
-            to: Receiver::Home,
-            ..
-        } = act
-        else {
-            return Ok(());
-        };
-        let (bytes, mask) = match self.protocol.message(message).carries {
-            Carries::Nothing => (None, u16::MAX),
-            Carries::Line | Carries::DirtyLine => (Some(copy), u16::MAX),
-            Carries::Store => (Some(self.chance.bytes()), u16::MAX),
-            Carries::PartialStore => (Some(self.chance.bytes()), self.chance.below(1 << 16) as u16),
-        };
-        self.departs(at, message)?;
-        let flight = self.flight;
-        self.flight += 1;
-        self.note(
-            at,
-            REMOTE,
-            Action::Send {
-                message: self.protocol.message(message).name.clone(),
-                to: HOME,
-                flight,
-            },
-        );
-        self.send(
-            at,
-            true,
-            Message {
-                kind: message,
-                bytes,
-                mask,
-                flight,
-            },
-        );
-        Ok(())
     }
 
     /// A message is in flight from now on, until it is taken.
@@ -206,38 +285,19 @@ impl Bench<'_> {
 
     pub(super) fn remote_takes(&mut self, at: usize, message: Message) -> Checked {
         let about = self.protocol.message(message.kind);
-        let line = &mut self.lines[at];
-        let (before, from) = (line.copy, line.remote.state);
-        let occasion = Occasion {
-            event: Event::Message(message.kind),
-            sender: None,
-            own: Some(0),
-            fields: &[],
-        };
-        let stepped = self
-            .remote_machine
-            .step(&mut line.remote, occasion, &mut { &self.protocol.remote });
-        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
-        let acts = match outcome {
-            Outcome::Taken { acts, .. } => acts,
+        let mut remote = self.lines[at].remote.clone();
+        let row = match self.remote_steps(at, &mut remote, Event::Message(message.kind))? {
+            Outcome::Taken { rule, acts } => (rule, acts),
             Outcome::Leave => {
                 self.send(at, false, message);
                 return Ok(());
             }
             _ => return wrong(at, format!("the remote has no row for {}", about.name)),
         };
-        let next = &self.protocol.remote.states[usize::from(line.remote.state)];
-        if line.remote.state != from {
+        if self.lines[at].remote.state != remote.state {
             self.advance = self.cycle;
         }
-        let mut copy = before;
-        if let (true, Some(bytes)) = (about.carries.line(), message.bytes) {
-            copy = bytes;
-            if next.holds_line {
-                line.copy = bytes;
-            }
-        }
-        let name = next.name.clone();
+        self.lines[at].remote = remote;
         self.note(
             at,
             REMOTE,
@@ -248,10 +308,14 @@ impl Bench<'_> {
             },
         );
         self.lands(at, message.kind);
-        for act in acts {
-            self.remote_sends(at, act, copy)?;
-        }
-        self.note(at, REMOTE, Action::Becomes { state: name });
+        let brought = message.bytes.filter(|_| about.carries.line());
+        // A write that needs nothing of what was there before is one of the whole line.
+        let extent = match self.rules.plans[row.0].keeps_a_part {
+            true => Extent::Part,
+            false => Extent::Whole,
+        };
+        self.remote_does(at, row, brought, extent)?;
+        self.becomes(at);
         Ok(())
     }
 
@@ -294,7 +358,7 @@ impl Bench<'_> {
             else {
                 continue;
             };
-            if line.memory[..self.words] != line.latest[..self.words] {
+            if !line.is_current(&line.memory, self.words) {
                 return wrong(
                     at,
                     format!(

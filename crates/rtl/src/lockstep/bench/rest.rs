@@ -55,7 +55,7 @@ impl Bench<'_> {
             } else {
                 &line.memory
             };
-            if holder[..self.words] != line.latest[..self.words] {
+            if !line.is_current(holder, self.words) {
                 return left("an old content");
             }
         }

@@ -2,6 +2,7 @@
 
 use super::places::Use;
 use super::*;
+use cohkit_system::agent::{AroundHome, Sending, Taken, Wish};
 
 impl Bench<'_> {
     /// A unit has done a step: the controller does the same.
@@ -117,9 +118,7 @@ impl Bench<'_> {
         self.cross(Crossing::Handles(at, event));
         let message = self.consume(at, event, expected, evict, &place)?;
         if expected == 3 {
-            for act in acts {
-                self.home_acts(at, event, act, message.as_ref(), &place)?;
-            }
+            self.home_does(at, event, acts, message, place)?;
             self.note(at, HOME, Action::Becomes { state: after });
         }
         if expected >= 2 {
@@ -268,134 +267,204 @@ impl Bench<'_> {
         Ok(None)
     }
 
-    /// One act of the home's controller: what the RTL has to do now.
-    pub(super) fn home_acts(
+    /// What the home's controller does, which the RTL has to do now.
+    fn home_does(
         &mut self,
         at: usize,
         event: Event,
-        act: Act,
-        message: Option<&Message>,
-        place: &str,
+        acts: Vec<Act>,
+        message: Option<Message>,
+        place: String,
     ) -> Checked {
-        let words = self.words;
-        match act {
-            Act::StartRead => self.lines[at].right = self.gets(at),
-            Act::StartWrite | Act::StartStore { .. } => {
-                let state = self.lines[at].home.state;
-                self.lines[at].right = self.rom.rights[usize::from(state)];
+        let (protocol, rules) = (self.protocol, self.rules.clone());
+        let brought = match (&message, &self.lines[at].operation) {
+            (Some(message), _) => message.bytes,
+            (None, Memory::Read(bytes)) if matches!(event, Event::MemoryData(_)) => Some(*bytes),
+            _ => None,
+        };
+        let taken = Taken {
+            message: message.as_ref().map(|message| message.kind),
+            sender: Some(0),
+            brought: brought.as_ref(),
+        };
+        let mut around = AtHome {
+            bench: self,
+            at,
+            message: message.as_ref(),
+            place: &place,
+        };
+        let done = agent::home(protocol, &rules.facts, acts, taken, &mut around);
+        done.map_err(|wrong| wrong.about(at))
+    }
+}
+
+/// What stands around the home while one of its rows is carried out.
+struct AtHome<'b, 'a> {
+    bench: &'b mut Bench<'a>,
+    at: usize,
+    /// What it has taken.
+    message: Option<&'b Message>,
+    /// Where this happens, in words.
+    place: &'b str,
+}
+
+impl AtHome<'_, '_> {
+    fn line(&mut self) -> &mut Line {
+        &mut self.bench.lines[self.at]
+    }
+
+    fn wrong<T>(&self, what: &str) -> Checked<T> {
+        wrong(self.at, format!("{}, {what}", self.place))
+    }
+
+    fn unknown<T>(&self) -> Checked<T> {
+        self.wrong("a constructed home does no such thing")
+    }
+}
+
+impl AroundHome for AtHome<'_, '_> {
+    type Copy = Bytes;
+    type Wrong = Wrong;
+
+    fn current(&self, copy: &Bytes) -> bool {
+        self.bench.lines[self.at].is_current(copy, self.bench.words)
+    }
+
+    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
+        let at = self.at;
+        let kind = sending.message;
+        self.bench.departs(at, kind)?;
+        let name = &self.bench.protocol.message(kind).name;
+        let bytes = match sending.bytes {
+            Sent::Line(bytes) if !self.current(&bytes) => {
+                return self.wrong(&format!("memory was old when it was read for {name}"));
             }
-            _ => {}
+            Sent::Line(bytes) => {
+                self.line().operation = Memory::Idle;
+                Some(bytes)
+            }
+            Sent::None | Sent::Write => None,
+        };
+        let sent = self
+            .bench
+            .rom
+            .sends
+            .iter()
+            .find(|sent| sent.message == kind);
+        let circuit = sent.map_or(0, |sent| sent.circuit);
+        let flight = self.bench.flight;
+        self.bench.flight += 1;
+        self.line().expected[circuit].push_back(Message {
+            kind,
+            bytes,
+            mask: u16::MAX,
+            flight,
+        });
+        let (message, to) = (name.clone(), REMOTE);
+        let sends = Action::Send {
+            message,
+            to,
+            flight,
+        };
+        self.bench.note(at, HOME, sends);
+        Ok(())
+    }
+
+    fn memory(&self) -> Bytes {
+        self.bench.lines[self.at].memory
+    }
+
+    fn set_memory(&mut self, _copy: &Bytes) -> Checked {
+        self.unknown()
+    }
+
+    fn lock(&self) -> Right {
+        self.bench.lines[self.at].locked.unwrap_or(Right::None)
+    }
+
+    fn store(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+        self.unknown()
+    }
+
+    fn set_aside(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+        self.unknown()
+    }
+
+    fn take_aside(&mut self) -> Checked<(Option<u8>, bool)> {
+        self.unknown()
+    }
+
+    fn start(&mut self, wish: Wish<Bytes>) -> Checked {
+        let state = usize::from(self.line().home.state);
+        self.line().right = match wish {
+            Wish::Read => self.bench.gets(self.at),
+            _ => self.bench.rom.rights[state],
+        };
+        if wish == Wish::Read {
+            self.line().operation = Memory::ReadWanted;
+            return Ok(());
         }
-        let line = &mut self.lines[at];
-        match act {
-            Act::Send { message: kind, .. } => {
-                self.departs(at, kind)?;
-                let line = &mut self.lines[at];
-                let about = self.protocol.message(kind);
-                let bytes = match (&line.operation, event) {
-                    (Memory::Read(bytes), Event::MemoryData(_)) if about.carries.line() => {
-                        Some(*bytes)
-                    }
-                    _ => None,
-                };
-                if let Some(bytes) = bytes {
-                    if bytes[..words] != line.latest[..words] {
-                        return wrong(
-                            at,
-                            format!(
-                                "{place}, memory was old when it was read for {}",
-                                about.name
-                            ),
-                        );
-                    }
-                    line.operation = Memory::Idle;
-                }
-                let sent = self.rom.sends.iter().find(|sent| sent.message == kind);
-                let circuit = sent.map_or(0, |sent| sent.circuit);
-                let flight = self.flight;
-                self.flight += 1;
-                line.expected[circuit].push_back(Message {
-                    kind,
-                    bytes,
-                    mask: u16::MAX,
-                    flight,
-                });
-                self.note(
-                    at,
-                    HOME,
-                    Action::Send {
-                        message: about.name.clone(),
-                        to: REMOTE,
-                        flight,
-                    },
-                );
+        let Some(&Message {
+            bytes: Some(bytes),
+            mask,
+            ..
+        }) = self.message
+        else {
+            return self.wrong("memory is written without bytes");
+        };
+        let words = self.bench.words;
+        let latest = &mut self.line().latest;
+        if let Wish::Write(copy) = &wish {
+            if !self.current(copy) {
+                return self.wrong("the remote gave old bytes back");
             }
-            Act::StartRead => line.operation = Memory::ReadWanted,
-            Act::StartWrite | Act::StartStore { .. } => {
-                let Some(Message {
-                    bytes: Some(bytes),
-                    mask,
-                    ..
-                }) = message
-                else {
-                    return wrong(at, format!("{place}, memory is written without bytes"));
-                };
-                if act == Act::StartWrite {
-                    if bytes[..words] != line.latest[..words] {
-                        return wrong(at, format!("{place}, the remote gave old bytes back"));
-                    }
-                } else {
-                    // The moment at which a write without caching is performed.
-                    for (word, &bytes) in bytes.iter().enumerate().take(words) {
-                        let covered = covered(*mask, word, words);
-                        line.latest[word] = line.latest[word] & !covered | bytes & covered;
-                    }
-                }
-                line.operation = Memory::WriteWanted(*bytes, *mask);
+        } else {
+            // The moment at which a write without caching is performed.
+            for (word, &bytes) in bytes.iter().enumerate().take(words) {
+                let covered = covered(mask, word, words);
+                latest[word] = latest[word] & !covered | bytes & covered;
             }
-            Act::Acknowledge(operation) => {
-                self.ends_something();
-                let line = &mut self.lines[at];
-                let Some((pending, of_directory)) = line.pending.take() else {
-                    return wrong(
-                        at,
-                        format!("{place}, nothing is in hand to be acknowledged"),
-                    );
-                };
-                let Local { ensures, locks, .. } = self.home.locals[usize::from(operation)];
-                let right = self.protocol.remote.states[usize::from(line.remote.state)].right;
-                if pending != operation || right > ensures {
-                    return wrong(at, format!("{place}, the remote has the right {right:?} when operation {operation} is acknowledged"));
-                }
-                if locks {
-                    line.locked = Some(ensures);
-                }
-                if !of_directory && self.behind.asks() {
-                    self.taken_inside(at)?;
-                } else if !of_directory {
-                    line.answers.push(Answer {
-                        unlock: false,
-                        refused: false,
-                        operation,
-                    });
-                }
-            }
-            Act::Unlocked => {
-                line.locked = None;
-                line.told = false;
-                line.answers.push(Answer {
-                    unlock: true,
-                    refused: false,
-                    operation: 0,
-                });
-            }
-            Act::WriteMemory | Act::SetAside | Act::WriteAside | Act::Done => {
-                return wrong(
-                    at,
-                    format!("{place}, a constructed home does no such thing"),
-                )
-            }
+        }
+        self.line().operation = Memory::WriteWanted(bytes, mask);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, operation: u8) -> Checked {
+        self.bench.ends_something();
+        let Some((pending, of_directory)) = self.line().pending.take() else {
+            return self.wrong("nothing is in hand to be acknowledged");
+        };
+        let Local { ensures, locks, .. } = self.bench.home.locals[usize::from(operation)];
+        let state = usize::from(self.line().remote.state);
+        let right = self.bench.protocol.remote.states[state].right;
+        if pending != operation || right > ensures {
+            return self.wrong(&format!(
+                "the remote has the right {right:?} when operation {operation} is acknowledged"
+            ));
+        }
+        if locks {
+            self.line().locked = Some(ensures);
+        }
+        if !of_directory && self.bench.behind.asks() {
+            self.bench.taken_inside(self.at)?;
+        } else if !of_directory {
+            self.line().answers.push(Answer {
+                unlock: false,
+                refused: false,
+                operation,
+            });
         }
         Ok(())
+    }
+
+    fn unlocked(&mut self) {
+        let line = self.line();
+        line.locked = None;
+        line.told = false;
+        line.answers.push(Answer {
+            unlock: true,
+            refused: false,
+            operation: 0,
+        });
     }
 }
