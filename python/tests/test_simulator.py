@@ -162,7 +162,7 @@ def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -
         error = caught.value
         assert (error.file, error.line, error.column) == (str(file), 7, 11)
         messages = [diagnostic["message"] for diagnostic in error.diagnostics]
-        assert messages[0] == "remotes must be 1 to 8, not 0"
+        assert messages[0] == "remotes must be 1 to 4096, not 0"
         assert messages[1].startswith("`bram.latency` has no unit")
         assert str(error).count(f"--> {file}:") == 2
         assert all(set(diagnostic) == set(get_type_hints(types.Diagnostic)) for diagnostic in error.diagnostics)

@@ -341,7 +341,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -430,7 +430,7 @@ pub(crate) enum HomeKind {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s),
+    /// The machine: the name of a shipped platform (enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 

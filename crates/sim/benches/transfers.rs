@@ -4,14 +4,17 @@
 //! Prints one line per case. Rates are per second of processor time, where the system tells it.
 //! `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise; an argument selects cases by name.
 //! The sequential read also runs on a sixteenth and a quarter of the region, which shows how time grows with it.
+//! `hosts` is other traffic: loads and stores of MESI by the cores of 8 hosts and of 512, which shows how time grows with
+//! these.
 
 use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::Queue;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::simulation::{Setup, Simulation};
+use cohkit_sim::simulation::{run, Setup, Simulation};
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -58,6 +61,46 @@ fn bare_events(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
+/// The text of a shipped protocol.
+fn protocol(name: &str) -> Protocol {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
+    let source = std::fs::read_to_string(format!("{folder}/{name}.coh"));
+    let source = source.expect("the protocol text is there");
+    text::parse(&source).unwrap_or_else(|_| panic!("the protocol text is wrong"))
+}
+
+/// Host time of one access with 8 hosts and with 512, each core with as many accesses to as much memory.
+fn hosts(out: &mut impl Write) -> io::Result<()> {
+    let mut each = Vec::new();
+    for (name, runs) in [("hosts-8x8", 16), ("hosts-512x8", 1)] {
+        let platform = Platform::shipped(name).expect("it is shipped");
+        let cores = platform.cores.used.value as u32;
+        let outstanding = platform.cores.outstanding.value as u32;
+        let random = Pattern::Random;
+        let mut workload = Workload::pass(random, Access::Load, 1024 * cores, cores, outstanding);
+        workload.mix.push((Access::Store, 1));
+        let accesses = workload.accesses * runs;
+        let setup = Setup::new(protocol("mesi"), platform, workload);
+        let setup = setup.unwrap_or_else(|error| panic!("{error}"));
+        let origin = Instant::now();
+        let begin = processor_seconds(origin);
+        for _ in 0..runs {
+            run(&setup).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let seconds = processor_seconds(origin) - begin;
+        each.push(seconds / accesses as f64);
+    }
+    let (nanoseconds, ratio) = (each.iter().map(|each| each * 1e9), each[1] / each[0]);
+    let nanoseconds: Vec<String> = nanoseconds.map(|each| format!("{each:.0}")).collect();
+    writeln!(
+        out,
+        "hosts                 {} ns of host time for an access with 8 hosts, {} ns with 512, which is {ratio:.2} times that; peak {} MiB",
+        nanoseconds[0],
+        nanoseconds[1],
+        peak_mib()
+    )
+}
+
 fn main() -> io::Result<()> {
     match cases(&mut io::stdout()) {
         // Whoever reads has seen enough.
@@ -67,9 +110,7 @@ fn main() -> io::Result<()> {
 }
 
 fn cases(out: &mut impl Write) -> io::Result<()> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
-    let source = std::fs::read_to_string(root).expect("the protocol text is there");
-    let protocol = text::parse(&source).unwrap_or_else(|_| panic!("the protocol text is wrong"));
+    let protocol = protocol("eci");
     let mib = std::env::var("COHKIT_BENCH_MIB");
     let mib: u32 = mib.ok().and_then(|mib| mib.parse().ok()).unwrap_or(1024);
     let cases = [
@@ -104,6 +145,12 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         .find(|argument| !argument.starts_with('-'));
     if only.is_none() {
         bare_events(out)?;
+    }
+    if only
+        .as_ref()
+        .is_none_or(|only| "hosts".contains(only.as_str()))
+    {
+        hosts(out)?;
     }
     let mut with_oracle = f64::NAN;
     for (name, pattern, access, oracle) in cases {

@@ -12,6 +12,18 @@ pub struct Copy(u32);
 impl Copy {
     /// The content that a line has before it is ever written.
     pub const UNTOUCHED: Copy = Copy(0);
+
+    /// The copy as a number, 0 for [`Copy::UNTOUCHED`].
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The copy with a number that [`Copy::number`] gave.
+    #[inline]
+    pub(crate) fn numbered(number: u32) -> Copy {
+        Copy(number)
+    }
 }
 
 /// Entries per chunk. Chunks keep growth from copying, and the peak at what is used.
@@ -52,19 +64,36 @@ impl<T: std::marker::Copy> Paged<T> {
     /// Sets the value of a line.
     #[inline]
     pub fn set(&mut self, line: u32, value: T) {
+        *self.of(line) = value;
+    }
+
+    /// The value of a line, to be changed.
+    #[inline]
+    pub fn of(&mut self, line: u32) -> &mut T {
         let (page, place) = (line as usize / PAGE, line as usize % PAGE);
-        match self.pages.get_mut(page) {
-            Some(Some(page)) => page[place] = value,
-            _ => self.make(page)[place] = value,
+        if !matches!(self.pages.get(page), Some(Some(_))) {
+            self.make(page);
+        }
+        match &mut self.pages[page] {
+            Some(page) => &mut page[place],
+            None => unreachable!("it has been made"),
         }
     }
 
+    /// The values of all lines that one has been set for, and of some others.
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.pages
+            .iter()
+            .flatten()
+            .flat_map(|page| page.iter().copied())
+    }
+
     #[cold]
-    fn make(&mut self, page: usize) -> &mut [T; PAGE] {
+    fn make(&mut self, page: usize) {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        self.pages[page].get_or_insert_with(|| Box::new([self.default; PAGE]))
+        self.pages[page] = Some(Box::new([self.default; PAGE]));
     }
 }
 

@@ -4,7 +4,7 @@
 //! events, and the steps that concern the line in question are recorded.
 
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 
 use crate::agents::behind::ApplicationRun;
@@ -97,6 +97,35 @@ impl std::error::Error for Failure {}
 /// Most steps a chart shows.
 const STEPS: usize = 60;
 
+/// Of more agents a chart shows only those that take part.
+const LIFELINES: usize = 12;
+
+/// Takes the lifelines of agents away that take no part.
+fn leave_out_idle(sequence: &mut Sequence) {
+    fn agents(step: &mut Step) -> impl Iterator<Item = &mut usize> {
+        let other = match &mut step.action {
+            Action::Send { to: other, .. } | Action::Receive { from: other, .. } => Some(other),
+            Action::Does { .. } | Action::Becomes { .. } => None,
+        };
+        std::iter::once(&mut step.agent).chain(other)
+    }
+    let mut takes_part = BTreeMap::new();
+    for agent in sequence.steps.iter_mut().flat_map(agents) {
+        takes_part.insert(*agent, 0);
+    }
+    takes_part
+        .values_mut()
+        .zip(0..)
+        .for_each(|(place, number)| *place = number);
+    for agent in sequence.steps.iter_mut().flat_map(agents) {
+        *agent = takes_part[agent];
+    }
+    let names = takes_part
+        .keys()
+        .map(|&agent| sequence.agents[agent].clone());
+    sequence.agents = names.collect();
+}
+
 /// Records what concerns one line.
 #[derive(Default)]
 pub(crate) struct Trace {
@@ -134,7 +163,11 @@ impl Trace {
                 _ => {}
             }
         }
-        Sequence { agents, steps }
+        let mut sequence = Sequence { agents, steps };
+        if sequence.agents.len() > LIFELINES {
+            leave_out_idle(&mut sequence);
+        }
+        sequence
     }
 }
 
@@ -266,6 +299,10 @@ impl Simulation {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
+            let idle = configuration == 0 && count == 0;
+            if idle && usize::from(self.platform.remotes) > LIFELINES {
+                continue;
+            }
             let mut sentence = format!("{agent} is in {words}");
             if !waited.is_empty() {
                 sentence.push_str(&format!(" and waits for {}", waited.join(" or ")));

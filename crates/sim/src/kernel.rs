@@ -19,8 +19,10 @@ pub const SECOND: Time = 1_000_000_000_000;
 
 /// A bucket spans `1 << SPAN` picoseconds: about as long as machines have between two events.
 const SPAN: u32 = 9;
-/// Buckets in the wheel, a power of two.
-const BUCKETS: u64 = 4096;
+/// The wheel spans `1 << WHEEL` picoseconds.
+const WHEEL: u32 = 21;
+/// Events that are at most in a wheel whose buckets span that long.
+const FEW: u64 = 1024;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -66,11 +68,14 @@ impl<E> Ord for Far<E> {
 /// A deterministic event queue.
 pub struct Queue<E> {
     now: Time,
+    /// A bucket spans `1 << span` picoseconds.
+    span: u32,
     /// Number of the first bucket of the wheel, counted from time 0 and never wrapped; `now` lies in it.
     cursor: u64,
-    buckets: Box<[Bucket; BUCKETS as usize]>,
+    /// A power of two.
+    buckets: Box<[Bucket]>,
     /// A bit for each bucket that holds an event.
-    occupied: [u64; (BUCKETS / 64) as usize],
+    occupied: Box<[u64]>,
     nodes: Vec<Node<E>>,
     free: u32,
     far: BinaryHeap<Reverse<Far<E>>>,
@@ -88,22 +93,44 @@ impl<E: Copy> Default for Queue<E> {
 impl<E: Copy> Queue<E> {
     /// An empty queue at time 0.
     pub fn new() -> Self {
+        Queue::of_many(0)
+    }
+
+    /// An empty queue at time 0, for so many events at a time: more of them have smaller buckets.
+    pub fn of_many(events: u64) -> Self {
+        let span = SPAN
+            - (events / FEW)
+                .checked_ilog2()
+                .map_or(0, |bits| (bits + 1).min(SPAN));
+        let empty = Bucket {
+            first: NONE,
+            last: NONE,
+        };
+        let buckets = 1 << (WHEEL - span);
         Queue {
             now: 0,
+            span,
             cursor: 0,
-            buckets: Box::new(
-                [Bucket {
-                    first: NONE,
-                    last: NONE,
-                }; BUCKETS as usize],
-            ),
-            occupied: [0; (BUCKETS / 64) as usize],
+            buckets: vec![empty; buckets].into(),
+            occupied: vec![0; buckets / 64].into(),
             nodes: Vec::new(),
             free: NONE,
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
         }
+    }
+
+    /// Number of the wheel's buckets.
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        self.buckets.len() as u64
+    }
+
+    /// The place of a bucket in the wheel.
+    #[inline(always)]
+    fn place(&self, bucket: u64) -> usize {
+        bucket as usize & (self.buckets.len() - 1)
     }
 
     /// The time of the event taken last, in picoseconds.
@@ -131,14 +158,14 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         let time = time.max(self.now);
-        let near = (time >> SPAN) - self.cursor < BUCKETS;
+        let near = (time >> self.span) - self.cursor < self.count();
         let index = self.free;
+        let place = self.place(time >> self.span);
+        let offset = time as u32 & ((1 << self.span) - 1);
         let node = match self.nodes.get_mut(index as usize) {
             Some(node) if near => node,
             _ => return self.push_apart(time, event),
         };
-        let place = (time >> SPAN) as usize % BUCKETS as usize;
-        let offset = time as u32 & ((1 << SPAN) - 1);
         self.free = node.next;
         *node = Node {
             event,
@@ -164,7 +191,7 @@ impl<E: Copy> Queue<E> {
     /// Inserts an event that is far, or for which there is no node yet.
     #[cold]
     fn push_apart(&mut self, time: Time, event: E) {
-        if (time >> SPAN) - self.cursor < BUCKETS {
+        if (time >> self.span) - self.cursor < self.count() {
             self.free = self.nodes.len() as u32;
             self.nodes.push(Node {
                 event,
@@ -174,7 +201,7 @@ impl<E: Copy> Queue<E> {
             return self.push(time, event);
         }
         self.inserted += 1;
-        self.far_bucket = self.far_bucket.min(time >> SPAN);
+        self.far_bucket = self.far_bucket.min(time >> self.span);
         self.far.push(Reverse(Far {
             time,
             number: self.inserted,
@@ -186,19 +213,19 @@ impl<E: Copy> Queue<E> {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
         // Most often the next event lies a few buckets ahead, in the same word of bits.
-        let here = self.occupied[(self.cursor / 64) as usize % 64] >> (self.cursor % 64);
+        let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
         self.cursor = match here {
             0 => self.next_occupied()?,
             _ => self.cursor + u64::from(here.trailing_zeros()),
         };
-        if self.far_bucket < self.cursor + BUCKETS {
+        if self.far_bucket < self.cursor + self.count() {
             // What lies in the wheel is earlier than all that was far, so the cursor stays right.
             self.bring_near();
         }
-        let place = self.cursor as usize % BUCKETS as usize;
+        let place = self.place(self.cursor);
         let index = self.buckets[place].first;
         let node = &mut self.nodes[index as usize];
-        self.now = (self.cursor << SPAN) + Time::from(node.offset);
+        self.now = (self.cursor << self.span) + Time::from(node.offset);
         if node.next == NONE {
             self.occupied[place / 64] &= !(1 << (place % 64));
         }
@@ -227,8 +254,8 @@ impl<E: Copy> Queue<E> {
     #[cold]
     fn bring_near(&mut self) {
         while let Some(Reverse(first)) = self.far.peek() {
-            self.far_bucket = first.time >> SPAN;
-            if self.far_bucket >= self.cursor + BUCKETS {
+            self.far_bucket = first.time >> self.span;
+            if self.far_bucket >= self.cursor + self.count() {
                 return;
             }
             if let Some(Reverse(far)) = self.far.pop() {
@@ -242,8 +269,8 @@ impl<E: Copy> Queue<E> {
     fn next_occupied(&self) -> Option<u64> {
         let word = self.cursor / 64;
         // Around the wheel, to what of the cursor's word lies before the cursor.
-        for ahead in word + 1..=word + BUCKETS / 64 {
-            let bits = self.occupied[ahead as usize % 64];
+        for ahead in word + 1..=word + self.count() / 64 {
+            let bits = self.occupied[self.place(ahead * 64) / 64];
             if bits != 0 {
                 return Some(ahead * 64 + u64::from(bits.trailing_zeros()));
             }
@@ -261,7 +288,7 @@ mod tests {
     proptest! {
         /// Any mixture of insertions, near and far, and removals gives what a sorted map gives.
         #[test]
-        fn as_a_sorted_map(steps in prop::collection::vec(
+        fn as_a_sorted_map(events in 0u64..20_000, steps in prop::collection::vec(
             prop_oneof![
                 (0u64..3_000).prop_map(Some),
                 (0u64..40).prop_map(|n| Some(n * 131_072)),
@@ -269,7 +296,7 @@ mod tests {
                 Just(None),
                 Just(None),
             ], 0..600)) {
-            let mut queue = Queue::new();
+            let mut queue = Queue::of_many(events);
             let mut map = BTreeMap::new();
             let pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);

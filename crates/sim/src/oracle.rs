@@ -29,11 +29,20 @@ pub enum Level {
     Bytes,
 }
 
+/// What is known of a line.
+#[derive(Clone, Copy, Default)]
+struct Watched {
+    /// Number of its last write.
+    latest: u32,
+    /// How many agents have each right, as far as rights have changed.
+    may: [u16; 3],
+}
+
 /// Watches one run.
 pub struct Oracle {
     /// How much it watches.
     pub level: Level,
-    latest: Paged<u32>,
+    lines: Paged<Watched>,
     words: FxHashMap<(Line, u16), u64>,
     /// The last store of a core to a word, until it is performed.
     buffered: FxHashMap<(u16, Line, u16), u64>,
@@ -44,7 +53,7 @@ impl Oracle {
     pub fn new(level: Level) -> Oracle {
         Oracle {
             level,
-            latest: Paged::new(0),
+            lines: Paged::new(Watched::default()),
             words: FxHashMap::default(),
             buffered: FxHashMap::default(),
         }
@@ -57,14 +66,42 @@ impl Oracle {
         if self.level == Level::Off {
             return 1;
         }
-        let version = self.latest.get(line) + 1;
-        self.latest.set(line, version);
+        let version = self.latest(line) + 1;
+        self.lines.of(line).latest = version;
         if self.level == Level::Bytes {
             for word in words {
                 self.words.insert((line, word), value);
             }
         }
         version
+    }
+
+    /// What one agent may do with a line changes.
+    #[inline]
+    pub fn changes(&mut self, line: Line, from: Right, to: Right) {
+        let watched = self.lines.of(line);
+        watched.may[from as usize] = watched.may[from as usize].wrapping_sub(1);
+        watched.may[to as usize] = watched.may[to as usize].wrapping_add(1);
+    }
+
+    /// The most that any agent may do with a line.
+    pub fn most(&self, line: Line) -> Right {
+        match self.lines.get(line).may {
+            [_, 0, 0] => Right::None,
+            [_, _, 0] => Right::Read,
+            _ => Right::Write,
+        }
+    }
+
+    /// Whether another agent than the one that has this right has one that excludes it.
+    #[inline]
+    pub fn excluded(&self, line: Line, right: Right) -> bool {
+        let [_, readers, writers] = self.lines.get(line).may;
+        match right {
+            Right::None => false,
+            Right::Read => writers > 0,
+            Right::Write => writers > 1 || readers > 0,
+        }
     }
 
     /// A core has stored a word into its write buffer.
@@ -88,14 +125,15 @@ impl Oracle {
     }
 
     /// Number of the last write of a line; 0 before any.
+    #[inline]
     pub fn latest(&self, line: Line) -> u32 {
-        self.latest.get(line)
+        self.lines.get(line).latest
     }
 
     /// Whether a content with this version is the line's last.
     #[inline]
     pub fn current(&self, line: Line, version: u32) -> bool {
-        self.level == Level::Off || version == self.latest.get(line)
+        self.level == Level::Off || version == self.latest(line)
     }
 
     /// Whether a word has the value written last.

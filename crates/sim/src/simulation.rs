@@ -18,6 +18,7 @@ use crate::agents::program::{Input, Program};
 use crate::agents::remote::Cache;
 use crate::components::link::{Direction, Size};
 use crate::components::memory;
+use crate::components::network::Network;
 use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
@@ -123,6 +124,8 @@ pub(crate) enum Event {
     Access(u32),
     /// A core hears that a line of its write buffer has been performed.
     Drained(u16, u16),
+    /// A message reaches the switch.
+    Switch(u32),
     /// A message reaches its receiver.
     Deliver(u32),
     /// A unit of the home may take its next input.
@@ -191,19 +194,6 @@ pub(crate) enum Purpose {
     Drain,
 }
 
-/// The links that a message takes.
-#[inline(always)]
-fn direction<'a>(
-    up: &'a mut [Direction],
-    down: &'a mut [Direction],
-    message: &Message,
-) -> &'a mut Direction {
-    match message.from {
-        HOME => &mut down[message.to as usize],
-        from => &mut up[from as usize],
-    }
-}
-
 /// Times of the machine that events need.
 pub(crate) struct Times {
     /// From a core to its cache, and back after a hit and after a fill.
@@ -218,6 +208,8 @@ pub(crate) struct Times {
     /// The same of what memory has done.
     pub resume_occupancy: Time,
     pub resume: Time,
+    /// From a port of the switch to another.
+    pub switch: Time,
     /// From a unit to memory, and back.
     pub path: (Time, Time),
     /// From what is behind the home to a unit, for local operations, and back.
@@ -247,6 +239,7 @@ impl Times {
                 .unwrap_or(&home.occupancy)
                 .value,
             resume: of_home(home.resume.as_ref().unwrap_or(&home.latency)),
+            switch: platform.switch.as_ref().map_or(0, |s| s.latency.value),
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
             local_interval: of_home(&home.local_interval),
@@ -280,9 +273,9 @@ pub struct Simulation {
     pub(crate) clocked: Option<Box<Clocked>>,
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
-    pub(crate) up: Vec<Direction>,
-    pub(crate) down: Vec<Direction>,
-    pub(crate) memory: memory::Memory,
+    pub(crate) network: Network,
+    /// The memory behind each home.
+    pub(crate) memories: Vec<memory::Memory>,
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
     pub(crate) device: Device,
@@ -320,7 +313,11 @@ impl Simulation {
         check(setup)?;
         let protocol = &setup.protocol;
         let kinds = kinds(protocol, &platform.link);
-        let units = platform.home.slices.value * platform.home.units.value;
+        let homes = platform.homes();
+        let workload = &setup.workload;
+        let in_flight =
+            u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch);
+        let units = homes * platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
         let clocked = match &setup.clocked {
             Some(make) => Some(make()?),
@@ -338,9 +335,8 @@ impl Simulation {
             )?),
             None => None,
         };
-        let direction = |_| Direction::new(&platform.link, circuits);
         Ok(Simulation {
-            queue: Queue::new(),
+            queue: Queue::of_many(in_flight),
             now: 0,
             times: Times::new(platform, setup.clocked.is_some()),
             bounds: protocol.bounds.clone(),
@@ -358,9 +354,10 @@ impl Simulation {
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
-            up: (0..remotes).map(direction).collect(),
-            down: (0..remotes).map(direction).collect(),
-            memory: memory::Memory::new(&platform.memory, protocol.line_bytes),
+            network: Network::new(platform, circuits),
+            memories: (0..homes)
+                .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
+                .collect(),
             data: Data::new(protocol.line_bytes),
             oracle: Oracle::new(setup.oracle),
             device: Device::new(&setup.device),
@@ -429,10 +426,13 @@ impl Simulation {
             }
             self.now = time;
             self.counters.events += 1;
+            self.remote.forget();
+            self.home.forget();
             match event {
                 Event::Access(access) => self.access(access),
                 Event::Core(access) => self.core(access),
                 Event::Drained(core, place) => self.drained_at_core(core, place),
+                Event::Switch(index) => self.at_switch(index),
                 Event::Deliver(index) => {
                     let message = self.messages[index];
                     match message.to {
@@ -463,8 +463,11 @@ impl Simulation {
                     return Err(failure);
                 }
             }
-            if self.counters.events & ASKED_AFTER == 0 && !go_on(self.counters.performed) {
-                return Ok(false);
+            if self.counters.events & ASKED_AFTER == 0 {
+                self.sweep();
+                if !go_on(self.counters.performed) {
+                    return Ok(false);
+                }
             }
         }
         if self.waits() {
@@ -479,6 +482,7 @@ impl Simulation {
     pub fn statistics(&self) -> Statistics {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
+        let (up, down) = (&self.network.up, &self.network.down);
         let totals = Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {
@@ -489,17 +493,37 @@ impl Simulation {
             buffers: u64::from(self.used)
                 * (self.platform.cores.write_buffer.value / u64::from(self.line_bytes)),
             links: self.platform.link.links.value.max(1) * u64::from(self.platform.remotes),
-            bytes_up: sum(&self.up, |d| d.bytes),
-            bytes_down: sum(&self.down, |d| d.bytes),
-            busy_up: sum(&self.up, |d| d.busy),
-            busy_down: sum(&self.down, |d| d.busy),
-            waited: sum(&self.up, |d| d.waited) + sum(&self.down, |d| d.waited),
-            row_hits: self.memory.row_hits,
-            row_misses: self.memory.row_misses,
+            bytes_up: sum(up, |d| d.bytes),
+            bytes_down: sum(down, |d| d.bytes),
+            busy_up: sum(up, |d| d.busy),
+            busy_down: sum(down, |d| d.busy),
+            waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
+            row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
+            row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
         };
         let sent = self.kinds.iter().map(|kind| kind.sent);
         let messages = self.names.iter().cloned().zip(sent).collect();
         self.counters.statistics(messages, &totals)
+    }
+
+    /// Gives configurations up that no line has.
+    #[cold]
+    fn sweep(&mut self) {
+        if self.home.is_full() {
+            self.home.sweep(self.directory.iter());
+        }
+        if self.remote.is_full() {
+            let held = self.caches.iter().flat_map(Cache::configurations);
+            self.remote.sweep(held);
+        }
+    }
+
+    /// Lets the memory behind a line's home work on it; the result is when that ends.
+    #[inline(always)]
+    pub(crate) fn memory(&mut self, now: Time, line: Line) -> Time {
+        let homes = self.memories.len();
+        let place = line >> homes.trailing_zeros();
+        self.memories[line as usize & (homes - 1)].operate(now, place)
     }
 
     /// Lines that lie in caches now.
@@ -671,10 +695,15 @@ impl Simulation {
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
-        let direction = direction(&mut self.up, &mut self.down, &message);
+        let switched = self.network.is_switched();
+        let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
             let arrival = direction.send(ready, size, &mut self.random, order);
-            self.queue.push(arrival, Event::Deliver(index));
+            let event = match switched {
+                true => Event::Switch(index),
+                false => Event::Deliver(index),
+            };
+            self.queue.push(arrival, event);
         } else {
             direction.queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
@@ -697,15 +726,45 @@ impl Simulation {
         }
     }
 
-    /// Sends a message that waited for room, and has it now.
-    #[cold]
-    fn send_queued(&mut self, index: u32, ready: Time) {
+    /// Sends a message that waited for room behind its first links, or behind its last, and has it now.
+    fn send_queued(&mut self, index: u32, ready: Time, last: bool) {
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let order = kind.order(&message);
-        let direction = direction(&mut self.up, &mut self.down, &message);
+        let direction = match last {
+            true => self.network.reaching(&message),
+            false => self.network.leaving(&message),
+        };
         let arrival = direction.send(ready, kind.size, &mut self.random, order);
-        self.queue.push(arrival, Event::Deliver(index));
+        let event = match last {
+            true => Event::Deliver(index),
+            false => Event::Switch(index),
+        };
+        self.queue.push(arrival, event);
+    }
+
+    /// A message reaches the switch, and goes on when there is room for it behind its last links.
+    fn at_switch(&mut self, index: u32) {
+        let message = self.messages[index];
+        let ready = self.now + self.times.switch;
+        let circuit = self.kinds[message.kind.index()].circuit;
+        let direction = self.network.reaching(&message);
+        if direction.has_room(circuit) {
+            self.leaves_switch(index, ready);
+        } else {
+            direction.queue(circuit, ready, index);
+            self.counters.stall(Stall::NoCredit);
+        }
+    }
+
+    /// A message leaves the switch for its receiver, and its place there for the next.
+    fn leaves_switch(&mut self, index: u32, ready: Time) {
+        self.send_queued(index, ready, true);
+        let message = self.messages[index];
+        let circuit = self.kinds[message.kind.index()].circuit;
+        if let Some((ready, next)) = self.network.leaving(&message).release(circuit) {
+            self.send_queued(next, ready.max(self.now), false);
+        }
     }
 
     /// A message goes out of its circuit at the receiver, but stays in the pool.
@@ -722,9 +781,12 @@ impl Simulation {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        let direction = direction(&mut self.up, &mut self.down, message);
-        if let Some((ready, next)) = direction.release(circuit) {
-            self.send_queued(next, ready.max(self.now));
+        if let Some((ready, next)) = self.network.reaching(message).release(circuit) {
+            let ready = ready.max(self.now);
+            match self.network.is_switched() {
+                true => self.leaves_switch(next, ready),
+                false => self.send_queued(next, ready, true),
+            }
         }
     }
 

@@ -149,7 +149,7 @@ fn an_l1_loses_what_another_core_stores() {
 /// (With hints and several cores it changes the order of what comes at the same time; then only messages are the same.)
 #[test]
 fn an_l1_is_of_no_use_to_one_pass() {
-    for name in Platform::shipped_names() {
+    for name in common::with_one_cache() {
         let of = |l1, cores| {
             let mut platform = Platform::shipped(name).unwrap();
             assert_eq!(platform.cores.l1.value, 0);

@@ -145,7 +145,7 @@ fn bad_input_is_said_in_one_message() {
     for (arguments, says) in [
         (
             &["enzian", "random-read"][..],
-            "error: no platform is named `enzian`\n  help: the shipped platforms are enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, thunderx1-2s; ",
+            "error: no platform is named `enzian`\n  help: the shipped platforms are enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
@@ -363,7 +363,7 @@ fn errors_of_a_platform_show_their_place() {
         .expect("starts");
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
-        error: remotes must be 1 to 8, not 0
+        error: remotes must be 1 to 4096, not 0
          --> wrong.toml:7:11
           |
         7 | remotes = 0

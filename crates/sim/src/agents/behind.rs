@@ -309,15 +309,22 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return Right::None;
         };
+        let known = || {
+            let home = self.home.configuration(configuration);
+            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, home);
+            behind.rights.as_ref().map_or(Right::None, most)
+        };
+        if !self.home.is_numbered() {
+            return known();
+        }
         let index = configuration as usize;
         if index >= behind.known.len() {
             behind.known.resize(index + 1, None);
         }
-        *behind.known[index].get_or_insert_with(|| {
-            let home = self.home.configuration(configuration);
-            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, home);
-            behind.rights.as_ref().map_or(Right::None, most)
-        })
+        match behind.known[index] {
+            Some(right) => right,
+            None => *behind.known[index].insert(known()),
+        }
     }
 
     /// The application hears of an event at a time not before now.
@@ -541,7 +548,7 @@ impl Simulation {
         let mut at = self.now;
         for line in (first..end).step_by(step as usize) {
             let words = self.memory_words(line);
-            at = at.max(self.memory.operate(self.now, line));
+            at = at.max(self.memory(self.now, line));
             self.tell(at, Event::Fetched { tag, line, words });
         }
     }
@@ -566,7 +573,7 @@ impl Simulation {
         } else if let Some(behind) = &mut self.behind {
             behind.own.insert(line, words);
         }
-        let at = self.memory.operate(self.now, line);
+        let at = self.memory(self.now, line);
         self.tell(at, Event::Stored { tag });
     }
 

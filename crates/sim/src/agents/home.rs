@@ -642,7 +642,7 @@ impl Simulation {
     #[inline(always)]
     fn operate(&mut self, ready: Time, line: Line) -> Time {
         let (there, back) = self.times.path;
-        self.memory.operate(ready + there, line) + back
+        self.memory(ready + there, line) + back
     }
 
     /// Memory, or the application that serves the line, is asked for it.
@@ -869,7 +869,9 @@ impl Simulation {
             self.note(agent, true, Action::Does { what });
         }
         self.check_memory(line, "is given to the device");
-        for cache in 0..self.caches.len() {
+        // Of one caching agent it is not counted what it may.
+        let several = self.caches.len() > 1 && self.oracle.most(line) <= ensures;
+        for cache in 0..if several { 0 } else { self.caches.len() } {
             let configuration = self.caches[cache].configuration(line);
             let right = self.remote.about(configuration).right;
             if right > ensures {

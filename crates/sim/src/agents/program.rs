@@ -4,13 +4,19 @@
 //! [`cohkit_protocol::execute::Machine`] when it is first needed and kept, so what runs is the
 //! controller itself: the object that the checker explores. Configurations (a state and values of
 //! variables) are numbered in the order in which a run meets them; the initial one is 0.
+//!
+//! Where there are more remotes than [`MOST_KEPT`], what variables and messages say of them hardly ever comes again.
+//! Then nothing is kept: each transition is executed when it is asked for, and its acts are there until
+//! [`Program::forget`]. Configurations that speak of each remote have a number for each line, and numbers that no line
+//! has are used again after a [`Program::sweep`].
 
-use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
+use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement, Variable};
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
-use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
+use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 use crate::message::{Agent, FIELDS, HOME};
 
@@ -35,6 +41,12 @@ pub struct Input {
 
 /// An act that is kept without a list of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
+
+/// Most remotes for which a program keeps the transitions that depend on them.
+const MOST_KEPT: u16 = 16;
+
+/// Configurations that are made anew, at least, before it is looked for those that nobody has.
+const SWEPT_AFTER: usize = 1 << 16;
 
 /// The number by which messages know an agent.
 #[inline]
@@ -131,14 +143,13 @@ const NOTHING: About = About {
 
 /// A controller with the transitions a run has met.
 pub struct Program {
-    controller: Controller,
+    machine: Machine<'static>,
     /// What follows from each of its rows.
     plans: Vec<Plan>,
     /// Whether caches send the bytes of stores to the home, which performs them.
     pub sends_stores: bool,
     /// Whether a home keeps the bytes of every write until its memory takes them.
     pub stores_later: bool,
-    remotes: u16,
     messages: u16,
     /// The first code after those of messages, accesses and local operations.
     after_locals: u16,
@@ -148,6 +159,15 @@ pub struct Program {
     choices: u8,
     /// Whether configuration and event alone decide; then `table` is used, otherwise `memo`.
     dense: bool,
+    /// Whether no transition is kept.
+    direct: bool,
+    /// Whether equal configurations have one number.
+    numbered: bool,
+    /// The configuration that is executed on.
+    scratch: Configuration,
+    /// Numbers that no line has, and how many lines had one, as of the last sweep.
+    free: Vec<ConfigurationId>,
+    had: usize,
     /// Rows of transitions, one for each configuration.
     table: Vec<Transition>,
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
@@ -157,8 +177,8 @@ pub struct Program {
     /// Classes of the messages.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
-    /// Rules of the transitions that take their input.
-    rules: Vec<u32>,
+    /// Whether each rule has been executed.
+    executed: Vec<bool>,
 }
 
 impl Program {
@@ -172,6 +192,16 @@ impl Program {
         remotes: u16,
         home: bool,
     ) -> Result<Program, String> {
+        let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
+        if let (true, Some(message)) = (
+            remotes > MOST_KEPT,
+            protocol.messages.iter().find(carries_set),
+        ) {
+            return Err(format!(
+                "message `{}` carries a set of remotes, which has room for {MOST_KEPT}, and there are {remotes}",
+                message.name
+            ));
+        }
         if let Some(message) = protocol.messages.iter().find(|m| m.fields.len() > FIELDS) {
             return Err(format!(
                 "message `{}` has {} fields; the simulator carries at most {FIELDS}",
@@ -199,17 +229,25 @@ impl Program {
             about && matches!(&rule.effect, Effect::Take { body, .. } if accesses.sends_bytes(body))
         });
         let stores = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
+        let dense = bare && alone;
+        let direct = !dense && remotes > MOST_KEPT;
+        let of_each = |v: &Variable| matches!(v.ty, Type::PerRemote { .. } | Type::RemoteSet);
+        let machine = Machine::of(Cow::Owned(controller.clone()), remotes);
         let mut program = Program {
             sends_stores,
             stores_later: controller.rules.iter().any(stores),
             plans: Plan::of(controller, (!home).then_some(&accesses)),
-            controller: controller.clone(),
-            remotes,
+            scratch: machine.initial(),
+            machine,
             messages,
             after_locals,
             code_bits: codes.next_power_of_two().trailing_zeros(),
             choices,
-            dense: bare && alone,
+            dense,
+            direct,
+            numbered: !(direct && controller.variables.iter().any(of_each)),
+            free: Vec::new(),
+            had: 0,
             table: Vec::new(),
             memo: FxHashMap::default(),
             configurations: Vec::new(),
@@ -220,16 +258,15 @@ impl Program {
                 .map(|id| protocol.class(id))
                 .collect(),
             acts: Vec::new(),
-            rules: Vec::new(),
+            executed: vec![false; controller.rules.len()],
         };
-        let initial = Machine::new(controller, remotes).initial();
-        program.number(&initial);
+        program.number();
         Ok(program)
     }
 
     /// The controller that is executed.
     pub fn controller(&self) -> &Controller {
-        &self.controller
+        self.machine.controller()
     }
 
     /// Number of alternatives among which the agent is free to choose when memory has been read.
@@ -285,6 +322,35 @@ impl Program {
         }
     }
 
+    /// Nobody asks for the acts of earlier transitions any more.
+    #[inline]
+    pub fn forget(&mut self) {
+        if self.direct {
+            self.acts.clear();
+        }
+    }
+
+    /// Whether a number stays that of the same configuration.
+    pub fn is_numbered(&self) -> bool {
+        self.numbered
+    }
+
+    /// Whether so many configurations have been made that it is worth a [`Program::sweep`].
+    pub fn is_full(&self) -> bool {
+        let made = self.configurations.len() - self.free.len() - self.had;
+        !self.numbered && made > self.had.max(SWEPT_AFTER)
+    }
+
+    /// Numbers of configurations that are not among these, nor the initial one, are used again.
+    pub fn sweep(&mut self, had: impl Iterator<Item = ConfigurationId>) {
+        let mut free = vec![true; self.configurations.len()];
+        free[0] = false;
+        had.for_each(|number| free[number as usize] = false);
+        let numbers = 0..self.configurations.len() as ConfigurationId;
+        self.free = numbers.filter(|&number| free[number as usize]).collect();
+        self.had = self.configurations.len() - self.free.len();
+    }
+
     #[inline]
     fn place(&self, configuration: ConfigurationId, code: EventCode) -> usize {
         ((configuration as usize) << self.code_bits) + usize::from(code)
@@ -315,16 +381,13 @@ impl Program {
     /// A configuration in words: `IM_A owed=1`.
     pub fn words(&self, configuration: ConfigurationId) -> String {
         let configuration = &self.configurations[configuration as usize];
-        let mut words = self.controller.states[configuration.state as usize]
-            .name
-            .clone();
-        let machine = Machine::new(&self.controller, self.remotes);
-        for (index, variable) in self.controller.variables.iter().enumerate() {
-            use cohkit_protocol::protocol::Type;
+        let controller = self.controller();
+        let mut words = controller.states[configuration.state as usize].name.clone();
+        for (index, variable) in controller.variables.iter().enumerate() {
             if matches!(variable.ty, Type::PerRemote { .. } | Type::RemoteSet) {
                 continue;
             }
-            let value = configuration.slots[machine.slot(index as u16)];
+            let value = configuration.slots[self.machine.slot(index as u16)];
             if value != 0 {
                 let label = variable.labels.get(value as usize);
                 let value = label.cloned().unwrap_or_else(|| value.to_string());
@@ -336,36 +399,45 @@ impl Program {
 
     /// Indices of the controller's rules that this run has executed, in order.
     pub fn executed(&self) -> Vec<u32> {
-        let mut rules = self.rules.clone();
-        rules.sort_unstable();
-        rules.dedup();
+        let rules = self.executed.iter().zip(0..);
         rules
+            .filter_map(|(&executed, rule)| executed.then_some(rule))
+            .collect()
     }
 
-    fn number(&mut self, configuration: &Configuration) -> ConfigurationId {
-        if let Some(&number) = self.numbers.get(configuration) {
-            return number;
-        }
-        let number = self.configurations.len() as ConfigurationId;
-        let state = &self.controller.states[configuration.state as usize];
-        self.about.push(About {
+    /// The number of the configuration that has been executed on.
+    fn number(&mut self) -> ConfigurationId {
+        let state = &self.machine.controller().states[usize::from(self.scratch.state)];
+        let about = About {
             right: state.right,
             holds: state.holds_line,
             stable: state.stable(),
-        });
-        self.configurations.push(configuration.clone());
-        self.numbers.insert(configuration.clone(), number);
+        };
+        let next = self.configurations.len() as ConfigurationId;
+        if self.numbered {
+            if let Some(&number) = self.numbers.get(&self.scratch) {
+                return number;
+            }
+            self.numbers.insert(self.scratch.clone(), next);
+        } else if self.configurations.first() == Some(&self.scratch) {
+            return 0;
+        } else if let Some(number) = self.free.pop() {
+            self.about[number as usize] = about;
+            keep(&mut self.configurations[number as usize], &self.scratch);
+            return number;
+        }
+        self.about.push(about);
+        self.configurations.push(self.scratch.clone());
         if self.dense {
-            let end = self.place(number + 1, 0);
+            let end = self.place(next + 1, 0);
             self.table.resize(end, UNKNOWN);
         }
-        number
+        next
     }
 
     /// Asks the machine, and keeps what it says.
-    #[cold]
     fn execute(&mut self, from: ConfigurationId, input: &Input) -> Transition {
-        let mut configuration = self.configurations[from as usize].clone();
+        keep(&mut self.scratch, &self.configurations[from as usize]);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
             event: self.event(input.code),
@@ -373,9 +445,8 @@ impl Program {
             own: remote(input.own),
             fields: &input.fields,
         };
-        let machine = Machine::new(&self.controller, self.remotes);
-        let mut tables = &self.controller;
-        let result = machine.step(&mut configuration, occasion, &mut tables);
+        let mut tables = self.machine.controller();
+        let result = (self.machine).step(&mut self.scratch, occasion, &mut tables);
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,
@@ -392,7 +463,7 @@ impl Program {
                 transition.performs = plan.performs;
                 transition.done = plan.done;
                 transition.keeps_a_part = plan.keeps_a_part;
-                self.rules.push(rule as u32);
+                self.executed[rule] = true;
                 transition.first = self.acts.len() as u32;
                 transition.count = acts.len() as u16;
                 for act in &acts {
@@ -413,7 +484,9 @@ impl Program {
                         kept
                     }));
                 }
-                transition.next = self.number(&configuration);
+                if self.scratch != self.configurations[from as usize] {
+                    transition.next = self.number();
+                }
             }
         }
         transition.before = self.about(from);
@@ -421,9 +494,15 @@ impl Program {
         if self.dense {
             let place = self.place(from, input.code);
             self.table[place] = transition;
-        } else {
+        } else if !self.direct {
             self.memo.insert((from, *input), transition);
         }
         transition
     }
+}
+
+/// Makes a configuration the same as another, in its own place.
+fn keep(configuration: &mut Configuration, other: &Configuration) {
+    configuration.state = other.state;
+    configuration.slots.clone_from(&other.slots);
 }

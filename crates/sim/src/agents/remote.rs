@@ -39,6 +39,17 @@ const EMPTY: Entry = Entry {
     last: NONE,
 };
 
+/// An entry as it is kept: the empty one is all zeros, so that of a large cache that is little used most takes no memory.
+#[inline(always)]
+fn kept(entry: Entry) -> [u32; 4] {
+    [
+        entry.configuration,
+        entry.copy.number(),
+        !entry.first,
+        !entry.last,
+    ]
+}
+
 /// Where a line's entry is kept.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -53,7 +64,8 @@ enum Place {
 /// A cache.
 pub struct Cache {
     tags: Tags,
-    entries: Vec<Entry>,
+    /// What is kept of the line in each way: [`kept`].
+    entries: Vec<[u32; 4]>,
     aside: Vec<(Line, Entry)>,
     /// Messages that the controller left in their channels, in order of arrival.
     left: Vec<u32>,
@@ -79,7 +91,7 @@ impl Cache {
         let (sets, ways) = (cache.sets.value as u32, cache.ways.value as u32);
         let tags = Tags::new(sets, ways, cache.hashed.value != 0);
         Cache {
-            entries: vec![EMPTY; tags.slots()],
+            entries: vec![kept(EMPTY); tags.slots()],
             tags,
             aside: Vec::new(),
             left: Vec::new(),
@@ -90,6 +102,13 @@ impl Cache {
     /// Number of lines present.
     pub fn lines(&self) -> u64 {
         self.tags.lines()
+    }
+
+    /// The configurations of all its lines.
+    pub(crate) fn configurations(&self) -> impl Iterator<Item = ConfigurationId> + '_ {
+        let aside = self.aside.iter().map(|(_, entry)| entry.configuration);
+        let ways = self.tags.taken().map(|slot| self.entry(slot).configuration);
+        ways.chain(aside)
     }
 
     /// The configuration of a line, and its bytes where the configuration holds them.
@@ -104,9 +123,20 @@ impl Cache {
     }
 
     #[inline(always)]
+    fn entry(&self, slot: Slot) -> Entry {
+        let [configuration, copy, first, last] = self.entries[slot as usize];
+        Entry {
+            configuration,
+            copy: Copy::numbered(copy),
+            first: !first,
+            last: !last,
+        }
+    }
+
+    #[inline(always)]
     fn find(&self, line: Line) -> (Place, Entry) {
         if let Some(slot) = self.tags.find(line) {
-            return (Place::Way(slot), self.entries[slot as usize]);
+            return (Place::Way(slot), self.entry(slot));
         }
         match self.aside.iter().position(|&(other, _)| other == line) {
             Some(index) => (Place::Aside, self.aside[index].1),
@@ -141,7 +171,7 @@ impl Simulation {
                 };
                 let cache = &mut self.caches[access.cache as usize];
                 cache.tags.put(slot, access.line);
-                cache.entries[slot as usize] = EMPTY;
+                cache.entries[slot as usize] = kept(EMPTY);
                 place = Place::Way(slot);
             }
             _ => {}
@@ -189,7 +219,7 @@ impl Simulation {
         let candidates = tags.candidates(line);
         for slot in candidates {
             let this = &self.caches[cache as usize];
-            let mut entry = this.entries[slot as usize];
+            let mut entry = this.entry(slot);
             let Some(old) = this.tags.line(slot) else {
                 continue;
             };
@@ -550,7 +580,7 @@ impl Simulation {
         let gone = entry.configuration == 0;
         match place {
             Place::Way(slot) if gone => this.tags.clear(slot),
-            Place::Way(slot) => this.entries[slot as usize] = entry,
+            Place::Way(slot) => this.entries[slot as usize] = kept(entry),
             // The list may have moved since; lines are in it once.
             Place::Aside => {
                 let index = this.aside.iter().position(|&(other, _)| other == line);
@@ -654,6 +684,9 @@ impl Simulation {
             entry.copy = Copy::UNTOUCHED;
         }
         entry.configuration = transition.next;
+        if after.right != before.right && self.caches.len() > 1 {
+            self.oracle.changes(line, before.right, after.right);
+        }
         if after.right > before.right {
             self.check_rights(cache, line, after.right);
         }
@@ -759,17 +792,8 @@ impl Simulation {
         if self.caches.len() == 1 && self.device.current.is_none() && self.behind.is_none() {
             return;
         }
-        for other in 0..self.caches.len() {
-            let configuration = self.caches[other].configuration(line);
-            let theirs = self.remote.about(configuration).right;
-            if other != cache as usize && !compatible(right, theirs) {
-                let text = format!(
-                    "{} may {right:?} while {} may {theirs:?}",
-                    self.agent_name(cache),
-                    self.agent_name(other as Agent)
-                );
-                self.fail(FailureKind::SingleWriter, line, text);
-            }
+        if self.oracle.excluded(line, right) {
+            self.find_excluded(cache, line, right);
         }
         let lock = self.lock_right(line);
         if !compatible(right, lock) {
@@ -778,6 +802,23 @@ impl Simulation {
                 self.agent_name(cache)
             );
             self.fail(FailureKind::SingleWriter, line, text);
+        }
+    }
+
+    /// An agent has gained a right while others have one that excludes it.
+    #[cold]
+    fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
+        for other in (0..self.caches.len()).filter(|&other| other != usize::from(cache)) {
+            let configuration = self.caches[other].configuration(line);
+            let theirs = self.remote.about(configuration).right;
+            if !compatible(right, theirs) {
+                let text = format!(
+                    "{} may {right:?} while {} may {theirs:?}",
+                    self.agent_name(cache),
+                    self.agent_name(other as Agent)
+                );
+                self.fail(FailureKind::SingleWriter, line, text);
+            }
         }
     }
 

@@ -3,5 +3,6 @@
 pub mod bus;
 pub mod link;
 pub mod memory;
+pub mod network;
 pub mod tags;
 pub mod traffic;

@@ -14,13 +14,19 @@ pub struct Tags {
     sets: u32,
     /// Whether upper address bits are folded into the set number.
     hashed: bool,
-    /// Line plus 1 in each slot, 0 where there is none; `WAYS` apart.
-    tags: Vec<[u32; WAYS]>,
-    /// Ways of a set from the most (lowest nibble) to the least recently used.
-    order: Vec<u64>,
-    /// Number of lines in each set.
-    used: Vec<u8>,
+    /// Of each set, side by side as they are used together: of each way the line plus 1, or 0; the number of lines at
+    /// [`USED`]; and from [`RECENT`] on the ways from the most (lowest nibble) to the least recently used, by exclusive
+    /// or with [`ORDER`]. Sets that were never used are all zeros, which take no memory.
+    kept: Vec<[u32; WAYS + 4]>,
+    /// Number of all lines.
+    lines: u64,
 }
+
+const USED: usize = WAYS;
+const RECENT: usize = WAYS + 2;
+
+/// The order of the ways of a set that has not been used.
+const ORDER: u64 = 0xfedc_ba98_7654_3210;
 
 /// A line's number with its upper bits folded into so many of the lowest: a hashed cache has them as its number of a set.
 /// Folded again it is the line's number.
@@ -37,9 +43,8 @@ impl Tags {
             ways: ways as usize,
             sets,
             hashed,
-            tags: vec![[0; WAYS]; sets as usize],
-            order: vec![0xfedc_ba98_7654_3210; sets as usize],
-            used: vec![0; sets as usize],
+            kept: vec![[0; WAYS + 4]; sets as usize],
+            lines: 0,
         }
     }
 
@@ -57,13 +62,19 @@ impl Tags {
         (index & (self.sets - 1)) as usize
     }
 
+    #[inline(always)]
+    fn order(&self, set: usize) -> u64 {
+        let kept = &self.kept[set];
+        (u64::from(kept[RECENT]) | u64::from(kept[RECENT + 1]) << 32) ^ ORDER
+    }
+
     /// Where a line lies.
     #[inline]
     pub fn find(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
         // All ways are compared at once: the compiler makes vector code of it.
         let mut found = 0u32;
-        for (way, &tag) in self.tags[set].iter().enumerate() {
+        for (way, &tag) in self.kept[set][..WAYS].iter().enumerate() {
             found |= u32::from(tag == line + 1) << way;
         }
         match found {
@@ -76,10 +87,11 @@ impl Tags {
     #[inline(always)]
     pub fn vacancy(&self, line: Line) -> Option<Slot> {
         let set = self.set(line);
-        if self.used[set] as usize == self.ways {
+        let kept = &self.kept[set];
+        if kept[USED] as usize == self.ways {
             return None;
         }
-        let way = self.tags[set][..self.ways].iter().position(|&tag| tag == 0);
+        let way = kept[..self.ways].iter().position(|&tag| tag == 0);
         way.map(|way| (set * WAYS + way) as Slot)
     }
 
@@ -87,56 +99,68 @@ impl Tags {
     #[inline]
     pub fn candidates(&self, line: Line) -> impl Iterator<Item = Slot> {
         let set = self.set(line);
-        let (order, ways) = (self.order[set], self.ways);
+        let (order, ways) = (self.order(set), self.ways);
         let nibble = move |place: usize| (order >> (4 * place) & 15) as usize;
         let ways = (0..WAYS).rev().map(nibble).filter(move |&way| way < ways);
         ways.map(move |way| (set * WAYS + way) as Slot)
     }
 
+    /// The slots that hold a line.
+    pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
+        let sets = (0..self.sets).filter(|&set| self.kept[set as usize][USED] > 0);
+        let slots = sets.flat_map(|set| set * WAYS as u32..(set + 1) * WAYS as u32);
+        slots.filter(|&slot| self.line(slot).is_some())
+    }
+
     /// The line in a slot.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<Line> {
-        self.tags[slot as usize / WAYS][slot as usize % WAYS].checked_sub(1)
+        self.kept[slot as usize / WAYS][slot as usize % WAYS].checked_sub(1)
     }
 
     /// Puts a line into a free slot, as the most recently used of its set.
     #[inline(always)]
     pub fn put(&mut self, slot: Slot, line: Line) {
-        let set = slot as usize / WAYS;
-        self.tags[set][slot as usize % WAYS] = line + 1;
-        self.used[set] += 1;
+        let kept = &mut self.kept[slot as usize / WAYS];
+        kept[slot as usize % WAYS] = line + 1;
+        kept[USED] += 1;
+        self.lines += 1;
         self.touch(slot);
     }
 
     /// Empties a slot that holds a line.
     #[inline(always)]
     pub fn clear(&mut self, slot: Slot) {
-        let set = slot as usize / WAYS;
-        self.tags[set][slot as usize % WAYS] = 0;
-        self.used[set] -= 1;
+        let kept = &mut self.kept[slot as usize / WAYS];
+        kept[slot as usize % WAYS] = 0;
+        kept[USED] -= 1;
+        self.lines -= 1;
     }
 
     /// Makes a slot the most recently used of its set.
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
-        let order = &mut self.order[slot as usize / WAYS];
+        let set = slot as usize / WAYS;
+        let order = self.order(set);
         let way = u64::from(slot) % WAYS as u64;
-        if *order & 15 == way {
+        if order & 15 == way {
             return;
         }
         // The place of the nibble that equals `way`: the zero nibble of the difference.
-        let difference = *order ^ (way * 0x1111_1111_1111_1111);
+        let difference = order ^ (way * 0x1111_1111_1111_1111);
         let zero =
             difference.wrapping_sub(0x1111_1111_1111_1111) & !difference & 0x8888_8888_8888_8888;
         let place = zero.trailing_zeros() / 4;
         let below = (1u64 << (4 * place)) - 1;
         let above = !(below << 4 | 15);
-        *order = (*order & above) | (*order & below) << 4 | way;
+        let order = ((order & above) | (order & below) << 4 | way) ^ ORDER;
+        let kept = &mut self.kept[set];
+        (kept[RECENT], kept[RECENT + 1]) = (order as u32, (order >> 32) as u32);
     }
 
     /// Number of lines present.
     pub fn lines(&self) -> u64 {
-        self.used.iter().map(|&used| u64::from(used)).sum()
+        self.lines
     }
 }
 

@@ -8,7 +8,6 @@ pub mod text;
 pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
-use cohkit_protocol::protocol::System;
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +47,7 @@ impl Limit {
             "link.credits" => (0, 1 << 16, false),
             "home.slices" | "dram.channels" => (1, 64, true),
             "home.units" | "dram.banks" => (1, 1024, true),
+            "home.count" => (1, 4096, true),
             "home.waiting" | "home.pending" => (1, 1 << 16, false),
             "home.reads" | "home.writes" => (1, 64, false),
             "dram.row_bytes" => (64, 1 << 24, true),
@@ -242,6 +242,9 @@ pub struct Home {
     pub resume: Option<Quantity>,
     /// Time for which what memory has done occupies a unit, picoseconds; `occupancy` if not given.
     pub resume_occupancy: Option<Quantity>,
+    /// Homes, a power of two, each with slices, units and memory of its own; a line belongs to home (line mod count).
+    /// One if not given.
+    pub count: Option<Quantity>,
     /// Memory reads of one unit in flight; one if not given.
     pub reads: Option<Quantity>,
     /// Memory writes of one unit in flight; one if not given.
@@ -306,7 +309,14 @@ pub struct Bus {
     pub memory: Quantity,
 }
 
-/// A machine: caches, one home, the links between them and the memory behind the home.
+/// A switch between the caching agents and the homes, each of which has a port there with links like all others.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// From a message's arrival at its port to its being ready at another, picoseconds.
+    pub latency: Quantity,
+}
+
+/// A machine: caches, homes, the links between them and the memory behind each home.
 #[derive(Clone, Debug)]
 pub struct Platform {
     /// Its name.
@@ -325,14 +335,16 @@ pub struct Platform {
     pub memory: Memory,
     /// Between the CPU and what is behind the home, beside the links; not every machine has one.
     pub bus: Option<Bus>,
-    /// Lines the home has memory for.
+    /// Between the caching agents and the homes, in the middle of the links; not every machine has one.
+    pub switch: Option<Switch>,
+    /// Lines the homes have memory for.
     pub lines: u32,
     /// Simulated time without a performed access after which a run is given up, picoseconds.
     pub patience: Quantity,
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 6] = [
     (
         "enzian-cohkit",
         include_str!("../../../../platforms/enzian-cohkit.toml"),
@@ -346,6 +358,14 @@ const SHIPPED: [(&str, &str); 4] = [
         include_str!("../../../../platforms/enzian-dc-ddr.toml"),
     ),
     (
+        "hosts-512x8",
+        include_str!("../../../../platforms/hosts-512x8.toml"),
+    ),
+    (
+        "hosts-8x8",
+        include_str!("../../../../platforms/hosts-8x8.toml"),
+    ),
+    (
         "thunderx1-2s",
         include_str!("../../../../platforms/thunderx1-2s.toml"),
     ),
@@ -353,7 +373,7 @@ const SHIPPED: [(&str, &str); 4] = [
 
 impl Platform {
     /// Most caching agents of a machine.
-    pub const MOST_REMOTES: u16 = System::MOST_REMOTES as u16;
+    pub const MOST_REMOTES: u16 = 4096;
 
     /// Most lines that a home can have memory for.
     pub const MOST_LINES: u64 = (1 << 31) - 1;
@@ -429,11 +449,17 @@ impl Platform {
         Ok(())
     }
 
+    /// Number of homes.
+    pub fn homes(&self) -> u64 {
+        self.home.count.as_ref().map_or(1, |count| count.value)
+    }
+
     /// Takes a quantity away, if the platform can be without it.
     fn leave_out(&mut self, name: &str) -> bool {
         let quantity = match name {
             "home.resume" => &mut self.home.resume,
             "home.resume_occupancy" => &mut self.home.resume_occupancy,
+            "home.count" => &mut self.home.count,
             "home.reads" => &mut self.home.reads,
             "home.writes" => &mut self.home.writes,
             _ => return false,
@@ -443,12 +469,14 @@ impl Platform {
     }
 
     /// A platform of which every value is still to be filled in.
-    fn blank(dram: bool, bus: bool) -> Platform {
+    fn blank(dram: bool, bus: bool, switch: bool) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
         blank.home.resume = Some(unset());
         blank.home.resume_occupancy = Some(unset());
+        blank.switch = switch.then(|| Switch { latency: unset() });
+        blank.home.count = Some(unset());
         blank.home.reads = Some(unset());
         blank.home.writes = Some(unset());
         if dram {
@@ -514,6 +542,7 @@ impl Platform {
                 Picoseconds,
                 &mut self.home.resume_occupancy,
             ),
+            ("home.count", Count, &mut self.home.count),
             ("home.reads", Count, &mut self.home.reads),
             ("home.writes", Count, &mut self.home.writes),
         ] {
@@ -537,6 +566,9 @@ impl Platform {
                 ("bram.bandwidth", BytesPerSecond, &mut bram.bandwidth),
                 ("bram.latency", Picoseconds, &mut bram.latency),
             ]),
+        }
+        if let Some(switch) = &mut self.switch {
+            all.push(("switch.latency", Picoseconds, &mut switch.latency));
         }
         if let Some(bus) = &mut self.bus {
             all.extend([
@@ -596,6 +628,7 @@ impl Platform {
                 local_interval: test(NANOSECOND),
                 resume: None,
                 resume_occupancy: None,
+                count: None,
                 reads: None,
                 writes: None,
             },
@@ -611,6 +644,7 @@ impl Platform {
                 payload_bytes: test(16),
                 memory: test(5 * NANOSECOND),
             }),
+            switch: None,
             lines: 1 << 20,
             patience: test(200_000 * NANOSECOND),
         }

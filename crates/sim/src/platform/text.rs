@@ -74,7 +74,11 @@ impl Reader {
                 return None;
             }
         };
-        let mut platform = Platform::blank(dram, table.contains_key("bus"));
+        let mut platform = Platform::blank(
+            dram,
+            table.contains_key("bus"),
+            table.contains_key("switch"),
+        );
         let mut known = vec!["name", "remotes", "lines"];
         let mut left_out = Vec::new();
         for (name, unit, quantity) in platform.quantities() {
@@ -297,7 +301,7 @@ mod tests {
             ("ports =", "spare = 1\nports =", "unknown key `bram.spare` (there are: bram.ports, bram.bandwidth, bram.latency)", "spare"),
             (&links, "", "`link.links` is missing", "[link]"),
             ("remotes = 1", "", "`remotes` is missing", ""),
-            ("remotes = 1", "remotes = 9", "remotes must be 1 to 8, not 9", "9"),
+            ("remotes = 1", "remotes = 4097", "remotes must be 1 to 4096, not 4097", "4097"),
             ("lines = 268435456", "lines = 0", "lines must be 1 to 2147483647, not 0", "0"),
             ("name = \"enzian-dc-bram\"", "name = 7", "`name` is a text in quotes", "7"),
             (&links, "links = 2", "`link.links` is a table: { value = ..., origin = \"...\" }", "2"),
@@ -333,7 +337,7 @@ mod tests {
             .map(|error| error.message.chars().take(24).collect())
             .collect();
         let expected = [
-            "remotes must be 1 to 8, ",
+            "remotes must be 1 to 409",
             "`cache.ways` is missing",
             "unknown key `cache.wasy`",
             "`bram.latency` has no un",
@@ -402,7 +406,7 @@ mod tests {
                 "home.units must be a power of two, not 3",
             ),
             ("lines", "0", "lines must be 1 to 2147483647, not 0"),
-            ("remotes", "9", "remotes must be 1 to 8, not 9"),
+            ("remotes", "4097", "remotes must be 1 to 4096, not 4097"),
             (
                 "dram.banks",
                 "4",

@@ -181,7 +181,22 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         let several = "has several kinds of remotes; the machines that are simulated have one";
         return Err(format!("{} {several}", setup.protocol.name));
     }
-    within("remotes", platform.remotes.into(), 1, 8)?;
+    within(
+        "remotes",
+        platform.remotes.into(),
+        1,
+        Platform::MOST_REMOTES.into(),
+    )?;
+    let alone = match (&setup.clocked, &setup.play) {
+        (Some(_), _) => Some("a home in hardware"),
+        (_, Some(_)) => Some("a device application"),
+        _ => None,
+    };
+    if let (Some(what), homes @ 2..) = (alone, platform.homes()) {
+        return Err(format!(
+            "{what} stands at the one home of a machine, not at {homes}"
+        ));
+    }
     if setup.clocked.is_some() && platform.remotes != 1 {
         let remotes = platform.remotes;
         return Err(format!(

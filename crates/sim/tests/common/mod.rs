@@ -122,6 +122,11 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
     }
 }
 
+/// The shipped platforms with one caching agent.
+pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
+    Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().remotes == 1)
+}
+
 /// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is
 /// open: names of quantities, with the time that each takes, in the order in which they pass.
 pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, Time)> {
@@ -129,13 +134,23 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         cache, link, home, ..
     } = platform;
     let header = link.header_bytes.value as u32;
-    let mut parts = vec![
-        ("cache.request", cache.request.value),
-        ("link.bandwidth", link.bandwidth.time_of(header)),
-        ("link.latency", link.latency.value),
+    // To the switch and on from there, where there is one.
+    let way = |bytes| {
+        let link = [
+            ("link.bandwidth", link.bandwidth.time_of(bytes)),
+            ("link.latency", link.latency.value),
+        ];
+        let through = platform.switch.iter();
+        let through = through.map(|switch| ("switch.latency", switch.latency.value));
+        let on = through.flat_map(move |switch| [switch, link[0], link[1]]);
+        link.into_iter().chain(on).collect::<Vec<_>>()
+    };
+    let mut parts = vec![("cache.request", cache.request.value)];
+    parts.extend(way(header));
+    parts.extend([
         ("home.latency", home.latency.value),
         ("home.memory_path", home.memory_path.value),
-    ];
+    ]);
     match &platform.memory {
         Memory::Dram(dram) => parts.extend([
             ("dram.controller", dram.controller.value),
@@ -154,17 +169,11 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
             .unwrap(),
         ),
     }
-    parts.extend([
-        match &home.resume {
-            Some(resume) => ("home.resume", resume.value),
-            None => ("home.latency", home.latency.value),
-        },
-        (
-            "link.bandwidth",
-            link.bandwidth.time_of(header + line_bytes),
-        ),
-        ("link.latency", link.latency.value),
-        ("cache.fill", cache.fill.value),
-    ]);
+    parts.push(match &home.resume {
+        Some(resume) => ("home.resume", resume.value),
+        None => ("home.latency", home.latency.value),
+    });
+    parts.extend(way(header + line_bytes));
+    parts.push(("cache.fill", cache.fill.value));
     parts
 }

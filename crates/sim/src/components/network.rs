@@ -1,0 +1,67 @@
+//! The ways of messages: links of the caching agents, and a switch between them and the homes.
+//!
+//! Without a switch a message takes the links of its sender, or those of its receiver if a home sends it.
+//! With one, every caching agent and every home has a port there: a message takes its sender's links to the switch, and
+//! goes on by those to its receiver when there is room behind them; only then its place at the switch is free again.
+
+use super::link::Direction;
+use crate::message::{Line, Message, HOME};
+use crate::platform::Platform;
+
+/// All links of a machine.
+pub struct Network {
+    /// From each caching agent.
+    pub up: Vec<Direction>,
+    /// To each caching agent.
+    pub down: Vec<Direction>,
+    /// From each home to the switch and back; none without a switch.
+    homes: Vec<[Direction; 2]>,
+}
+
+impl Network {
+    /// Idle links with so many virtual circuits.
+    pub fn new(platform: &Platform, circuits: usize) -> Network {
+        let direction = || Direction::new(&platform.link, circuits);
+        let of_remotes = || (0..platform.remotes).map(|_| direction()).collect();
+        let ports = match platform.switch {
+            Some(_) => platform.homes(),
+            None => 0,
+        };
+        Network {
+            up: of_remotes(),
+            down: of_remotes(),
+            homes: (0..ports).map(|_| [direction(), direction()]).collect(),
+        }
+    }
+
+    /// Whether messages pass a switch.
+    #[inline]
+    pub fn is_switched(&self) -> bool {
+        !self.homes.is_empty()
+    }
+
+    fn port(&mut self, line: Line) -> &mut [Direction; 2] {
+        let homes = self.homes.len();
+        &mut self.homes[line as usize & (homes - 1)]
+    }
+
+    /// The links that a message takes first.
+    #[inline(always)]
+    pub fn leaving(&mut self, message: &Message) -> &mut Direction {
+        match message.from {
+            HOME if self.is_switched() => &mut self.port(message.line)[0],
+            HOME => &mut self.down[message.to as usize],
+            from => &mut self.up[from as usize],
+        }
+    }
+
+    /// The links that a message takes last.
+    #[inline(always)]
+    pub fn reaching(&mut self, message: &Message) -> &mut Direction {
+        match message.to {
+            _ if !self.is_switched() => self.leaving(message),
+            HOME => &mut self.port(message.line)[1],
+            to => &mut self.down[to as usize],
+        }
+    }
+}

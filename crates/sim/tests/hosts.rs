@@ -1,0 +1,124 @@
+//! Machines of many hosts, with a switch between them and several homes.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::text;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, RunError, Setup};
+use common::{protocol, source};
+
+/// Loads and stores of all cores of a platform, so many by each, on so many lines of memory.
+fn traffic(platform: &Platform, name: &str, lines: u32, each: u64) -> Setup {
+    let cores = platform.cores.used.value;
+    let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores as u32, 2);
+    workload.mix = vec![(Access::Load, 3), (Access::Store, 1)];
+    workload.accesses = cores * each;
+    let mut setup = Setup::new(protocol(name), platform.clone(), workload).unwrap();
+    setup.oracle = Level::Bytes;
+    setup
+}
+
+/// A shipped platform with little room in caches, so that lines leave them, and no more on links.
+fn crowded(name: &str) -> Platform {
+    let mut platform = Platform::shipped(name).unwrap();
+    platform.cache.sets.value = 4;
+    platform.cache.ways.value = 4;
+    platform.link.credits.value = 2;
+    platform
+}
+
+#[test]
+fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
+    for name in ["msi", "mesi", "moesi", "eci", "write-through"] {
+        for (seed, jitter) in [(0, 0), (1, 30_000), (2, 300_000)] {
+            let mut platform = crowded("hosts-8x8");
+            platform.link.jitter.value = jitter;
+            let mut setup = traffic(&platform, name, 256, 100);
+            setup.seed = seed;
+            let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}, {seed}: {error}"));
+            assert_eq!(statistics.get("accesses"), Some(6400.0));
+            assert!(statistics.get("stalls_no_credit").unwrap() > 0.0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn hundreds_of_hosts_share_lines() {
+    for name in ["msi", "mesi"] {
+        let mut setup = traffic(&crowded("hosts-512x8"), name, 128, 8);
+        // Lines are read by many before one writes them.
+        setup.workload.mix = vec![(Access::Load, 60), (Access::Store, 1)];
+        let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(statistics.get("accesses"), Some(4096.0 * 8.0));
+        let invalidated = statistics.sent("Inv").unwrap() / statistics.sent("GetM").unwrap();
+        assert!(invalidated >= 5, "{name}: {invalidated} for each store");
+    }
+}
+
+/// All read a line, and then all write it.
+#[test]
+fn thousands_of_caches_have_one_line() {
+    let mut platform = Platform::torture(4096);
+    platform.cores.used.value = 4096;
+    let mut setup = traffic(&platform, "msi", 1, 2);
+    setup.workload.mix = vec![(Access::Load, 1)];
+    let statistics = run(&setup).unwrap();
+    assert_eq!(statistics.sent("Data"), Some(4096));
+    setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
+    setup.workload.accesses = 8192;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(statistics.get("accesses"), Some(8192.0));
+    assert!(statistics.sent("Inv").unwrap() > 1000);
+}
+
+/// A directory that forgets who shares a line is found out, however many there are.
+#[test]
+fn a_directory_that_forgets_sharers_is_found_out() {
+    let right = source("msi");
+    let kept = "sharers := sharers + { sender } ";
+    assert_eq!(right.matches(kept).count(), 1);
+    let forgets = right.replace(kept, "sharers := { sender } ");
+    let wrong = text::parse(&forgets).unwrap_or_else(|_| panic!("the text is right"));
+    for name in ["hosts-8x8", "hosts-512x8"] {
+        let mut setup = traffic(&crowded(name), "msi", 64, 8);
+        let home = cohkit_sim::simulation::home(&wrong, setup.platform.remotes);
+        setup.home = home.unwrap();
+        match run(&setup) {
+            Err(RunError::Failure(failure)) => {
+                assert_eq!(failure.kind, FailureKind::SingleWriter, "{name}");
+                // Those that take part in it, of so many.
+                assert!(failure.sequence.agents.len() <= 20, "{name}: {failure}");
+            }
+            _ => panic!("{name}: it is not found out"),
+        }
+    }
+}
+
+/// Configurations of lines that have moved on make room for others, and nothing else changes by that.
+#[test]
+fn numbers_of_configurations_are_used_again() {
+    let mut platform = crowded("hosts-8x8");
+    platform.remotes = 32;
+    platform.cores.used.value = 64;
+    let mut setup = traffic(&platform, "mesi", 300, 4000);
+    setup.oracle = Level::Versions;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(statistics.get("accesses"), Some(64.0 * 4000.0));
+}
+
+#[test]
+fn what_stands_at_one_home_is_refused_at_several() {
+    let mut platform = Platform::shipped("hosts-8x8").unwrap();
+    platform.remotes = 1;
+    let mut setup = traffic(&platform, "eci", 64, 1);
+    setup.clocked = Some(std::sync::Arc::new(|| Err("it is not made".into())));
+    let error = run(&setup).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a home in hardware stands at the one home of a machine, not at 8"
+    );
+}
