@@ -65,9 +65,12 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
     assert (result["protocol"], result["oracle"]) == ("msi", False)
 
 
+# The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
+PLATFORMS = [name for name in cohkit.platforms() if name != "hosts-512x8"]
+
 MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
-    for name in cohkit.platforms()
+    for name in PLATFORMS
     for workload in ("random-write", "sequential-read")
     for accesses in (100, 20_000)
 ]
@@ -182,7 +185,7 @@ def test_a_policy_that_cannot_be_followed_is_a_fault() -> None:
     assert caught.value.file == "tests/construction/ambiguous-answer-proven.coh"
 
 
-@pytest.mark.parametrize("name", cohkit.platforms())
+@pytest.mark.parametrize("name", PLATFORMS)
 def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
     platform = cohkit.platform(name)
     assert set(platform) == set(get_type_hints(types.Platform))
