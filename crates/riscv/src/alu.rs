@@ -1,0 +1,112 @@
+//! What instructions on integers compute.
+
+use crate::table::Op;
+
+/// Sign-extends the lower half.
+fn word(value: u64) -> u64 {
+    value as i32 as u64
+}
+
+/// The upper half of a product.
+fn high(a: i128, b: i128) -> u64 {
+    (a.wrapping_mul(b) >> 64) as u64
+}
+
+/// The result of an operation on two operands. Operations that are none on integers give zero.
+#[inline(always)]
+#[rustfmt::skip]
+pub fn compute(op: Op, a: u64, b: u64) -> u64 {
+    use Op::*;
+    let (sa, sb) = (a as i64, b as i64);
+    let (wa, wb) = (a as u32, b as u32);
+    let low = wa as u64;
+    match op {
+        Add => a.wrapping_add(b),
+        Sub => a.wrapping_sub(b),
+        Sll => a << (b & 63),
+        Slt => u64::from(sa < sb),
+        Sltu => u64::from(a < b),
+        Xor => a ^ b,
+        Srl => a >> (b & 63),
+        Sra => (sa >> (b & 63)) as u64,
+        Or => a | b,
+        And => a & b,
+        Addw => word(a.wrapping_add(b)),
+        Subw => word(a.wrapping_sub(b)),
+        Sllw => word((wa << (b & 31)).into()),
+        Srlw => word((wa >> (b & 31)).into()),
+        Sraw => (wa as i32 >> (b & 31)) as u64,
+
+        Mul => a.wrapping_mul(b),
+        Mulh => high(sa.into(), sb.into()),
+        Mulhsu => high(sa.into(), b.into()),
+        Mulhu => ((u128::from(a) * u128::from(b)) >> 64) as u64,
+        // Divisions by zero give all ones and the dividend; the one that overflows gives the dividend and zero.
+        Div => if b == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 },
+        Divu => a.checked_div(b).unwrap_or(u64::MAX),
+        Rem => if b == 0 { a } else { sa.wrapping_rem(sb) as u64 },
+        Remu => a.checked_rem(b).unwrap_or(a),
+        Mulw => word(a.wrapping_mul(b)),
+        Divw => if wb == 0 { u64::MAX } else { (wa as i32).wrapping_div(wb as i32) as u64 },
+        Divuw => word(wa.checked_div(wb).unwrap_or(u32::MAX).into()),
+        Remw => if wb == 0 { word(a) } else { (wa as i32).wrapping_rem(wb as i32) as u64 },
+        Remuw => word(wa.checked_rem(wb).unwrap_or(wa).into()),
+
+        AddUw => low.wrapping_add(b),
+        Sh1add => (a << 1).wrapping_add(b),
+        Sh2add => (a << 2).wrapping_add(b),
+        Sh3add => (a << 3).wrapping_add(b),
+        Sh1addUw => (low << 1).wrapping_add(b),
+        Sh2addUw => (low << 2).wrapping_add(b),
+        Sh3addUw => (low << 3).wrapping_add(b),
+        SllUw => low << (b & 63),
+
+        Andn => a & !b,
+        Orn => a | !b,
+        Xnor => !(a ^ b),
+        Clz => a.leading_zeros().into(),
+        Clzw => wa.leading_zeros().into(),
+        Ctz => a.trailing_zeros().into(),
+        Ctzw => wa.trailing_zeros().into(),
+        Cpop => a.count_ones().into(),
+        Cpopw => wa.count_ones().into(),
+        Max => sa.max(sb) as u64,
+        Maxu => a.max(b),
+        Min => sa.min(sb) as u64,
+        Minu => a.min(b),
+        SextB => a as i8 as u64,
+        SextH => a as i16 as u64,
+        ZextH => a & 0xffff,
+        Rol => a.rotate_left(b as u32 & 63),
+        Rolw => word(wa.rotate_left(wb & 31).into()),
+        Ror => a.rotate_right(b as u32 & 63),
+        Rorw => word(wa.rotate_right(wb & 31).into()),
+        OrcB => {
+            // The lowest bit of each byte says whether one of its bits is set, then fills it.
+            let any = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
+            let any = any | any >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
+            let any = any | any >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
+            (any & 0x0101_0101_0101_0101) * 0xff
+        }
+        Rev8 => a.swap_bytes(),
+
+        Bclr => a & !(1 << (b & 63)),
+        Bext => a >> (b & 63) & 1,
+        Binv => a ^ 1 << (b & 63),
+        Bset => a | 1 << (b & 63),
+        _ => 0,
+    }
+}
+
+/// Whether a branch is taken.
+#[inline(always)]
+pub fn taken(op: Op, a: u64, b: u64) -> bool {
+    match op {
+        Op::Beq => a == b,
+        Op::Bne => a != b,
+        Op::Blt => (a as i64) < b as i64,
+        Op::Bge => a as i64 >= b as i64,
+        Op::Bltu => a < b,
+        _ => a >= b,
+    }
+}

@@ -1,0 +1,163 @@
+//! Floating-point instructions on registers: boxes of single numbers, and the host's arithmetic where it gives the same.
+
+use crate::csr::Csrs;
+use crate::decode::Inst;
+use crate::float::{Format, Rounding, DOUBLE, INEXACT, SINGLE};
+use crate::table::Op;
+use std::cmp::Ordering;
+
+/// A single number in a register: boxed by ones above it. What is not boxed is taken for a NaN.
+fn unbox(format: Format, register: u64) -> u64 {
+    match format {
+        SINGLE if register >> 32 != 0xffff_ffff => SINGLE.nan(),
+        SINGLE => register & 0xffff_ffff,
+        _ => register,
+    }
+}
+
+/// A number as registers hold it.
+pub(crate) fn boxed(format: Format, number: u64) -> u64 {
+    if format == SINGLE {
+        number | 0xffff_ffff << 32
+    } else {
+        number
+    }
+}
+
+/// Computes one instruction. Nothing if it has no rounding mode and needs one.
+pub(crate) fn execute(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs) -> Option<()> {
+    let format = if inst.wide { DOUBLE } else { SINGLE };
+    let register = |number: u8| r[usize::from(number & 63)];
+    let raw = register(inst.rs1);
+    let (a, b) = (unbox(format, raw), unbox(format, register(inst.rs2)));
+    let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
+    let flags = &mut csrs.fflags;
+    let number = match inst.op {
+        Op::Fsgnj => a & !sign | b & sign,
+        Op::Fsgnjn => a & !sign | !b & sign,
+        Op::Fsgnjx => a ^ b & sign,
+        Op::Fmin => format.extreme(a, b, false, flags),
+        Op::Fmax => format.extreme(a, b, true, flags),
+        Op::FmvToF => {
+            if inst.wide {
+                raw
+            } else {
+                raw & 0xffff_ffff
+            }
+        }
+        Op::Feq | Op::Flt | Op::Fle | Op::Fclass | Op::FmvToX => {
+            let integer = match inst.op {
+                Op::Feq => u64::from(format.compare(a, b, false, flags) == Some(Ordering::Equal)),
+                Op::Flt => u64::from(format.compare(a, b, true, flags) == Some(Ordering::Less)),
+                Op::Fle => u64::from(
+                    format
+                        .compare(a, b, true, flags)
+                        .is_some_and(Ordering::is_le),
+                ),
+                Op::Fclass => format.class(a),
+                _ => {
+                    if inst.wide {
+                        raw
+                    } else {
+                        raw as i32 as u64
+                    }
+                }
+            };
+            r[usize::from(inst.rd & 63)] = integer;
+            return Some(());
+        }
+        _ => return rounded(inst, r, csrs, format),
+    };
+    r[usize::from(inst.rd & 63)] = boxed(format, number);
+    Some(())
+}
+
+/// Computes one of the instructions that round.
+fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> Option<()> {
+    let mode = csrs.rounding(inst.rm)?;
+    let flags = &mut csrs.fflags;
+    let register = |number: u8| r[usize::from(number & 63)];
+    let x = register(inst.rs1);
+    let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|number| unbox(format, register(number)));
+    let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
+    let number = match inst.op {
+        Op::Fadd | Op::Fsub | Op::Fmul | Op::Fdiv | Op::Fsqrt => {
+            match by_host(inst, a, b, mode, *flags) {
+                Some(number) => number,
+                None => exactly(inst.op, format, a, b, mode, flags),
+            }
+        }
+        Op::Fmadd => format.multiply_add(a, b, c, mode, flags),
+        Op::Fmsub => format.multiply_add(a, b, c ^ sign, mode, flags),
+        Op::Fnmsub => format.multiply_add(a ^ sign, b, c, mode, flags),
+        Op::Fnmadd => format.multiply_add(a ^ sign, b, c ^ sign, mode, flags),
+        Op::FcvtSD => DOUBLE.convert(x, SINGLE, mode, flags),
+        Op::FcvtDS => SINGLE.convert(unbox(SINGLE, x), DOUBLE, mode, flags),
+        Op::FcvtFromW => format.from_integer((x as i32).into(), mode, flags),
+        Op::FcvtFromWu => format.from_integer((x as u32).into(), mode, flags),
+        Op::FcvtFromL => format.from_integer((x as i64).into(), mode, flags),
+        Op::FcvtFromLu => format.from_integer(x.into(), mode, flags),
+        _ => {
+            let (lowest, highest) = match inst.op {
+                Op::FcvtW => (i32::MIN.into(), i32::MAX.into()),
+                Op::FcvtWu => (0, u32::MAX.into()),
+                Op::FcvtL => (i64::MIN.into(), i64::MAX.into()),
+                _ => (0, u64::MAX.into()),
+            };
+            let integer = format.to_integer(a, lowest, highest, mode, flags);
+            let word = matches!(inst.op, Op::FcvtW | Op::FcvtWu);
+            r[usize::from(inst.rd & 63)] = if word {
+                integer as i32 as u64
+            } else {
+                integer as u64
+            };
+            return Some(());
+        }
+    };
+    r[usize::from(inst.rd & 63)] = boxed(format, number);
+    Some(())
+}
+
+/// An operation by integers.
+fn exactly(op: Op, format: Format, a: u64, b: u64, mode: Rounding, flags: &mut u8) -> u64 {
+    match op {
+        Op::Fadd => format.add(a, b, mode, flags),
+        Op::Fsub => format.subtract(a, b, mode, flags),
+        Op::Fmul => format.multiply(a, b, mode, flags),
+        Op::Fdiv => format.divide(a, b, mode, flags),
+        _ => format.square_root(a, mode, flags),
+    }
+}
+
+/// An operation by the host. It rounds to the nearest, ties to even, and tells no flags. Of finite operands other than zero,
+/// and a result that is finite and larger than the smallest normal number, only the flag of an inexact result may follow: so
+/// where that is raised already, nothing is left to be told.
+#[inline]
+fn by_host(inst: &Inst, a: u64, b: u64, mode: Rounding, flags: u8) -> Option<u64> {
+    if mode != Rounding::NearestEven || flags & INEXACT == 0 {
+        return None;
+    }
+    macro_rules! compute {
+        ($float:ty, $bits:ty) => {{
+            let (a, b) = (
+                <$float>::from_bits(a as $bits),
+                <$float>::from_bits(b as $bits),
+            );
+            let result = match inst.op {
+                Op::Fadd => a + b,
+                Op::Fsub => a - b,
+                Op::Fmul => a * b,
+                Op::Fdiv => a / b,
+                _ => a.sqrt(),
+            };
+            let good = result.is_finite() && result.abs() > <$float>::MIN_POSITIVE;
+            // A quotient by an infinite number is zero, so it is not good either.
+            good.then(|| result.to_bits() as u64)
+        }};
+    }
+    if inst.wide {
+        compute!(f64, u64)
+    } else {
+        compute!(f32, u32)
+    }
+}

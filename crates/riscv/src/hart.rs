@@ -1,0 +1,442 @@
+//! A core: its registers, and what each instruction does to them.
+
+use crate::csr::{Csrs, Exception, Mode};
+use crate::decode::{Decoder, Inst};
+use crate::float::SINGLE;
+use crate::memory::{Amo, AmoOp, Cbo, Fence as Orders, Memory, Prefetch, Reply, Size};
+use crate::table::{Extension, Extensions, Op};
+use crate::{alu, fp};
+
+/// Why a step was not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The memory, or a register that waits for it. Nothing has happened; the same step is to be tried again.
+    Wait,
+    /// The instruction could not be carried out. The core stands before it still: [`Hart::trap`] takes it to its handler.
+    Exception(Exception),
+}
+
+impl From<Exception> for Stop {
+    fn from(exception: Exception) -> Stop {
+        Stop::Exception(exception)
+    }
+}
+
+/// How what is loaded fills its register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Unsigned,
+    Signed(Size),
+    Single,
+}
+
+impl Fill {
+    #[inline(always)]
+    fn whole(self, value: u64) -> u64 {
+        match self {
+            Fill::Unsigned => value,
+            Fill::Signed(Size::Byte) => value as i8 as u64,
+            Fill::Signed(Size::Half) => value as i16 as u64,
+            Fill::Signed(Size::Word) => value as i32 as u64,
+            Fill::Signed(Size::Double) => value,
+            Fill::Single => fp::boxed(SINGLE, value & 0xffff_ffff),
+        }
+    }
+}
+
+/// What of an instruction has been read while something made it wait, so that waiting for one access does not begin another
+/// one anew.
+#[derive(Clone, Copy, Debug)]
+enum Begun {
+    Nothing,
+    Half(u64, u16),
+    Whole(u64, Inst),
+}
+
+/// A core.
+#[derive(Clone, Debug)]
+pub struct Hart {
+    /// The address of the next instruction.
+    pub pc: u64,
+    /// Control and status registers.
+    pub csrs: Csrs,
+    /// The `x` registers and, from 32 on, the `f` registers.
+    r: [u64; 64],
+    /// Which of them wait for the memory, and how they are then filled.
+    late: u64,
+    fills: [Fill; 64],
+    begun: Begun,
+    decoder: Decoder,
+    /// The bits of a target that must be zero.
+    misaligned: u64,
+}
+
+impl Hart {
+    /// A core of this number with these extensions, in machine mode, before the instruction at address 0.
+    pub fn new(number: u64, extensions: Extensions) -> Hart {
+        use Extension::*;
+        let letters = [(I, 8), (M, 12), (A, 0), (F, 5), (D, 3), (C, 2)];
+        let there = letters.iter().filter(|letter| extensions.has(letter.0));
+        // Programs are told of user mode, and of 64 bits.
+        let misa = there.fold(2 << 62 | 1 << 20, |misa, letter| misa | 1 << letter.1);
+        Hart {
+            pc: 0,
+            csrs: Csrs::new(number, misa),
+            r: [0; 64],
+            late: 0,
+            fills: [Fill::Unsigned; 64],
+            begun: Begun::Nothing,
+            decoder: Decoder::new(extensions),
+            misaligned: if extensions.has(C) { 0 } else { 2 },
+        }
+    }
+
+    /// An integer register.
+    pub fn x(&self, number: u8) -> u64 {
+        self.r[usize::from(number & 31)]
+    }
+
+    /// Sets an integer register, but `x0`.
+    pub fn set_x(&mut self, number: u8, value: u64) {
+        self.r[usize::from(number & 31)] = value;
+        self.r[0] = 0;
+    }
+
+    /// A floating-point register.
+    pub fn f(&self, number: u8) -> u64 {
+        self.r[usize::from(number & 31) + 32]
+    }
+
+    /// Sets a floating-point register.
+    pub fn set_f(&mut self, number: u8, value: u64) {
+        self.r[usize::from(number & 31) + 32] = value;
+    }
+
+    /// What reads its instructions.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// Hands over what a load or atomic access has read that was answered with [`Reply::Later`].
+    pub fn deliver(&mut self, to: u8, value: u64) {
+        let to = usize::from(to & 63);
+        self.r[to] = self.fills[to].whole(value);
+        self.r[0] = 0;
+        self.late &= !(1 << to);
+    }
+
+    /// The registers that wait to be delivered to, a bit for each.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Goes to the handler of an exception.
+    pub fn trap(&mut self, exception: Exception) {
+        self.begun = Begun::Nothing;
+        self.pc = self.csrs.enter(exception.cause(), false, self.pc);
+    }
+
+    /// Goes to the handler of the interrupt that is to be taken, if one is. (Which are there, `csrs.interrupts` says.)
+    pub fn interrupt(&mut self) -> bool {
+        let number = self.csrs.interrupt();
+        if let Some(number) = number {
+            self.begun = Begun::Nothing;
+            self.pc = self.csrs.enter((number, 0), true, self.pc);
+        }
+        number.is_some()
+    }
+
+    /// Reads the instruction at an address.
+    pub(crate) fn fetch<M: Memory>(&mut self, at: u64, memory: &mut M) -> Result<Inst, Stop> {
+        let mut half = |at: u64| match memory.fetch(at) {
+            Reply::Done(half) => Ok(half),
+            Reply::Wait | Reply::Later => Err(Stop::Wait),
+            Reply::Unmapped => Err(Exception::FetchUnmapped(at).into()),
+            Reply::Misaligned | Reply::Fault => Err(Exception::FetchFault(at).into()),
+        };
+        if at & (1 | self.misaligned) != 0 {
+            return Err(Exception::MisalignedFetch(at).into());
+        }
+        let first = match self.begun {
+            Begun::Half(begun, first) if begun == at => first,
+            _ => half(at)?,
+        };
+        let mut word = u32::from(first);
+        if word & 3 == 3 {
+            self.begun = Begun::Half(at, first);
+            word |= u32::from(half(at.wrapping_add(2))?) << 16;
+            self.begun = Begun::Nothing;
+        }
+        let inst = self.decoder.decode(word);
+        inst.ok_or(Exception::Illegal(word).into())
+    }
+
+    /// Carries out the next instruction.
+    pub fn step<M: Memory>(&mut self, memory: &mut M) -> Result<(), Stop> {
+        let inst = match self.begun {
+            Begun::Whole(at, inst) if at == self.pc => inst,
+            _ => self.fetch(self.pc, memory)?,
+        };
+        self.begun = Begun::Nothing;
+        let done = self.execute(&inst, memory);
+        match done {
+            Ok(()) => self.count(1),
+            Err(Stop::Wait) => self.begun = Begun::Whole(self.pc, inst),
+            Err(Stop::Exception(_)) => {}
+        }
+        done
+    }
+
+    /// Counts instructions that were carried out.
+    pub(crate) fn count(&mut self, instructions: u64) {
+        self.csrs.cycle = self.csrs.cycle.wrapping_add(instructions);
+        self.csrs.instret = self.csrs.instret.wrapping_add(instructions);
+    }
+
+    #[inline(always)]
+    fn read(&self, number: u8) -> u64 {
+        self.r[usize::from(number & 63)]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, number: u8, value: u64) {
+        self.r[usize::from(number & 63)] = value;
+        self.r[0] = 0;
+    }
+
+    /// Carries out an instruction that stands at `pc`. It is not counted.
+    #[inline(always)]
+    pub(crate) fn execute<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
+        use Op::*;
+        if M::SPLIT && self.late != 0 {
+            let uses = [inst.rd, inst.rs1, inst.rs2, inst.rs3].map(|number| 1 << (number & 63));
+            if self.late & uses.iter().fold(0, |all, bit| all | bit) & !1 != 0 {
+                return Err(Stop::Wait);
+            }
+        }
+        let next = self.pc.wrapping_add(inst.length.into());
+        let (a, b) = (self.read(inst.rs1), self.read(inst.rs2));
+        let imm = i64::from(inst.imm) as u64;
+        let at = a.wrapping_add(imm);
+        match inst.op {
+            Beq | Bne | Blt | Bge | Bltu | Bgeu => {
+                let target = if alu::taken(inst.op, a, b) {
+                    self.pc.wrapping_add(imm)
+                } else {
+                    next
+                };
+                return self.jump(target);
+            }
+            Jal | Jalr => {
+                let target = if inst.op == Jal {
+                    self.pc.wrapping_add(imm)
+                } else {
+                    at & !1
+                };
+                self.jump(target)?;
+                self.write(inst.rd, next);
+                return Ok(());
+            }
+            Auipc => self.write(inst.rd, self.pc.wrapping_add(imm)),
+            Lb => self.load(inst, at, Size::Byte, Fill::Signed(Size::Byte), memory)?,
+            Lh => self.load(inst, at, Size::Half, Fill::Signed(Size::Half), memory)?,
+            Lw => self.load(inst, at, Size::Word, Fill::Signed(Size::Word), memory)?,
+            Ld | Fld => self.load(inst, at, Size::Double, Fill::Unsigned, memory)?,
+            Lbu => self.load(inst, at, Size::Byte, Fill::Unsigned, memory)?,
+            Lhu => self.load(inst, at, Size::Half, Fill::Unsigned, memory)?,
+            Lwu => self.load(inst, at, Size::Word, Fill::Unsigned, memory)?,
+            Flw => self.load(inst, at, Size::Word, Fill::Single, memory)?,
+            Sb => stored(at, memory.store(at, Size::Byte, b & 0xff))?,
+            Sh => stored(at, memory.store(at, Size::Half, b & 0xffff))?,
+            Sw | Fsw => stored(at, memory.store(at, Size::Word, b & 0xffff_ffff))?,
+            Sd | Fsd => stored(at, memory.store(at, Size::Double, b))?,
+            op if op as u8 >= Fadd as u8 => self.float(inst)?,
+            op if op as u8 >= Lr as u8 => return self.special(inst, memory),
+            op => self.write(inst.rd, alu::compute(op, a, b.wrapping_add(imm))),
+        }
+        self.pc = next;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn jump(&mut self, target: u64) -> Result<(), Stop> {
+        if target & self.misaligned != 0 {
+            return Err(Exception::MisalignedFetch(target).into());
+        }
+        self.pc = target;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn load<M: Memory>(
+        &mut self,
+        inst: &Inst,
+        at: u64,
+        size: Size,
+        fill: Fill,
+        memory: &mut M,
+    ) -> Result<(), Stop> {
+        match memory.load(at, size, inst.rd) {
+            Reply::Done(value) => self.write(inst.rd, fill.whole(value)),
+            Reply::Later => self.wait_for(inst.rd, fill),
+            Reply::Wait => return Err(Stop::Wait),
+            Reply::Misaligned => return Err(Exception::MisalignedLoad(at).into()),
+            Reply::Fault => return Err(Exception::LoadFault(at).into()),
+            Reply::Unmapped => return Err(Exception::LoadUnmapped(at).into()),
+        }
+        Ok(())
+    }
+
+    fn wait_for(&mut self, to: u8, fill: Fill) {
+        self.late |= 1 << (to & 63);
+        self.fills[usize::from(to & 63)] = fill;
+    }
+
+    #[inline(never)]
+    fn float(&mut self, inst: &Inst) -> Result<(), Stop> {
+        let done = fp::execute(inst, &mut self.r, &mut self.csrs);
+        self.r[0] = 0;
+        done.ok_or(Exception::Illegal(inst.word).into())
+    }
+
+    /// Atomic accesses and what concerns more than registers and memory.
+    #[inline(never)]
+    fn special<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
+        use Op::*;
+        let illegal = Err(Exception::Illegal(inst.word).into());
+        let address = self.read(inst.rs1).wrapping_add(i64::from(inst.imm) as u64);
+        match inst.op {
+            Op::Fence => {
+                let fence = Orders {
+                    before: (inst.word >> 24 & 15) as u8,
+                    after: (inst.word >> 20 & 15) as u8,
+                    total_store_order: inst.word >> 28 == 8,
+                };
+                stored(self.pc, memory.fence(fence))?;
+            }
+            FenceI => stored(self.pc, memory.fence_i())?,
+            Ecall if self.csrs.mode == Mode::User => return Err(Exception::UserCall.into()),
+            Ecall => return Err(Exception::MachineCall.into()),
+            Ebreak => return Err(Exception::Breakpoint(self.pc).into()),
+            Mret => {
+                self.pc = match self.csrs.leave() {
+                    Some(target) => target,
+                    None => return illegal,
+                };
+                return Ok(());
+            }
+            // Whoever drives the core looks for interrupts, and may give it time until one is there.
+            Wfi => {}
+            Csrrw | Csrrs | Csrrc => self.csr(inst)?,
+            CboInval | CboClean | CboFlush => {
+                let (may_invalidate, flushes_instead) = self.csrs.may_invalidate();
+                let what = match inst.op {
+                    CboInval if may_invalidate => Cbo::Invalidate,
+                    CboInval if flushes_instead => Cbo::Flush,
+                    CboClean if self.csrs.may_clean() => Cbo::Clean,
+                    CboFlush if self.csrs.may_clean() => Cbo::Flush,
+                    _ => return illegal,
+                };
+                stored(address, memory.cbo(address, what))?;
+            }
+            PrefetchI => memory.prefetch(address, Prefetch::Execute),
+            PrefetchR => memory.prefetch(address, Prefetch::Read),
+            PrefetchW => memory.prefetch(address, Prefetch::Write),
+            _ => self.amo(inst, memory)?,
+        }
+        self.pc = self.pc.wrapping_add(inst.length.into());
+        Ok(())
+    }
+
+    fn csr(&mut self, inst: &Inst) -> Result<(), Stop> {
+        // The register, or in its place a small number: one of both is zero.
+        let operand = self.read(inst.rs1) | inst.imm as u64;
+        let number = inst.csr();
+        let old = self
+            .csrs
+            .read(number)
+            .ok_or(Exception::Illegal(inst.word))?;
+        let new = match inst.op {
+            Op::Csrrw => operand,
+            Op::Csrrs => old | operand,
+            _ => old & !operand,
+        };
+        // Nothing is written where the operand is `x0` or the number zero.
+        if inst.op == Op::Csrrw || inst.word >> 15 & 31 != 0 {
+            let written = self.csrs.write(number, new);
+            written.ok_or(Exception::Illegal(inst.word))?;
+        }
+        self.write(inst.rd, old);
+        Ok(())
+    }
+
+    fn amo<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
+        let at = self.read(inst.rs1);
+        let size = if inst.wide { Size::Double } else { Size::Word };
+        let op = match inst.op {
+            Op::Lr => AmoOp::LoadReserved,
+            Op::Sc => AmoOp::StoreConditional,
+            Op::AmoSwap => AmoOp::Swap,
+            Op::AmoAdd => AmoOp::Add,
+            Op::AmoXor => AmoOp::Xor,
+            Op::AmoAnd => AmoOp::And,
+            Op::AmoOr => AmoOp::Or,
+            Op::AmoMin => AmoOp::Min,
+            Op::AmoMax => AmoOp::Max,
+            Op::AmoMinu => AmoOp::Minu,
+            _ => AmoOp::Maxu,
+        };
+        let is_load = op == AmoOp::LoadReserved;
+        let (acquire, release) = (inst.word >> 26 & 1 != 0, inst.word >> 25 & 1 != 0);
+        let amo = Amo {
+            op,
+            size,
+            operand: self.read(inst.rs2),
+            acquire,
+            release,
+        };
+        let aligned = at.is_multiple_of(size as u64);
+        let reply = if aligned {
+            memory.amo(at, amo, inst.rd)
+        } else {
+            Reply::Misaligned
+        };
+        // What a conditional store reads is no part of memory.
+        let fill = if op == AmoOp::StoreConditional {
+            Fill::Unsigned
+        } else {
+            Fill::Signed(size)
+        };
+        match reply {
+            Reply::Done(value) => self.write(inst.rd, fill.whole(value)),
+            Reply::Later => self.wait_for(inst.rd, fill),
+            Reply::Wait => return Err(Stop::Wait),
+            Reply::Misaligned if is_load => return Err(Exception::MisalignedLoad(at).into()),
+            Reply::Fault if is_load => return Err(Exception::LoadFault(at).into()),
+            Reply::Unmapped if is_load => return Err(Exception::LoadUnmapped(at).into()),
+            bad => {
+                return stored(
+                    at,
+                    match bad {
+                        Reply::Misaligned => Reply::Misaligned,
+                        Reply::Unmapped => Reply::Unmapped,
+                        _ => Reply::Fault,
+                    },
+                )
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What follows from the answer to an access that gives nothing back.
+#[inline(always)]
+fn stored(at: u64, reply: Reply<()>) -> Result<(), Stop> {
+    match reply {
+        Reply::Done(()) => Ok(()),
+        Reply::Wait | Reply::Later => Err(Stop::Wait),
+        Reply::Misaligned => Err(Exception::MisalignedStore(at).into()),
+        Reply::Fault => Err(Exception::StoreFault(at).into()),
+        Reply::Unmapped => Err(Exception::StoreUnmapped(at).into()),
+    }
+}

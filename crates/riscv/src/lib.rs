@@ -1,0 +1,37 @@
+//! RV64 cores: IMAFDC with Zicsr, Zifencei, Zba, Zbb, Zbs, Zicbom and Zicbop, in machine mode and user mode.
+//!
+//! A core knows nothing of coherence, time, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
+//! gives exceptions as values; no bits and no address make it panic.
+//!
+//! ```
+//! use cohkit_riscv::{Extensions, Flat, Hart};
+//!
+//! let mut memory = Flat::new(0x1000, 64);
+//! // addi a0, zero, 20; slli a0, a0, 1; addi a0, a0, 2
+//! let program = [0x0140_0513_u32, 0x0015_1513, 0x0025_0513];
+//! let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
+//! memory.bytes_mut(0x1000, bytes.len()).unwrap().copy_from_slice(&bytes);
+//!
+//! let mut hart = Hart::new(0, Extensions::HOST);
+//! hart.pc = 0x1000;
+//! for _ in 0..3 {
+//!     hart.step(&mut memory).unwrap();
+//! }
+//! assert_eq!(hart.x(10), 42);
+//! assert_eq!(hart.decoder().text(program[1]), "slli a0, a0, 1");
+//! ```
+
+mod alu;
+mod csr;
+mod decode;
+pub mod float;
+mod fp;
+mod hart;
+mod memory;
+pub mod table;
+
+pub use csr::{Csrs, Exception, Mode};
+pub use decode::{register, Decoder, Inst};
+pub use hart::{Hart, Stop};
+pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+pub use table::{Extension, Extensions};

@@ -1,0 +1,191 @@
+//! Floating point against a library where it has the operation, against the host, and against itself.
+
+use cohkit_riscv::float::{Format, Rounding, DOUBLE, INEXACT, OVERFLOW, SINGLE, UNDERFLOW};
+use rustc_apfloat::ieee::{Double, Single};
+use rustc_apfloat::{Float, FloatConvert, Round, Status, StatusAnd};
+
+const MODES: [(Rounding, Round); 5] = [
+    (Rounding::NearestEven, Round::NearestTiesToEven),
+    (Rounding::Zero, Round::TowardZero),
+    (Rounding::Down, Round::TowardNegative),
+    (Rounding::Up, Round::TowardPositive),
+    (Rounding::NearestAway, Round::NearestTiesToAway),
+];
+
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*seed ^ *seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// A number of any kind; fractions are often mostly zeroes or ones, exponents often near an end or the middle.
+fn number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
+    let (any, kind) = (next(seed), next(seed));
+    let bits = match kind & 3 {
+        0 => any,
+        1 => any & (u64::MAX << (kind >> 8 & 63)),
+        2 => any | ((1 << (kind >> 8 & 63)) - 1),
+        _ => kind >> 8 & 7,
+    } & ((1 << fraction) - 1);
+    let largest = (1_u64 << exponent) - 1;
+    let near = kind >> 16 & 31;
+    let exponent = match kind >> 4 & 7 {
+        0 => near / 16,
+        1 => largest - near / 16,
+        2 => near + fraction as u64 / 2,
+        3 | 4 => largest / 2 + near - 16,
+        5 => largest / 2 + near + fraction as u64 - 16,
+        _ => (kind >> 24) & largest,
+    };
+    bits | exponent << fraction | (kind >> 63) << (fraction + largest.count_ones())
+}
+
+fn flags(status: Status) -> u8 {
+    // The same bits by other names; the library's lowest is our highest.
+    let bits = [
+        (Status::INVALID_OP, 16),
+        (Status::DIV_BY_ZERO, 8),
+        (Status::OVERFLOW, 4),
+        (Status::UNDERFLOW, 2),
+        (Status::INEXACT, 1),
+    ];
+    bits.iter()
+        .filter(|bit| status.contains(bit.0))
+        .map(|bit| bit.1)
+        .sum()
+}
+
+/// The flags that the library does not raise beside a result. It does not see that the smallest normal number came of
+/// something tiny, nor that the largest number came of something larger. Tests against QEMU say what is right there.
+fn unsaid(result: u64, fraction: u32, exponent: u32) -> u8 {
+    match result & ((1 << (fraction + exponent)) - 1) {
+        magnitude if magnitude == 1 << fraction => UNDERFLOW,
+        magnitude if magnitude == (((1 << exponent) - 1) << fraction) - 1 => OVERFLOW,
+        _ => 0,
+    }
+}
+
+fn agree<F: Float + std::fmt::Debug>(format: Format, fraction: u32, exponent: u32, seed: u64) {
+    let mut state = seed;
+    for _ in 0..100_000 {
+        let [a, b, c] = [(); 3].map(|()| number(&mut state, fraction, exponent));
+        let [fa, fb, fc] = [a, b, c].map(|n| F::from_bits(n.into()));
+        let (mode, round) = MODES[(next(&mut state) % 5) as usize];
+        let check = |name: &str, theirs: StatusAnd<F>, ours: &dyn Fn(&mut u8) -> u64| {
+            let mut raised = 0;
+            let ours = ours(&mut raised);
+            let result = if theirs.value.is_nan() {
+                format.nan().into()
+            } else {
+                theirs.value.to_bits()
+            };
+            let ignored = unsaid(ours, fraction, exponent);
+            let same =
+                result == ours.into() && flags(theirs.status) & !ignored == raised & !ignored;
+            assert!(same, "{name} of {a:#x} {b:#x} {c:#x} {mode:?}: {theirs:x?} by the library, {ours:#x} and {raised:#x} by ours");
+        };
+        check("+", fa.add_r(fb, round), &|f| format.add(a, b, mode, f));
+        check("-", fa.sub_r(fb, round), &|f| {
+            format.subtract(a, b, mode, f)
+        });
+        check("*", fa.mul_r(fb, round), &|f| {
+            format.multiply(a, b, mode, f)
+        });
+        check("/", fa.div_r(fb, round), &|f| format.divide(a, b, mode, f));
+        let nothing_times_all =
+            (fa.is_zero() && fb.is_infinite()) || (fa.is_infinite() && fb.is_zero());
+        if !nothing_times_all {
+            check("* +", fa.mul_add_r(fb, fc, round), &|f| {
+                format.multiply_add(a, b, c, mode, f)
+            });
+        }
+    }
+}
+
+#[test]
+fn arithmetic_is_that_of_the_library_in_every_rounding_mode() {
+    agree::<Single>(SINGLE, 23, 8, 1);
+    agree::<Double>(DOUBLE, 52, 11, 2);
+}
+
+#[test]
+fn conversions_are_those_of_the_library() {
+    let mut state = 3;
+    for _ in 0..100_000 {
+        let a = number(&mut state, 52, 11);
+        let (mode, round) = MODES[(next(&mut state) % 5) as usize];
+        let (mut raised, mut lost) = (0, false);
+        let theirs: StatusAnd<Single> = Double::from_bits(a.into()).convert_r(round, &mut lost);
+        let ours = DOUBLE.convert(a, SINGLE, mode, &mut raised);
+        if !theirs.value.is_nan() {
+            let mask = !unsaid(ours, 23, 8);
+            assert_eq!(
+                (theirs.value.to_bits(), flags(theirs.status) & mask),
+                (ours.into(), raised & mask),
+                "{a:#x} {mode:?}"
+            );
+        }
+        let integer = next(&mut state) as i64 >> (next(&mut state) & 63);
+        let theirs = Single::from_i128_r(integer.into(), round);
+        let mut raised = 0;
+        let ours = SINGLE.from_integer(integer.into(), mode, &mut raised);
+        assert_eq!(
+            (theirs.value.to_bits(), flags(theirs.status)),
+            (ours.into(), raised),
+            "{integer} {mode:?}"
+        );
+        let mut exact = false;
+        let theirs = Double::from_bits(a.into()).to_i128_r(64, round, &mut exact);
+        let mut raised = 0;
+        let ours = DOUBLE.to_integer(a, i64::MIN.into(), i64::MAX.into(), mode, &mut raised);
+        if !Double::from_bits(a.into()).is_nan() {
+            assert_eq!(
+                (theirs.value, flags(theirs.status)),
+                (ours, raised),
+                "{a:#x} {mode:?}"
+            );
+        }
+    }
+}
+
+/// A root is the number whose square is nearest, which squares tell exactly.
+#[test]
+fn square_roots_are_those_of_the_host_and_directed_ones_their_neighbours() {
+    let mut state = 4;
+    for _ in 0..100_000 {
+        let a = number(&mut state, 52, 11) & !(1 << 63);
+        let mut raised = 0;
+        let root = DOUBLE.square_root(a, Rounding::NearestEven, &mut raised);
+        let host = f64::from_bits(a).sqrt();
+        if host.is_nan() {
+            continue;
+        }
+        assert_eq!(root, host.to_bits(), "{a:#x}");
+        let [down, up, zero] = [Rounding::Down, Rounding::Up, Rounding::Zero]
+            .map(|mode| DOUBLE.square_root(a, mode, &mut 0));
+        let exact = raised & INEXACT == 0;
+        assert_eq!((up - down, zero), (u64::from(!exact), down), "{a:#x}");
+        assert!(down == root || up == root, "{a:#x}");
+        if a != 0 && host.is_finite() {
+            // The remainder of the lower one is not negative, that of the upper one is not positive.
+            let rest = |root: u64| {
+                // Scaled, so that it is no subnormal number.
+                let scale = f64::from_bits(if a < 1 << 60 { 1529 << 52 } else { 1023 << 52 });
+                let (r, a) = (
+                    f64::from_bits(root) * scale,
+                    f64::from_bits(a) * scale * scale,
+                );
+                let negated = (-r).to_bits();
+                f64::from_bits(DOUBLE.multiply_add(
+                    negated,
+                    r.to_bits(),
+                    a.to_bits(),
+                    Rounding::NearestEven,
+                    &mut 0,
+                ))
+            };
+            assert!(rest(down) >= 0.0 && rest(up) <= 0.0, "{a:#x}");
+        }
+    }
+}

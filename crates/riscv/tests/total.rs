@@ -1,0 +1,134 @@
+//! Nothing panics: no bits, no registers, no addresses, no answers.
+
+use cohkit_riscv::{
+    Amo, Cbo, Decoder, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch, Reply, Size, Stop,
+};
+
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *seed ^ *seed >> 33
+}
+
+/// Answers as it likes.
+struct Moody(u64);
+
+impl Moody {
+    fn reply<T>(&mut self, value: T) -> Reply<T> {
+        match next(&mut self.0) >> 20 & 7 {
+            0 => Reply::Wait,
+            1 => Reply::Fault,
+            2 => Reply::Misaligned,
+            3 => Reply::Unmapped,
+            4 => Reply::Later,
+            _ => Reply::Done(value),
+        }
+    }
+}
+
+impl Memory for Moody {
+    const SPLIT: bool = true;
+
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        let value = next(&mut self.0) as u16 ^ at as u16;
+        self.reply(value)
+    }
+    fn load(&mut self, _at: u64, _size: Size, _to: u8) -> Reply<u64> {
+        let value = next(&mut self.0);
+        self.reply(value)
+    }
+    fn store(&mut self, _at: u64, _size: Size, _value: u64) -> Reply<()> {
+        self.reply(())
+    }
+    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+        let value = next(&mut self.0);
+        self.reply(value)
+    }
+    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+        self.reply(())
+    }
+    fn fence_i(&mut self) -> Reply<()> {
+        self.reply(())
+    }
+    fn cbo(&mut self, _at: u64, _what: Cbo) -> Reply<()> {
+        self.reply(())
+    }
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}
+
+/// Takes steps with whatever is in registers, and says how many were carried out.
+fn wander<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64) -> u32 {
+    let mut done = 0;
+    for _ in 0..steps {
+        match hart.step(memory) {
+            Ok(()) => done += 1,
+            Err(Stop::Wait) => {
+                let late = hart.late();
+                if late != 0 {
+                    hart.deliver(late.trailing_zeros() as u8, next(seed));
+                }
+            }
+            Err(Stop::Exception(exception)) => {
+                hart.trap(exception);
+                hart.csrs.mode = if next(seed) & 1 << 40 == 0 {
+                    Mode::User
+                } else {
+                    Mode::Machine
+                };
+                hart.pc = next(seed) & !1;
+                hart.set_x((next(seed) >> 50) as u8, next(seed));
+            }
+        }
+        assert_eq!(hart.x(0), 0);
+    }
+    done
+}
+
+#[test]
+fn a_core_goes_on_whatever_it_reads_and_is_answered() {
+    for (seed, extensions) in [(1, Extensions::HOST), (2, Extensions::NEAR_MEMORY)] {
+        let mut seed = seed;
+        let (mut hart, mut memory) = (Hart::new(0, extensions), Moody(seed));
+        let done = wander(&mut hart, &mut memory, 1_000_000, &mut seed);
+        assert!(done > 10_000, "{done}");
+    }
+}
+
+#[test]
+fn any_bits_are_an_instruction_that_can_be_carried_out_or_none() {
+    let decoder = Decoder::new(Extensions::HOST);
+    let mut seed = 5;
+    let random = (0..300_000)
+        .map(|_| next(&mut seed) as u32)
+        .collect::<Vec<_>>();
+    let mut known = 0;
+    for word in (0..=0xffff).chain(random) {
+        let text = decoder.text(word);
+        known += u32::from(decoder.decode(word).is_some());
+        assert!(!text.is_empty() && !text.ends_with(','));
+        // At the end of what is there, so that some are cut off.
+        let mut memory = Flat::new(u64::MAX - 7, 7);
+        memory
+            .bytes_mut(u64::MAX - 7, 4)
+            .expect("it is there")
+            .copy_from_slice(&word.to_le_bytes());
+        let _ = memory.bytes(u64::MAX - 1, 5);
+    }
+    assert!(known > 60_000, "{known}");
+    let mut hart = Hart::new(0, Extensions::HOST);
+    let mut memory = Flat::new(0, 1 << 16);
+    for word in memory.bytes_mut(0, 1 << 16).expect("all of it").iter_mut() {
+        *word = next(&mut seed) as u8;
+    }
+    for number in 1..32 {
+        hart.set_x(number, next(&mut seed));
+    }
+    for _ in 0..300_000 {
+        hart.pc &= 0xfffe;
+        if let Err(Stop::Exception(_)) = hart.step(&mut memory) {
+            hart.pc += 2;
+            hart.set_x((next(&mut seed) >> 40) as u8, next(&mut seed) & 0xffff);
+        }
+    }
+}
