@@ -116,7 +116,7 @@ class Verdict(TypedDict):
     protocol: str
     system: str
     remotes: int
-    lines: int
+    lines: int | None
     outcome: Literal["verified", "violated", "undecided"]
     reason: str | None
     states: int | None
@@ -128,6 +128,7 @@ class Verdict(TypedDict):
     counterexample: Counterexample | None
     assumptions: list[str]
     notes: list[str]
+    programs: NotRequired[int]
     coverage: NotRequired[Coverage]
     omission_probability: NotRequired[float]
     walks: NotRequired[Walks]

@@ -12,7 +12,7 @@ mod simulation;
 use cohkit::judge::{judge, simulation, Listener, Request, Systems};
 use cohkit::models::{judge_model, model_diagnostics_json, Reading};
 use cohkit::tabulate::{construction, tabulate, Agent, Table};
-use cohkit::{diagnostics_json, Checkpoints, Failure, Source, Verdict, Wrong};
+use cohkit::{diagnostics_json, Checkpoints, Failure, Guaranteed, Source, Verdict, Wrong};
 use cohkit_base::sequence::Sequence;
 use cohkit_chart::Text;
 use cohkit_engine::model::Deadlock;
@@ -137,6 +137,11 @@ struct Verdicts {
 impl Listener for Verdicts {
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
         self.values.push(verdict.json(run));
+        Ok(())
+    }
+
+    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
+        self.values.push(verdict.json(source));
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use crate::asked::{again, reading, request};
 use crate::checkpoints::Checkpoints;
 use crate::console::Console;
 use crate::coverage::{Covered, Untaken};
+use crate::guarantee::Guaranteed;
 use crate::judge::{judge, Listener};
 use crate::models::{bad, judge_model, text, trace};
 use crate::options::Check;
@@ -305,6 +306,11 @@ struct Telling<'b, 'o, 'c, 'w> {
 impl Listener for Telling<'_, '_, '_, '_> {
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure> {
         self.batch.report(verdict, run, self.console)
+    }
+
+    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
+        let (json, text) = (|| verdict.json(source), || verdict.text(source));
+        self.batch.tell(verdict.outcome(), json, text, self.console)
     }
 
     fn model(&mut self, source: &Source, system: &System, model: &Model) -> Result<(), Failure> {

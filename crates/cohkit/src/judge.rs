@@ -2,6 +2,7 @@
 
 use crate::checkpoints::Checkpoints;
 use crate::coverage::Covered;
+use crate::guarantee::{self, Guaranteed};
 use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
@@ -114,6 +115,12 @@ pub trait Listener {
     /// # Errors
     /// What keeps the listener from taking it.
     fn verdict(&mut self, verdict: &Verdict, run: Value) -> Result<(), Failure>;
+
+    /// What programs find of the memory model that the text guarantees.
+    ///
+    /// # Errors
+    /// What keeps the listener from taking it.
+    fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure>;
 
     /// The model of a system that is about to be searched.
     ///
@@ -254,8 +261,13 @@ pub fn judge(
         listener.verdict(&verdict, run)?;
         listener.searched(&modelled.model, &verdict)?;
         if request.cancel.load(Ordering::SeqCst) {
-            break;
+            return Ok(());
         }
+    }
+    if let (Some(model), Systems::Declared) = (protocol.guarantee, &request.systems) {
+        let home = |threads| homes.controller(threads);
+        let verdict = guarantee::judge(protocol, model, &home, request.cancel);
+        listener.guaranteed(&verdict, source)?;
     }
     Ok(())
 }

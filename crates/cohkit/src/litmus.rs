@@ -12,7 +12,6 @@ use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::{classic, named};
-use cohkit_litmus::models::ends;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier};
 use cohkit_litmus::run::{run as explore, Found};
@@ -56,9 +55,20 @@ pub(crate) fn run(
         Some(path) => Some(Source::read(path, console)?),
         None => None,
     };
-    let (cores, own) = match options.cores {
-        Between::InOrder => (Cores::InOrder, Model::Sc),
-        Between::StoreBuffer => (Cores::StoreBuffer, Model::Tso),
+    let protocol = source.as_ref().map(|source| &source.protocol);
+    let kept = protocol.and_then(|protocol| protocol.kept);
+    let cores = match (options.cores, kept) {
+        (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
+        (Some(Between::StoreBuffer), _) => Cores::StoreBuffer,
+        (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
+        (None, Some(kept)) => Cores::Relaxed(kept),
+    };
+    let guaranteed = protocol.and_then(|protocol| protocol.guarantee);
+    let own = match (guaranteed, cores) {
+        (Some(model), _) if options.cores.is_none() => model,
+        (_, Cores::InOrder) => Model::Sc,
+        (_, Cores::StoreBuffer) => Model::Tso,
+        (_, Cores::Relaxed(_)) => Model::Rc,
     };
     let model = match options.model {
         Some(Compared::Sc) => Model::Sc,
@@ -112,7 +122,8 @@ fn judged(
     options: &Options,
     console: &mut Console,
 ) -> std::result::Result<Report, Failure> {
-    let allowed = allowed(&program, model)?;
+    let allowed = axioms::allowed(&program, model)
+        .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))?;
     if let (Some(source), Some(runs)) = (source, options.simulate) {
         let (test, model) = ((file, program), (model, &allowed));
         return timed::run(source, test, (cores, runs), model, options, console);
@@ -170,16 +181,6 @@ fn test(file: &Path, console: &Console) -> std::result::Result<(Option<String>, 
     Ok((Some(name), program))
 }
 
-/// The ends that a model allows: by running the program where there is a way to, and otherwise by axioms.
-fn allowed(program: &Program, model: Model) -> std::result::Result<BTreeSet<End>, Failure> {
-    match model {
-        Model::Sc => Ok(ends(program, Cores::InOrder)),
-        Model::Tso => Ok(ends(program, Cores::StoreBuffer)),
-        Model::Rc => axioms::ends(program, model)
-            .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}"))),
-    }
-}
-
 /// The home of as many caches as a program has threads.
 fn home(
     source: &Source,
@@ -227,6 +228,7 @@ fn between(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in order",
         Cores::StoreBuffer => "with store buffers",
+        Cores::Relaxed(_) => "with windows",
     }
 }
 
@@ -289,6 +291,7 @@ fn key(cores: Cores) -> &'static str {
     match cores {
         Cores::InOrder => "in_order",
         Cores::StoreBuffer => "store_buffer",
+        Cores::Relaxed(_) => "relaxed",
     }
 }
 

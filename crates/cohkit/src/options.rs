@@ -114,9 +114,9 @@ pub(crate) struct Litmus {
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// What stands between threads and caches.
-    #[arg(long, value_enum, default_value_t = Cores::InOrder)]
-    pub cores: Cores,
+    /// What stands between threads and caches; what a protocol text with `accesses` asks for, and else `in-order`.
+    #[arg(long, value_enum)]
+    pub cores: Option<Cores>,
 
     /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
     /// order: an end that decides is seen, or nothing is decided.
@@ -127,7 +127,8 @@ pub(crate) struct Litmus {
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
     pub seed: u64,
 
-    /// What the ends are compared with, and without a protocol whose they are; that of the cores, if not given.
+    /// What the ends are compared with, and without a protocol whose they are; the text's `guarantee` or that of the cores,
+    /// if not given.
     #[arg(long, value_enum)]
     pub model: Option<Model>,
 
@@ -150,6 +151,9 @@ pub(crate) enum Cores {
     InOrder,
     /// A buffer of stores, first in and first out, out of which its own thread reads.
     StoreBuffer,
+    /// A window, in which accesses of different locations wait for each other only where the protocol text's `accesses` say
+    /// so; without such a block, what acquires, releases and fences ask for.
+    Relaxed,
 }
 
 /// What a memory model allows threads to see.

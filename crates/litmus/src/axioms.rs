@@ -10,68 +10,35 @@
 //! * release consistency keeps only what is asked for: by fences, by reads that acquire and writes that release, by
 //!   dependences of what is written, or whether, on what was read. A write is seen by all other threads at once.
 
+pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
-use std::fmt;
 
+use crate::cores::Cores;
 use crate::executions::{each, Execution, Kind, Relation};
+use crate::models;
 use crate::program::{Acquire, End, Fence, Program};
 
-/// A memory model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Model {
-    /// Sequential consistency.
-    Sc,
-    /// Total store order.
-    Tso,
-    /// Release consistency.
-    Rc,
-}
-
-impl Model {
-    /// All models, from the strongest to the weakest.
-    pub const ALL: [Model; 3] = [Model::Sc, Model::Tso, Model::Rc];
-
-    /// Its short name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Model::Sc => "sc",
-            Model::Tso => "tso",
-            Model::Rc => "rc",
+/// Whether a model allows an execution.
+pub fn allows(model: Model, execution: &Execution) -> bool {
+    let e = execution;
+    let count = e.events.len();
+    let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
+    let location = |a, b| e.program_order(a, b) && e.same_place(a, b) || conflict(a, b);
+    if !Relation::of(count, location).acyclic() || !atomic(e) {
+        return false;
+    }
+    let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
+    let order = Relation::of(count, |a, b| match model {
+        Model::Sc => e.program_order(a, b) || conflict(a, b),
+        Model::Tso => {
+            e.program_order(a, b) && stays(e, a, b)
+                || e.reads_from(a, b) && outside(a, b)
+                || e.coherence(a, b)
+                || e.from_read(a, b)
         }
-    }
-
-    /// Whether it allows an execution.
-    pub fn allows(self, execution: &Execution) -> bool {
-        let e = execution;
-        let count = e.events.len();
-        let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.from_read(a, b);
-        let location = |a, b| e.program_order(a, b) && e.same_place(a, b) || conflict(a, b);
-        if !Relation::of(count, location).acyclic() || !atomic(e) {
-            return false;
-        }
-        let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
-        let order = Relation::of(count, |a, b| match self {
-            Model::Sc => e.program_order(a, b) || conflict(a, b),
-            Model::Tso => {
-                e.program_order(a, b) && stays(e, a, b)
-                    || e.reads_from(a, b) && outside(a, b)
-                    || e.coherence(a, b)
-                    || e.from_read(a, b)
-            }
-            Model::Rc => e.program_order(a, b) && asked(e, a, b) || conflict(a, b) && outside(a, b),
-        });
-        order.acyclic()
-    }
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Model::Sc => "sequential consistency",
-            Model::Tso => "total store order",
-            Model::Rc => "release consistency",
-        })
-    }
+        Model::Rc => e.program_order(a, b) && asked(e, a, b) || conflict(a, b) && outside(a, b),
+    });
+    order.acyclic()
 }
 
 /// All ends of a program that a model allows.
@@ -81,11 +48,23 @@ impl fmt::Display for Model {
 pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     let mut ends = BTreeSet::new();
     each(program, &mut |execution| {
-        if model.allows(execution) {
+        if allows(model, execution) {
             ends.insert(execution.end(program));
         }
     })?;
     Ok(ends)
+}
+
+/// The same, by running the program where there is a way to, which is faster.
+///
+/// # Errors
+/// The program is too large for the axioms.
+pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
+    match model {
+        Model::Sc => Ok(models::ends(program, Cores::InOrder)),
+        Model::Tso => Ok(models::ends(program, Cores::StoreBuffer)),
+        Model::Rc => ends(program, model),
+    }
 }
 
 /// Whether no write comes between what an atomic access reads and what it writes.

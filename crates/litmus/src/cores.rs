@@ -1,6 +1,10 @@
 //! Threads as they run on cores.
+//!
+//! A core has a window of instructions that have begun and not ended, in the order of the program. An access may be
+//! performed when none that it waits for is before it there; cores differ in what waits for what. Cores foresee nothing:
+//! behind a branch they begin when it is known where it leads.
 
-use std::collections::VecDeque;
+use cohkit_protocol::orders::{Issue, Orders};
 
 use crate::program::{Acquire, Change, Fence, Instruction, Location, Operand, Program, Update};
 
@@ -11,14 +15,74 @@ pub enum Cores {
     InOrder,
     /// A buffer of stores, first in and first out, out of which its own thread reads.
     StoreBuffer,
+    /// A window in which accesses of different lines wait for each other only where these orders say so.
+    Relaxed(Orders),
 }
 
-/// A store in a buffer.
+impl Cores {
+    /// Whether the later of two instructions of a thread waits until the earlier one has ended, whatever their locations.
+    fn waits(self, earlier: &Instruction, later: &Instruction) -> bool {
+        let fence = |i: &Instruction| matches!(i, Instruction::Fence(_));
+        match (earlier, later) {
+            (Instruction::Fence(Fence::Loads), _) => return true,
+            (_, Instruction::Fence(Fence::Loads)) => return fence(earlier) || earlier.reads(),
+            (Instruction::Fence(Fence::Stores), _) => return fence(later) || later.writes(),
+            (_, Instruction::Fence(Fence::Stores)) => return fence(earlier) || earlier.writes(),
+            (
+                Instruction::Store { release: true, .. },
+                Instruction::Load {
+                    acquire: Acquire::Full,
+                    ..
+                },
+            ) => return true,
+            _ => {}
+        }
+        match self {
+            Cores::InOrder => true,
+            Cores::StoreBuffer => !matches!(
+                (earlier, later),
+                (Instruction::Store { .. }, Instruction::Load { .. })
+            ),
+            Cores::Relaxed(orders) => {
+                let waits = |a: &Issue| issues(later).iter().any(|&b| orders.waits(*a, b));
+                issues(earlier).iter().any(waits)
+            }
+        }
+    }
+}
+
+/// What orders speak of, in an instruction that accesses or fences.
+fn issues(instruction: &Instruction) -> &'static [Issue] {
+    match *instruction {
+        Instruction::Load {
+            acquire: Acquire::No,
+            ..
+        } => &[Issue::Load],
+        Instruction::Load { .. } => &[Issue::Acquire],
+        Instruction::Store { release: false, .. } => &[Issue::Store],
+        Instruction::Store { release: true, .. } => &[Issue::Release],
+        Instruction::Atomic {
+            acquire, release, ..
+        } => match (acquire, release) {
+            (false, false) => &[Issue::Load, Issue::Store],
+            (true, false) => &[Issue::Acquire, Issue::Store],
+            (false, true) => &[Issue::Load, Issue::Release],
+            (true, true) => &[Issue::Acquire, Issue::Release],
+        },
+        Instruction::Fence(_) => &[Issue::Fence],
+        Instruction::Compute { .. } | Instruction::Branch { .. } => &[],
+    }
+}
+
+/// An instruction that has begun and not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Buffered {
-    to: Location,
-    value: i64,
-    release: bool,
+struct Begun {
+    /// Its place in the thread.
+    place: usize,
+    /// What it takes, a register for as long as that is not known.
+    value: Operand,
+    /// The same for what is compared.
+    expected: Operand,
 }
 
 /// What memory is asked for.
@@ -47,7 +111,7 @@ pub struct Core {
     next: usize,
     /// What the registers hold.
     pub registers: Vec<i64>,
-    buffer: VecDeque<Buffered>,
+    window: Vec<Begun>,
 }
 
 impl Core {
@@ -57,125 +121,204 @@ impl Core {
         let core = |registers: &Vec<i64>| Core {
             next: 0,
             registers: registers.clone(),
-            buffer: VecDeque::new(),
+            window: Vec::new(),
         };
         threads.map(|thread| core(&thread.registers)).collect()
     }
 
-    fn value(&self, operand: Operand) -> i64 {
+    /// The number that an operand is, if it is known.
+    fn value(&self, code: &[Instruction], operand: Operand) -> Option<i64> {
         match operand {
-            Operand::Number(value) => value,
-            Operand::Register(register) => self.registers[register],
-        }
-    }
-
-    /// Does everything that nobody else can see, up to the next load, atomic access or fence that waits.
-    pub fn settle(&mut self, code: &[Instruction], cores: Cores) {
-        while let Some(&instruction) = code.get(self.next) {
-            match instruction {
-                Instruction::Compute {
-                    to,
-                    operation,
-                    a,
-                    b,
-                } => self.registers[to] = operation.of(self.value(a), self.value(b)),
-                Instruction::Branch { on, zero, to } => {
-                    if (self.registers[on] == 0) == zero {
-                        self.next = to;
-                        continue;
-                    }
-                }
-                // Loads are in order, and stores leave in order.
-                Instruction::Fence(Fence::Loads | Fence::Stores) => {}
-                Instruction::Fence(Fence::Full) if self.buffer.is_empty() => {}
-                Instruction::Store { to, value, release } if cores == Cores::StoreBuffer => {
-                    let value = self.value(value);
-                    self.buffer.push_back(Buffered { to, value, release });
-                }
-                _ => return,
+            Operand::Number(value) => Some(value),
+            Operand::Register(register) => {
+                (!self.filled(code, register)).then(|| self.registers[register])
             }
-            self.next += 1;
         }
     }
 
-    /// Whether a load waits for releases in the buffer.
-    fn holds(&self, acquire: Acquire) -> bool {
-        acquire == Acquire::Full && self.buffer.iter().any(|store| store.release)
+    /// Whether an instruction that has begun is to fill a register.
+    fn filled(&self, code: &[Instruction], register: usize) -> bool {
+        let mut window = self.window.iter();
+        window.any(|begun| code[begun.place].fills() == Some(register))
     }
 
-    /// Reads a location out of the thread's own buffer; false if its next instruction is none that could. It may as well
-    /// wait until the store is in memory, and find there what another thread has written since.
-    pub fn forward(&mut self, code: &[Instruction]) -> bool {
-        let Some(&Instruction::Load { to, from, acquire }) = code.get(self.next) else {
+    /// Does everything that nobody else can see.
+    pub fn settle(&mut self, code: &[Instruction], cores: Cores) {
+        loop {
+            let through = (0..self.window.len()).find(|&at| {
+                let fence = matches!(code[self.window[at].place], Instruction::Fence(_));
+                fence && self.free(code, cores, at)
+            });
+            if let Some(at) = through {
+                self.window.remove(at);
+            } else if !self.begin(code) {
+                return;
+            }
+        }
+    }
+
+    /// Begins the next instruction, if there is one that can.
+    fn begin(&mut self, code: &[Instruction]) -> bool {
+        let Some(&instruction) = code.get(self.next) else {
             return false;
         };
-        let held = self.holds(acquire);
-        let mut own = self.buffer.iter().rev();
-        match own.find(|store| store.to == from) {
-            Some(store) if !held => {
-                self.registers[to] = store.value;
-                self.next += 1;
-                true
-            }
-            _ => false,
+        // Registers have one name.
+        if instruction.fills().is_some_and(|to| self.filled(code, to)) {
+            return false;
         }
+        let given = |operand| match self.value(code, operand) {
+            Some(value) => Operand::Number(value),
+            None => operand,
+        };
+        let none = Operand::Number(0);
+        let (value, expected) = match instruction {
+            Instruction::Compute {
+                to,
+                operation,
+                a,
+                b,
+            } => {
+                let (Some(a), Some(b)) = (self.value(code, a), self.value(code, b)) else {
+                    return false;
+                };
+                self.registers[to] = operation.of(a, b);
+                self.next += 1;
+                return true;
+            }
+            Instruction::Branch { on, zero, to } => {
+                let Some(value) = self.value(code, Operand::Register(on)) else {
+                    return false;
+                };
+                self.next = if (value == 0) == zero {
+                    to
+                } else {
+                    self.next + 1
+                };
+                return true;
+            }
+            Instruction::Store { value, .. } => (given(value), none),
+            Instruction::Atomic { value, change, .. } => match change {
+                Change::SetIf(expected) => (given(value), given(expected)),
+                Change::Set | Change::Add => (given(value), none),
+            },
+            Instruction::Load { .. } | Instruction::Fence(_) => (none, none),
+        };
+        self.window.push(Begun {
+            place: self.next,
+            value,
+            expected,
+        });
+        self.next += 1;
+        true
     }
 
-    /// What the thread asks of memory now, if its next instruction may.
-    pub fn access(&self, code: &[Instruction]) -> Option<Wish> {
-        let empty = self.buffer.is_empty();
-        match *code.get(self.next)? {
-            Instruction::Load { from, acquire, .. } => {
-                let held = self.holds(acquire);
-                let own = self.buffer.iter().any(|store| store.to == from);
-                (!held && !own).then_some(Wish::Read(from))
-            }
-            Instruction::Store { to, value, .. } => {
-                empty.then(|| Wish::Write(to, self.value(value)))
-            }
-            Instruction::Atomic {
-                at, change, value, ..
-            } => empty.then(|| {
-                let value = self.value(value);
-                let update = match change {
+    /// Whether nothing in the window has to end before an instruction there, whatever their locations.
+    fn free(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
+        let later = &code[self.window[at].place];
+        let mut before = self.window[..at].iter();
+        !before.any(|earlier| cores.waits(&code[earlier.place], later))
+    }
+
+    /// The last instruction before one in the window that accesses the same location.
+    fn same_place(&self, code: &[Instruction], at: usize) -> Option<&Begun> {
+        let location = code[self.window[at].place].location();
+        let mut before = self.window[..at].iter().rev();
+        before.find(|earlier| code[earlier.place].location() == location)
+    }
+
+    /// What the access at a place of the window asks of memory now, if it may.
+    fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<Wish> {
+        let begun = self.window[at];
+        let location = code[begun.place].location()?;
+        if !self.free(code, cores, at) || self.same_place(code, at).is_some() {
+            return None;
+        }
+        let (Operand::Number(value), Operand::Number(expected)) = (begun.value, begun.expected)
+        else {
+            return None;
+        };
+        Some(match code[begun.place] {
+            Instruction::Store { .. } => Wish::Write(location, value),
+            Instruction::Atomic { change, .. } => Wish::Update(
+                location,
+                match change {
                     Change::Set => Update::Set(value),
                     Change::Add => Update::Add(value),
-                    Change::SetIf(expected) => Update::SetIf(self.value(expected), value),
-                };
-                Wish::Update(at, update)
-            }),
+                    Change::SetIf(_) => Update::SetIf(expected, value),
+                },
+            ),
+            _ => Wish::Read(location),
+        })
+    }
+
+    /// What the thread asks of memory now, in the order of the program; each of another location.
+    pub fn wishes<'c>(
+        &'c self,
+        code: &'c [Instruction],
+        cores: Cores,
+    ) -> impl Iterator<Item = Wish> + 'c {
+        (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
+    }
+
+    /// The loads that may be read out of stores of the thread itself that have not ended. They may as well wait until
+    /// these are in memory, and find there what another thread has written since.
+    pub fn forwards<'c>(
+        &'c self,
+        code: &'c [Instruction],
+        cores: Cores,
+    ) -> impl Iterator<Item = usize> + 'c {
+        (0..self.window.len()).filter(move |&at| {
+            let load = matches!(code[self.window[at].place], Instruction::Load { .. });
+            load && self.stored(code, at).is_some() && self.free(code, cores, at)
+        })
+    }
+
+    /// What the thread has stored last where a load in the window loads from, if that is known and has not ended.
+    fn stored(&self, code: &[Instruction], at: usize) -> Option<i64> {
+        let store = self.same_place(code, at)?;
+        match (&code[store.place], store.value) {
+            (Instruction::Store { .. }, Operand::Number(value)) => Some(value),
             _ => None,
         }
     }
 
-    /// What its buffer asks of memory now.
-    pub fn drain(&self) -> Option<Wish> {
-        let store = self.buffer.front()?;
-        Some(Wish::Write(store.to, store.value))
+    /// One of these loads is read so.
+    pub fn forward(&mut self, code: &[Instruction], at: usize) {
+        let value = self.stored(code, at).expect("there is such a store");
+        self.end(code, at, value);
     }
 
-    /// The thread's access has ended with this value.
-    pub fn ended(&mut self, code: &[Instruction], value: i64) {
-        if let Some(Instruction::Load { to, .. } | Instruction::Atomic { to, .. }) =
-            code.get(self.next)
-        {
-            self.registers[*to] = value;
+    /// An access of the thread has ended at a location, with this value.
+    pub fn ended(&mut self, code: &[Instruction], at: Location, value: i64) {
+        // Of one location, only the first can have begun.
+        let mut window = self.window.iter();
+        let first = window.position(|begun| code[begun.place].location() == Some(at));
+        self.end(code, first.expect("it was asked for"), value);
+    }
+
+    fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
+        let ended = self.window.remove(at);
+        let Some(to) = code[ended.place].fills() else {
+            return;
+        };
+        self.registers[to] = value;
+        for begun in &mut self.window {
+            for operand in [&mut begun.value, &mut begun.expected] {
+                if *operand == Operand::Register(to) {
+                    *operand = Operand::Number(value);
+                }
+            }
         }
-        self.next += 1;
     }
 
-    /// The first store of its buffer has ended.
-    pub fn drained(&mut self) {
-        self.buffer.pop_front();
-    }
-
-    /// Whether all its instructions are behind it.
+    /// Whether all that is left are plain stores.
     pub fn through(&self, code: &[Instruction]) -> bool {
-        self.next >= code.len()
+        let store = |begun: &Begun| matches!(code[begun.place], Instruction::Store { .. });
+        self.next >= code.len() && self.window.iter().all(store)
     }
 
     /// Whether it has nothing left to do.
     pub fn stopped(&self, code: &[Instruction]) -> bool {
-        self.through(code) && self.buffer.is_empty()
+        self.next >= code.len() && self.window.is_empty()
     }
 }

@@ -24,28 +24,22 @@ pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
         for (number, thread) in program.threads.iter().enumerate() {
             let core = &state.cores[number];
             stopped &= core.stopped(&thread.code);
-            let mut next = state.clone();
-            if next.cores[number].forward(&thread.code) {
+            let mut on = |mut next: State| {
                 next.cores[number].settle(&thread.code, cores);
                 if met.insert(next.clone()) {
                     work.push(next);
                 }
+            };
+            for at in core.forwards(&thread.code, cores) {
+                let mut next = state.clone();
+                next.cores[number].forward(&thread.code, at);
+                on(next);
             }
-            for (wish, drains) in [(core.access(&thread.code), false), (core.drain(), true)] {
-                let Some(wish) = wish else {
-                    continue;
-                };
+            for wish in core.wishes(&thread.code, cores) {
                 let mut next = state.clone();
                 let found = next.perform(wish);
-                let core = &mut next.cores[number];
-                match drains {
-                    true => core.drained(),
-                    false => core.ended(&thread.code, found),
-                }
-                core.settle(&thread.code, cores);
-                if met.insert(next.clone()) {
-                    work.push(next);
-                }
+                next.cores[number].ended(&thread.code, wish.location(), found);
+                on(next);
             }
         }
         if stopped {

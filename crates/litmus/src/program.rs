@@ -161,6 +161,38 @@ pub enum Instruction {
     },
 }
 
+impl Instruction {
+    /// The location that it accesses.
+    pub fn location(&self) -> Option<Location> {
+        match *self {
+            Instruction::Load { from: at, .. }
+            | Instruction::Store { to: at, .. }
+            | Instruction::Atomic { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Whether it reads a location.
+    pub fn reads(&self) -> bool {
+        matches!(self, Instruction::Load { .. } | Instruction::Atomic { .. })
+    }
+
+    /// Whether it writes a location.
+    pub fn writes(&self) -> bool {
+        matches!(self, Instruction::Store { .. } | Instruction::Atomic { .. })
+    }
+
+    /// The register that it fills.
+    pub fn fills(&self) -> Option<Register> {
+        match *self {
+            Instruction::Load { to, .. }
+            | Instruction::Atomic { to, .. }
+            | Instruction::Compute { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+}
+
 /// A thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Thread {

@@ -5,6 +5,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::{Order, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::cores::{Core, Cores, Wish};
 use crate::lines::{Lines, Move};
@@ -182,7 +183,7 @@ impl Runner<'_, '_> {
 
     fn waiting(&self, state: &[u32]) -> Vec<Option<Wish>> {
         let cores = self.cores(state);
-        cores.map(|core| core.access.or(core.drain)).collect()
+        cores.map(|core| core.wishes.first().copied()).collect()
     }
 
     fn end(&self, state: &[u32]) -> End {
@@ -200,16 +201,15 @@ impl Runner<'_, '_> {
     ) -> Result<(), Wrong> {
         for number in 0..self.threads.len() {
             let place = self.first_thread() + number;
-            if let Some(core) = self.threads[number].forward(state[place]) {
+            for core in self.threads[number].forward(state[place]).iter().copied() {
                 self.next.clear();
                 self.next.extend_from_slice(state);
                 self.next[place] = core;
                 each(&self.next, false);
             }
-            // One access of a thread at a time: what its buffer sends waits for what it reads, and the reverse,
-            // where they are of one line.
-            let core = self.threads[number].known(state[place]);
-            for wish in [core.access, core.drain].into_iter().flatten() {
+            // One access of a thread and line at a time.
+            let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
+            for &wish in wishes.iter() {
                 let line = usize::from(wish.location());
                 if let Some(begun) = self.lines.begin(state[line], number as u8, wish)? {
                     self.moves(state, line, &begun);
@@ -261,8 +261,9 @@ impl Runner<'_, '_> {
         for &(thread, value) in &step.ended {
             let place = self.program.locations.len() + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
-            let wish = thread.known(next[place]).access;
-            let updates = matches!(wish, Some(Wish::Update(at, _)) if usize::from(at) == line);
+            let mut wishes = thread.known(next[place]).wishes.iter();
+            let updates =
+                wishes.any(|w| matches!(w, Wish::Update(at, _) if usize::from(*at) == line));
             self.unread |= updates && value.is_none();
             next[place] = thread.ended(next[place], line as u8, value.unwrap_or_default());
         }
@@ -271,12 +272,11 @@ impl Runner<'_, '_> {
 }
 
 /// What is known of a thread at some place.
-#[derive(Clone, Copy)]
 struct Known {
-    access: Option<Wish>,
-    drain: Option<Wish>,
+    wishes: Rc<[Wish]>,
     stopped: bool,
-    forwards: bool,
+    /// The cores that it becomes by reading out of its own stores, once that was asked.
+    forwards: Option<Rc<[u32]>>,
 }
 
 /// A thread, and wherever it was met.
@@ -312,10 +312,9 @@ impl<'r> Thread<'r> {
         let code = &self.program.threads[self.number].code;
         core.settle(code, self.buffers);
         let known = Known {
-            access: core.access(code),
-            drain: core.drain(),
+            wishes: core.wishes(code, self.buffers).collect(),
             stopped: core.stopped(code),
-            forwards: core.clone().forward(code),
+            forwards: None,
         };
         let (number, new) = self.cores.number(core);
         if new {
@@ -324,14 +323,22 @@ impl<'r> Thread<'r> {
         number
     }
 
-    /// It reads out of its own buffer, if it can.
-    fn forward(&mut self, core: u32) -> Option<u32> {
-        if !self.known(core).forwards {
-            return None;
+    /// It reads out of its own stores, in every way it can.
+    fn forward(&mut self, core: u32) -> Rc<[u32]> {
+        if let Some(known) = &self.known(core).forwards {
+            return Rc::clone(known);
         }
-        let mut next = Core::clone(&self.cores.thing(core));
-        next.forward(&self.program.threads[self.number].code);
-        Some(self.number(next))
+        let before = Rc::clone(&self.cores.thing(core));
+        let code = &self.program.threads[self.number].code;
+        let mut after = Vec::new();
+        for at in before.forwards(code, self.buffers) {
+            let mut next = Core::clone(&before);
+            next.forward(code, at);
+            after.push(self.number(next));
+        }
+        let after: Rc<[u32]> = after.into();
+        self.known[core as usize].forwards = Some(Rc::clone(&after));
+        after
     }
 
     /// Its access at a line has ended with this value.
@@ -340,12 +347,7 @@ impl<'r> Thread<'r> {
             return next;
         }
         let mut next = Core::clone(&self.cores.thing(core));
-        match self.known(core).access {
-            Some(wish) if wish.location() == line => {
-                next.ended(&self.program.threads[self.number].code, value);
-            }
-            _ => next.drained(),
-        }
+        next.ended(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
         self.ended.insert((core, line, value), number);
         number

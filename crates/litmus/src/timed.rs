@@ -154,9 +154,10 @@ impl Playable for InTime {
             core.settle(&thread.code, self.cores);
         }
         let threads = self.program.threads.len();
-        let buffers = match self.cores {
-            Cores::InOrder => 0,
-            Cores::StoreBuffer => threads,
+        let ports = match self.cores {
+            Cores::InOrder => 1,
+            Cores::StoreBuffer => 2,
+            Cores::Relaxed(_) => 3,
         };
         // Nothing else is drawn from this one.
         let random = Random::new(!self.seed);
@@ -164,7 +165,7 @@ impl Playable for InTime {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![Doing::Nothing; threads + buffers],
+            steps: vec![Doing::Nothing; threads * ports],
             random,
             memory: RefCell::new(Vec::new()),
             nobody: Nobody,
@@ -182,7 +183,8 @@ enum Doing {
     Access(Wish),
 }
 
-/// Threads on the first cores. The buffer of each thread has a core of its own, before the same cache.
+/// Threads, each on several cores of the simulator before one cache: on the first of them all but what a buffer of stores
+/// sends, which has the second, or whatever a window has for them.
 struct Running {
     test: InTime,
     lines: Vec<u32>,
@@ -235,41 +237,60 @@ impl Running {
         }
     }
 
-    /// A thread's next step.
-    fn thread(&mut self, number: usize) -> Step {
-        let code = &self.test.program.threads[number].code;
-        if let Some(wish) = self.cores[number].access(code) {
+    /// What a core of the simulator may begin for its thread.
+    fn may_begin(&self, number: usize) -> Vec<Wish> {
+        let threads = self.cores.len();
+        let (port, thread) = (number / threads, number % threads);
+        let code = &self.test.program.threads[thread].code;
+        let its_own = |wish: &Wish| match self.test.cores {
+            Cores::InOrder => true,
+            Cores::StoreBuffer => matches!(wish, Wish::Write(..)) == (port == 1),
+            // What another of the thread's cores is about is taken.
+            Cores::Relaxed(_) => {
+                let mut others = self.steps.iter().skip(thread).step_by(threads);
+                !others.any(|doing| *doing == Doing::Access(*wish))
+            }
+        };
+        let wishes = self.cores[thread].wishes(code, self.test.cores);
+        wishes.filter(its_own).collect()
+    }
+
+    /// The next step of a core of the simulator.
+    fn next(&mut self, number: usize) -> Step {
+        let threads = self.cores.len();
+        let (port, thread) = (number / threads, number % threads);
+        let wishes = self.may_begin(number);
+        let chosen = match wishes.len() {
+            0 | 1 => wishes.first(),
+            several => wishes.get(self.random.below(several as u64) as usize),
+        };
+        if let Some(&wish) = chosen {
             self.steps[number] = Doing::Access(wish);
             return self.accesses(wish);
         }
-        // What it has written itself may be read before memory has it, or after.
-        let reads = self.random.below(2) == 0 && self.cores[number].forward(code);
-        if reads {
-            self.cores[number].settle(code, self.test.cores);
-            self.steps[number] = Doing::Nothing;
-            return self.waits(0);
-        }
-        match self.cores[number].through(code) {
-            true => Step::Stop,
-            false => self.looks_again(number),
-        }
-    }
-
-    /// The next step of a thread's buffer.
-    fn buffer(&mut self, number: usize) -> Step {
-        let thread = number - self.cores.len();
-        let core = &self.cores[thread];
-        match core.drain() {
-            Some(wish) => {
-                self.steps[number] = Doing::Access(wish);
-                self.accesses(wish)
-            }
-            None if core.stopped(&self.test.program.threads[thread].code) => Step::Stop,
-            None => {
+        let code = &self.test.program.threads[thread].code;
+        let core = &mut self.cores[thread];
+        if port == 0 {
+            // What it has written itself may be read before memory has it, or after.
+            let reads = self.random.below(2) == 0;
+            let forwarded = core.forwards(code, self.test.cores).next();
+            if let (true, Some(at)) = (reads, forwarded) {
+                core.forward(code, at);
+                core.settle(code, self.test.cores);
                 self.steps[number] = Doing::Nothing;
-                self.looks_again(number)
+                return self.waits(0);
+            }
+            if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
+                return Step::Stop;
             }
         }
+        if core.stopped(code) {
+            return Step::Stop;
+        }
+        if port > 0 {
+            self.steps[number] = Doing::Nothing;
+        }
+        self.looks_again(number)
     }
 }
 
@@ -288,10 +309,7 @@ impl Played for Running {
             let thread = number % threads;
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(wish.location()));
-            match number < threads {
-                true => self.cores[thread].ended(code, value as i64),
-                false => self.cores[thread].drained(),
-            }
+            self.cores[thread].ended(code, wish.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = Doing::Nothing;
         }
@@ -301,10 +319,7 @@ impl Played for Running {
             let most = if self.random.below(4) == 0 { 1600 } else { 200 };
             return self.waits(most);
         }
-        match number < threads {
-            true => self.thread(number),
-            false => self.buffer(number),
-        }
+        self.next(number)
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {

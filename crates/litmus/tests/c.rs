@@ -88,7 +88,7 @@ fn sequentially_consistent_accesses_are() {
         format!("C SB\n{{ x = 0; }}\n{threads}exists (0:r0=0 /\\ 1:r0=0)\n")
     };
     let plain = sb("atomic_store", "atomic_load");
-    for model in Model::ALL {
+    for (model, _) in Model::ALL {
         assert!(!allowed(&plain, model), "{model}");
     }
     let weak = plain.replace("(x, 1)", "_explicit(x, 1, memory_order_release)");

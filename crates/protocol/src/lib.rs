@@ -3,6 +3,7 @@
 pub mod construct;
 pub mod controller;
 pub mod execute;
+pub mod orders;
 pub mod policy;
 pub mod protocol;
 pub mod remotes;

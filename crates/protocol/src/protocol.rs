@@ -7,6 +7,7 @@
 //! from which [`crate::construct`] builds a controller.
 
 use crate::controller::{Controller, Effect, Event, Statement};
+use crate::orders::{Model, Orders};
 use crate::policy::Policy;
 use crate::remotes::{Kind, KindId, Remotes};
 use crate::text::Span;
@@ -56,6 +57,10 @@ pub struct Protocol {
     pub home: Home,
     /// Assumed limits on messages in flight; part of every verdict.
     pub bounds: Bounds,
+    /// The orders that threads keep among their accesses, if the text has a block for them.
+    pub kept: Option<Orders>,
+    /// The memory model that programs are to find, if the text names one.
+    pub guarantee: Option<Model>,
     /// Systems to check.
     pub systems: Vec<System>,
     /// Invariants written in the text, besides those that come for free.

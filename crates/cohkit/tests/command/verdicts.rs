@@ -698,3 +698,51 @@ fn what_takes_all_states_is_refused_with_hash_compaction() {
         assert!(said.contains(&why), "{said}");
     }
 }
+
+#[test]
+fn what_a_text_guarantees_is_judged_by_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(shipped("write-through.coh")).expect("the text can be read");
+    let judged = |more: &str| {
+        let file = folder.path().join("guarantee.coh");
+        fs::write(&file, format!("{text}{more}\n")).expect("the text can be written");
+        let arguments = ["check", file.to_str().expect("a path"), "--json"];
+        let output = cohkit(arguments).output().expect("it runs");
+        let entries: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("JSON is printed");
+        let last = entries.as_array().and_then(|all| all.last()).cloned();
+        (output.status.code(), last.expect("there are verdicts"))
+    };
+    for model in ["sc", "tso", "rc"] {
+        let (code, verdict) = judged(&format!("guarantee {model}"));
+        assert_eq!(code, Some(0), "{model}");
+        assert_eq!(verdict["system"], "programs");
+        assert_eq!(verdict["properties"][0]["status"], "holds");
+        assert!(verdict["programs"]
+            .as_u64()
+            .is_some_and(|count| count > 150));
+    }
+    // Each order that release consistency asks for is missed by some program, and so is every order by one that is weaker.
+    let kept = "acquire before all; release after all; fence after all, before all";
+    for (orders, model, wanted) in [
+        (kept, "rc", 0),
+        (kept, "tso", 1),
+        ("release after all; fence after all, before all", "rc", 1),
+        ("acquire before all; fence after all, before all", "rc", 1),
+        ("acquire before all; release after all; fence before all", "rc", 1),
+        ("acquire before all; release after all; fence after all", "rc", 1),
+        ("store before all; load before all; fence before all; release before all; acquire before all", "sc", 0),
+    ] {
+        let (code, verdict) = judged(&format!("accesses {{ {orders} }}\nguarantee {model}"));
+        assert_eq!(code, Some(wanted), "{orders}: {model}: {verdict:#}");
+        if wanted == 1 {
+            let shown = &verdict["counterexample"];
+            let file = folder.path().join("guarantee.coh");
+            let program = shown["program"].as_str().expect("a program");
+            let again = ["litmus", program, "--protocol", file.to_str().expect("a path")];
+            let again = cohkit(again).output().expect("it runs");
+            let again = String::from_utf8_lossy(&again.stdout).into_owned();
+            assert!(again.contains("not allowed by"), "{orders}: {again}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::Span;
 use crate::controller::Operator;
+use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Type};
 
@@ -37,11 +38,20 @@ pub(super) enum Item<'a> {
     Remote(Agent<'a>),
     Home(Agent<'a>),
     System(Name<'a>, Block<(Name<'a>, Number)>),
+    Accesses(Block<Kept<'a>>),
+    Guarantee(Model, Span),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
         span: Span,
     },
+}
+
+/// The order that an access keeps: before others, or after them; no others are all.
+#[derive(Debug)]
+pub(super) struct Kept<'a> {
+    pub access: Name<'a>,
+    pub kept: Vec<(bool, Vec<Name<'a>>)>,
 }
 
 /// What stands between braces after a keyword.

@@ -9,6 +9,7 @@ use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::lexer::Token;
 use super::Span;
 use crate::controller::{Access, Operator};
+use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Type};
 
@@ -16,7 +17,7 @@ mod agent;
 mod expression;
 
 /// The statements of a file.
-const BLOCKS: [&str; 9] = [
+const BLOCKS: [&str; 11] = [
     "protocol",
     "line",
     "channels",
@@ -25,6 +26,8 @@ const BLOCKS: [&str; 9] = [
     "remote",
     "home",
     "system",
+    "accesses",
+    "guarantee",
     "invariant",
 ];
 
@@ -586,6 +589,18 @@ impl<'a, 's> Parser<'a, 's> {
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)
             }
+            "accesses" => {
+                self.production("accesses");
+                Item::Accesses(self.block(keyword, "`accesses`", Self::kept)?)
+            }
+            "guarantee" => {
+                self.production("guarantee");
+                let model = self.choice(
+                    &Model::ALL.map(|(model, name)| (name, model)),
+                    "a memory model",
+                )?;
+                Item::Guarantee(model, keyword.to(self.last()))
+            }
             _ => {
                 self.production("invariant");
                 let name = self.name("the name of the invariant")?;
@@ -599,6 +614,31 @@ impl<'a, 's> Parser<'a, 's> {
                 }
             }
         })
+    }
+
+    /// What one access waits for, and what waits for it.
+    fn kept(&mut self) -> Parse<Kept<'a>> {
+        self.production("kept");
+        let access = self.name("an access")?;
+        let mut kept = Vec::new();
+        loop {
+            let before = self.word() == "before";
+            if !before && !kept.is_empty() && self.word() != "after" {
+                return Ok(Kept { access, kept });
+            }
+            if !self.eat_word("before") && !self.eat_word("after") {
+                return self.expected("`after` or `before`");
+            }
+            let mut others = Vec::new();
+            if !self.eat_word("all") {
+                others.push(self.name("an access or `all`")?);
+                while self.peek() == Token::Word && !["after", "before"].contains(&self.word()) {
+                    others.push(self.name("an access")?);
+                }
+            }
+            self.eat(Token::Comma);
+            kept.push((before, others));
+        }
     }
 
     fn channel(&mut self) -> Parse<ChannelItem<'a>> {

@@ -4,6 +4,7 @@ use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::parser::class_named;
 use super::{Mention, Span};
+use crate::orders::{Issue, Model, Orders};
 use crate::protocol as p;
 use crate::protocol::{
     Behind, Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId,
@@ -167,6 +168,8 @@ struct Blocks<'f, 'a> {
     channels: Option<&'f Block<ChannelItem<'a>>>,
     messages: Option<&'f Block<Group<'a>>>,
     bounds: Option<&'f Block<(Name<'a>, Number)>>,
+    accesses: Option<&'f Block<Kept<'a>>>,
+    guarantee: Option<(Model, Span)>,
     remotes: Vec<&'f Agent<'a>>,
     home: Option<&'f Agent<'a>>,
 }
@@ -236,6 +239,20 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 "`home` block",
                 sink,
             ),
+            Item::Accesses(block) => once(
+                &mut blocks.accesses,
+                block,
+                |it| it.keyword,
+                "`accesses` block",
+                sink,
+            ),
+            Item::Guarantee(model, span) => once(
+                &mut blocks.guarantee,
+                (*model, *span),
+                |it| it.1,
+                "`guarantee`",
+                sink,
+            ),
             Item::System(..) | Item::Invariant { .. } => {}
         }
     }
@@ -295,6 +312,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     let bounds = blocks
         .bounds
         .map_or_else(Bounds::default, |block| resolver.bounds(block));
+    let kept = blocks.accesses.map(|block| resolver.kept(block));
     let remote = (!blocks.remotes.is_empty())
         .then(|| resolver.controller(&blocks.remotes, None, controller::Side::Remote));
     if let Some((remote, states, _)) = &remote {
@@ -350,6 +368,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         remote: remote?,
         home: home?,
         bounds,
+        kept,
+        guarantee: blocks.guarantee.map(|(model, _)| model),
         systems,
         invariants,
     })
@@ -366,6 +386,39 @@ impl<'a> Resolver<'a, '_> {
             );
         }
         Some(bytes)
+    }
+
+    /// The orders that threads keep.
+    fn kept(&mut self, block: &Block<Kept<'a>>) -> Orders {
+        let mut orders = Orders::NONE;
+        let mut find = |name: Name<'a>| {
+            let found = Issue::ALL.iter().find(|(_, issue)| *issue == name.text);
+            if found.is_none() {
+                let known = Issue::ALL.iter().map(|&(_, issue)| issue);
+                unknown("access with an order", name, known, self.sink);
+            }
+            found.map(|&(issue, _)| issue)
+        };
+        for item in &block.items {
+            let own = find(item.access);
+            for (before, others) in &item.kept {
+                let named: Vec<Issue> = others.iter().filter_map(|&name| find(name)).collect();
+                let others = match others.is_empty() {
+                    true => Issue::ALL.map(|(issue, _)| issue).to_vec(),
+                    false => named,
+                };
+                for (own, other) in own
+                    .iter()
+                    .flat_map(|own| others.iter().map(move |o| (*own, *o)))
+                {
+                    match before {
+                        true => orders.keep(own, other),
+                        false => orders.keep(other, own),
+                    }
+                }
+            }
+        }
+        orders
     }
 
     /// Declares the kinds of remotes.

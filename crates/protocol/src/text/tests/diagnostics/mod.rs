@@ -6,6 +6,7 @@
 mod controllers;
 mod kinds;
 mod names;
+mod orders;
 mod policies;
 
 use super::*;
