@@ -35,6 +35,11 @@ impl Inst {
         (self.word >> 20) as u16
     }
 
+    /// Whether it reads or writes a control and status register.
+    pub fn is_csr(&self) -> bool {
+        matches!(self.op, Op::Csrrw | Op::Csrrs | Op::Csrrc)
+    }
+
     /// Whether what follows it in memory need not be what is executed next, or it has to be seen before that is.
     pub fn ends_block(&self) -> bool {
         use Op::*;

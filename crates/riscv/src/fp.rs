@@ -80,13 +80,16 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
     let x = register(inst.rs1);
     let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|number| unbox(format, register(number)));
     let sign = if inst.wide { 1 << 63 } else { 1 << 31 };
+    if let Some(number) = by_host(inst, [a, b, c], mode, *flags) {
+        r[usize::from(inst.rd & 63)] = boxed(format, number);
+        return Some(());
+    }
     let number = match inst.op {
-        Op::Fadd | Op::Fsub | Op::Fmul | Op::Fdiv | Op::Fsqrt => {
-            match by_host(inst, a, b, mode, *flags) {
-                Some(number) => number,
-                None => exactly(inst.op, format, a, b, mode, flags),
-            }
-        }
+        Op::Fadd => format.add(a, b, mode, flags),
+        Op::Fsub => format.subtract(a, b, mode, flags),
+        Op::Fmul => format.multiply(a, b, mode, flags),
+        Op::Fdiv => format.divide(a, b, mode, flags),
+        Op::Fsqrt => format.square_root(a, mode, flags),
         Op::Fmadd => format.multiply_add(a, b, c, mode, flags),
         Op::Fmsub => format.multiply_add(a, b, c ^ sign, mode, flags),
         Op::Fnmsub => format.multiply_add(a ^ sign, b, c, mode, flags),
@@ -118,40 +121,30 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
     Some(())
 }
 
-/// An operation by integers.
-fn exactly(op: Op, format: Format, a: u64, b: u64, mode: Rounding, flags: &mut u8) -> u64 {
-    match op {
-        Op::Fadd => format.add(a, b, mode, flags),
-        Op::Fsub => format.subtract(a, b, mode, flags),
-        Op::Fmul => format.multiply(a, b, mode, flags),
-        Op::Fdiv => format.divide(a, b, mode, flags),
-        _ => format.square_root(a, mode, flags),
-    }
-}
-
-/// An operation by the host. It rounds to the nearest, ties to even, and tells no flags. Of finite operands other than zero,
-/// and a result that is finite and larger than the smallest normal number, only the flag of an inexact result may follow: so
-/// where that is raised already, nothing is left to be told.
+/// An operation by the host, which rounds to the nearest, ties to even, and tells no flags. Where its result is finite and
+/// larger than the smallest normal number, no operand was infinite or a NaN, nothing was divided by zero, and neither was it
+/// too large nor tiny. So it may only be inexact, and where that flag is raised already, nothing is left to be told.
 #[inline]
-fn by_host(inst: &Inst, a: u64, b: u64, mode: Rounding, flags: u8) -> Option<u64> {
+fn by_host(inst: &Inst, operands: [u64; 3], mode: Rounding, flags: u8) -> Option<u64> {
     if mode != Rounding::NearestEven || flags & INEXACT == 0 {
         return None;
     }
     macro_rules! compute {
         ($float:ty, $bits:ty) => {{
-            let (a, b) = (
-                <$float>::from_bits(a as $bits),
-                <$float>::from_bits(b as $bits),
-            );
+            let [a, b, c] = operands.map(|operand| <$float>::from_bits(operand as $bits));
             let result = match inst.op {
                 Op::Fadd => a + b,
                 Op::Fsub => a - b,
                 Op::Fmul => a * b,
                 Op::Fdiv => a / b,
-                _ => a.sqrt(),
+                Op::Fsqrt => a.sqrt(),
+                Op::Fmadd => a.mul_add(b, c),
+                Op::Fmsub => a.mul_add(b, -c),
+                Op::Fnmsub => (-a).mul_add(b, c),
+                Op::Fnmadd => (-a).mul_add(b, -c),
+                _ => return None,
             };
             let good = result.is_finite() && result.abs() > <$float>::MIN_POSITIVE;
-            // A quotient by an infinite number is zero, so it is not good either.
             good.then(|| result.to_bits() as u64)
         }};
     }

@@ -1,6 +1,9 @@
 //! RV64 cores: IMAFDC with Zicsr, Zifencei, Zba, Zbb, Zbs, Zicbom and Zicbop, in machine mode and user mode.
 //!
-//! A core knows nothing of coherence, time, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
+//! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
+//! one in time, in order, with a cost for each kind of instruction. All three do the same.
+//!
+//! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
 //! gives exceptions as values; no bits and no address make it panic.
 //!
 //! ```
@@ -22,6 +25,7 @@
 //! ```
 
 mod alu;
+mod blocks;
 mod csr;
 mod decode;
 pub mod float;
@@ -29,9 +33,12 @@ mod fp;
 mod hart;
 mod memory;
 pub mod table;
+mod timed;
 
+pub use blocks::Fast;
 pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
-pub use table::{Extension, Extensions};
+pub use table::{Extension, Extensions, Op};
+pub use timed::{Cost, Latencies, Timed, TimedMemory};

@@ -68,6 +68,14 @@ pub enum Op {
     FcvtW, FcvtWu, FcvtL, FcvtLu, FcvtFromW, FcvtFromWu, FcvtFromL, FcvtFromLu,
 }
 
+impl Op {
+    /// Whether it loads, stores or does both at once.
+    #[inline(always)]
+    pub fn accesses(self) -> bool {
+        (Op::Lb as u8..=Op::AmoMaxu as u8).contains(&(self as u8))
+    }
+}
+
 /// Where the operands stand in the instruction. Letters F and X in names tell which registers are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]

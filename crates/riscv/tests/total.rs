@@ -132,3 +132,36 @@ fn any_bits_are_an_instruction_that_can_be_carried_out_or_none() {
         }
     }
 }
+
+/// What the standard reserves. All that are left of 16 bits are the instructions that binutils 2.40 disassembles, too.
+#[test]
+fn reserved_encodings_are_no_instructions() {
+    let decoder = Decoder::new(Extensions::HOST);
+    let reserved = [
+        (0x0000, "c.addi4spn of zero, which all zeroes are"),
+        (0x2001, "c.addiw to x0"),
+        (0x6101, "c.addi16sp of zero"),
+        (0x6281, "c.lui of zero"),
+        (0x8000, "the fifth row of the first quadrant"),
+        (
+            0x9c41,
+            "the seventh of the operations on two near registers",
+        ),
+        (0x4002, "c.lwsp to x0"),
+        (0x6002, "c.ldsp to x0"),
+        (0x8002, "c.jr to x0"),
+        (0x0400_1013, "slli by 64"),
+        (0x0200_101b, "slliw by 32"),
+        (0x0000_5053, "a rounding mode of 5"),
+        (0x0400_0053, "half precision"),
+        (0x1010_202f, "lr.w with a second operand"),
+        (0x0000_102f, "an atomic access to a half"),
+        (0x0030_200f, "a block operation that there is not"),
+        (0xffff_ffff, "all ones"),
+    ];
+    for (word, what) in reserved {
+        assert_eq!(decoder.decode(word), None, "{what}");
+    }
+    let short = (0..=0xffff).filter(|word| word & 3 != 3 && decoder.decode(*word).is_some());
+    assert_eq!(short.count(), 46_743);
+}

@@ -136,26 +136,27 @@ impl Program {
         output.stdout
     }
 
-    /// What it writes when ours runs it.
+    /// What it writes when ours runs it, step by step.
     pub fn by_ours(&self) -> Vec<u8> {
+        self.by(|hart, memory| hart.step(memory))
+    }
+
+    /// What it writes when this carries out instructions, one or more at a time.
+    pub fn by(&self, mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>) -> Vec<u8> {
         let elf = self.elf();
         let mut memory = Flat::new(START, elf.len());
-        memory
-            .bytes_mut(START, elf.len())
-            .expect("it is all")
-            .copy_from_slice(&elf);
+        let whole = memory.bytes_mut(START, elf.len()).expect("it is all");
+        whole.copy_from_slice(&elf);
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.csrs.mode = Mode::User;
         hart.pc = START + HEADERS as u64;
         let mut written = Vec::new();
-        for _ in 0..200_000_000_u64 {
-            match hart.step(&mut memory) {
+        while hart.csrs.instret < 200_000_000 {
+            match engine(&mut hart, &mut memory) {
                 Ok(()) => {}
                 Err(Stop::Exception(Exception::UserCall)) if hart.x(17) == 64 => {
-                    let bytes = memory
-                        .bytes(hart.x(11), hart.x(12) as usize)
-                        .expect("it is there");
-                    written.extend(bytes);
+                    let bytes = memory.bytes(hart.x(11), hart.x(12) as usize);
+                    written.extend(bytes.expect("it is there"));
                     hart.set_x(10, hart.x(12));
                     hart.pc += 4;
                 }

@@ -1,0 +1,280 @@
+//! All engines do the same, and the timed one takes the cycles that a sheet of paper says.
+
+mod oracle;
+
+use cohkit_riscv::{
+    Amo, Cbo, Extensions, Fast, Fence, Flat, Hart, Latencies, Memory, Op, Prefetch, Reply, Size,
+    Stop, Timed, TimedMemory,
+};
+use oracle::{b_type, bits, i_type, r_type, random, s_type, Random};
+
+const CODE: u64 = 0x1000;
+
+fn core(words: &[u32]) -> (Hart, Flat) {
+    let mut memory = Flat::new(CODE, 0x1000);
+    for (n, word) in words.iter().enumerate() {
+        let place = memory
+            .bytes_mut(CODE + 4 * n as u64, 4)
+            .expect("it is there");
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    let mut hart = Hart::new(0, Extensions::HOST);
+    hart.pc = CODE;
+    hart.set_x(10, CODE + 0x800);
+    (hart, memory)
+}
+
+#[test]
+fn random_programs_end_alike_by_every_engine() {
+    let program = random::programs(77, 60, 300);
+    let steps = program.by_ours();
+    assert!(steps.len() > 60 * 4000);
+    let mut amounts = Random(1);
+    let mut fast = Fast::default();
+    let by_blocks = program.by(|hart, memory| {
+        let most = amounts.below(50);
+        let (done, end) = fast.run(hart, memory, most);
+        assert!(done == most || end.is_err());
+        end
+    });
+    assert!(by_blocks == steps, "by blocks it ends differently");
+    let costs = [Op::Mul, Op::Div, Op::Ld, Op::Fadd, Op::Fdiv];
+    let latencies = Latencies::default()
+        .with(&costs, 7, 3)
+        .with_wide(&costs, 9, 4);
+    let mut timed = Timed::new(latencies);
+    let in_time = program.by(|hart, memory| {
+        let until = timed.now + amounts.below(50);
+        timed.run(hart, memory, until).1
+    });
+    assert!(in_time == steps, "in time it ends differently");
+}
+
+#[test]
+fn code_that_changes_is_seen_behind_fence_i() {
+    // Twice through: the second time the first instruction is another one.
+    let words = [
+        i_type("addi", 5, 0, 1),
+        r_type("add", 6, 6, 5),
+        s_type("sw", 7, 8, 0),
+        bits("fence.i", 0),
+        i_type("addi", 9, 9, -1),
+        b_type("bne", 9, 0, -20),
+        bits("ebreak", 0),
+    ];
+    let mut sums = Vec::new();
+    for engine in 0..3 {
+        let (mut hart, mut memory) = core(&words);
+        hart.set_x(7, i_type("addi", 5, 0, 10).into());
+        hart.set_x(8, CODE);
+        hart.set_x(9, 2);
+        let end = match engine {
+            0 => loop {
+                let end = hart.step(&mut memory);
+                if end.is_err() {
+                    break end;
+                }
+            },
+            1 => Fast::default().run(&mut hart, &mut memory, 1000).1,
+            _ => {
+                Timed::new(Latencies::default())
+                    .run(&mut hart, &mut memory, 1000)
+                    .1
+            }
+        };
+        assert!(matches!(end, Err(Stop::Exception(_))));
+        sums.push((hart.x(6), hart.csrs.instret));
+    }
+    assert_eq!(sums, [(11, 12); 3]);
+}
+
+#[test]
+fn counters_tell_of_what_came_before() {
+    let instret = |rd: u32| bits("csrrs", rd << 7 | 0xc02 << 20);
+    let words = [
+        i_type("addi", 0, 0, 0),
+        instret(5),
+        i_type("addi", 0, 0, 0),
+        i_type("addi", 0, 0, 0),
+        instret(6),
+        instret(7),
+    ];
+    for engine in 0..2 {
+        let (mut hart, mut memory) = core(&words);
+        match engine {
+            0 => assert_eq!(Fast::default().run(&mut hart, &mut memory, 6), (6, Ok(()))),
+            _ => assert_eq!(
+                Timed::new(Latencies::default()).run(&mut hart, &mut memory, 6),
+                (6, Ok(()))
+            ),
+        }
+        assert_eq!([5, 6, 7].map(|number| hart.x(number)), [1, 4, 5]);
+    }
+}
+
+/// The cycles that a program takes which ends in `csrr x31, cycle`.
+fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
+    let mut words = words.to_vec();
+    words.push(bits("csrrs", 31 << 7 | 0xc00 << 20));
+    words.push(bits("ebreak", 0));
+    let (mut hart, mut memory) = core(&words);
+    let mut timed = Timed::new(latencies);
+    let (_, end) = timed.run(&mut hart, &mut memory, 10_000);
+    assert!(matches!(end, Err(Stop::Exception(_))));
+    hart.x(31)
+}
+
+#[test]
+fn instructions_wait_for_what_they_need_and_for_nothing_else() {
+    let latencies = || {
+        Latencies::default()
+            .with(&[Op::Ld], 5, 1)
+            .with(&[Op::Div], 20, 18)
+            .with(&[Op::Fmul], 4, 1)
+            .with_wide(&[Op::Fmul], 6, 1)
+    };
+    let load = |rd, at| i_type("ld", rd, 10, at);
+    let add = |rd, a, b| r_type("add", rd, a, b);
+    let nop = add(0, 0, 0);
+    // What reads the counter waits for all that is on its way.
+    assert_eq!(cycles(latencies(), &[]), 0);
+    assert_eq!(cycles(latencies(), &[nop, nop, nop]), 3);
+    assert_eq!(cycles(latencies(), &[load(5, 0)]), 5);
+    // Two loads are on their way together, and what does not need them goes on: 0, 1, 2, 3; the sum begins at 6.
+    assert_eq!(
+        cycles(
+            latencies(),
+            &[load(5, 0), load(6, 8), nop, nop, add(7, 5, 6)]
+        ),
+        7
+    );
+    // One that needs the first only begins at 5, and so does one that writes what a load is to write.
+    assert_eq!(cycles(latencies(), &[load(5, 0), add(7, 5, 5)]), 6);
+    assert_eq!(
+        cycles(latencies(), &[load(5, 0), add(5, 0, 0), nop, nop]),
+        8
+    );
+    // A divider that is busy lets everything wait.
+    assert_eq!(
+        cycles(latencies(), &[r_type("div", 5, 6, 7), nop, nop, nop]),
+        21
+    );
+    assert_eq!(
+        cycles(
+            latencies(),
+            &[r_type("div", 5, 6, 7), r_type("div", 6, 6, 7)]
+        ),
+        38
+    );
+    // Single and double precision have costs of their own.
+    assert_eq!(cycles(latencies(), &[r_type("fmul.s", 1, 2, 3)]), 4);
+    assert_eq!(
+        cycles(
+            latencies(),
+            &[r_type("fmul.d", 1, 2, 3), r_type("fmul.d", 4, 1, 3)]
+        ),
+        12
+    );
+    // Taken branches cost what they say, others nothing.
+    let mut taken = latencies();
+    taken.taken = 3;
+    assert_eq!(
+        cycles(taken.clone(), &[b_type("beq", 0, 0, 8), nop, nop]),
+        5
+    );
+    assert_eq!(cycles(taken, &[b_type("bne", 0, 0, 8), nop, nop]), 3);
+}
+
+/// A memory whose loads take longer by their address, and whose stores have to be asked for twice.
+struct Slow {
+    flat: Flat,
+    begun: Vec<(u64, u64)>,
+    cycle: u64,
+    last: u64,
+    asked: bool,
+}
+
+impl Memory for Slow {
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.flat.fetch(at)
+    }
+    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
+        self.begun.push((at, self.cycle));
+        self.last = at % 64;
+        self.flat.load(at, size, to)
+    }
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        self.asked = !self.asked;
+        if self.asked {
+            return Reply::Wait;
+        }
+        self.begun.push((at, self.cycle));
+        self.last = 0;
+        self.flat.store(at, size, value)
+    }
+    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+        self.flat.amo(at, amo, to)
+    }
+    fn fence(&mut self, fence: Fence) -> Reply<()> {
+        self.flat.fence(fence)
+    }
+    fn fence_i(&mut self) -> Reply<()> {
+        self.flat.fence_i()
+    }
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        self.flat.cbo(at, what)
+    }
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}
+
+impl TimedMemory for Slow {
+    fn at(&mut self, cycle: u64) {
+        self.cycle = cycle;
+    }
+    fn longer(&mut self) -> u64 {
+        self.last
+    }
+}
+
+#[test]
+fn a_memory_says_how_long_it_takes_and_lets_the_core_wait() {
+    let words = [
+        i_type("ld", 5, 10, 40),
+        i_type("ld", 6, 10, 0),
+        r_type("add", 7, 6, 6),
+        s_type("sd", 5, 10, 8),
+        bits("ebreak", 0),
+    ];
+    let (mut hart, flat) = core(&words);
+    let mut memory = Slow {
+        flat,
+        begun: Vec::new(),
+        cycle: 0,
+        last: 0,
+        asked: false,
+    };
+    let mut timed = Timed::new(Latencies::default());
+    // The store needs what takes 41 cycles; then it is not taken at once.
+    let (done, end) = timed.run(&mut hart, &mut memory, 1000);
+    assert_eq!((done, end, timed.now), (3, Err(Stop::Wait), 41));
+    timed.now = 100;
+    let (done, end) = timed.run(&mut hart, &mut memory, 1000);
+    assert!(matches!((done, end), (1, Err(Stop::Exception(_)))));
+    let at = CODE + 0x800;
+    assert_eq!(memory.begun, [(at + 40, 0), (at, 1), (at + 8, 100)]);
+    assert_eq!(hart.csrs.instret, 4);
+}
+
+#[test]
+fn a_run_ends_before_the_cycle_it_is_given() {
+    let words = [i_type("addi", 5, 5, 1), b_type("beq", 0, 0, -4)];
+    let (mut hart, mut memory) = core(&words);
+    let mut timed = Timed::new(Latencies::default());
+    for until in [0, 1, 2, 7, 7, 100] {
+        assert_eq!(timed.run(&mut hart, &mut memory, until).1, Ok(()));
+        assert_eq!(
+            (timed.now, hart.csrs.instret, hart.csrs.cycle),
+            (until, until, until)
+        );
+    }
+}
