@@ -29,6 +29,11 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
         &[&["qemu-riscv64"]],
         "QEMU in user mode for RISC-V: the Debian package `qemu-user`",
     ),
+    (
+        "riscv-gcc",
+        &[&["riscv64-unknown-elf-gcc"]],
+        "GCC and a C library for RISC-V: the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
+    ),
     ("z3", &[&["z3"]], "Z3: the package `z3-solver` of PyPI"),
     (
         "mounts",

@@ -3,6 +3,8 @@
 //! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
 //! one in time, in order, with a cost for each kind of instruction. All three do the same.
 //!
+//! [`elf`] reads programs, and [`system`] serves their calls.
+//!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
 //! gives exceptions as values; no bits and no address make it panic.
 //!
@@ -28,10 +30,12 @@ mod alu;
 mod blocks;
 mod csr;
 mod decode;
+pub mod elf;
 pub mod float;
 mod fp;
 mod hart;
 mod memory;
+pub mod system;
 pub mod table;
 mod timed;
 

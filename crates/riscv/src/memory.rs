@@ -185,6 +185,11 @@ impl Flat {
         }
     }
 
+    /// The address behind the last one.
+    pub fn end(&self) -> u64 {
+        self.start.wrapping_add(self.bytes.len() as u64)
+    }
+
     /// Where these bytes are kept, if all of them are.
     fn place(&self, at: u64, length: usize) -> Option<usize> {
         let place = usize::try_from(at.wrapping_sub(self.start)).ok()?;

@@ -23,7 +23,15 @@ fn programs(texts: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn a_test_whose_tool_is_missing_fails_unless_the_developer_does_without() {
     let nowhere = OsStr::new("/nonexistent");
-    let all = ["rumur", "verilator", "qemu", "yosys", "z3", "mounts"];
+    let all = [
+        "rumur",
+        "verilator",
+        "qemu",
+        "riscv-gcc",
+        "yosys",
+        "z3",
+        "mounts",
+    ];
     for name in all {
         let what = require::is_there(name, nowhere, "").expect_err(name);
         assert!(what.contains("this test needs "), "{what}");

@@ -1,0 +1,149 @@
+//! Programs from ELF files.
+
+use object::elf::{
+    FileHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB, STT_FUNC,
+    STT_NOTYPE, STT_OBJECT,
+};
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::LittleEndian;
+
+/// A part of memory that a program fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    /// Where the program has it.
+    pub at: u64,
+    /// Where it is put on a machine without an operating system. The program copies it from there if that is another place.
+    pub put_at: u64,
+    /// How long it is. It does not reach beyond the last address from either place.
+    pub length: u64,
+    /// What is in it. Behind that are zeroes.
+    pub bytes: &'a [u8],
+    /// Whether the program may change it.
+    pub writable: bool,
+    /// Whether it has instructions.
+    pub executable: bool,
+}
+
+/// A name in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Symbol<'a> {
+    /// Where what it names begins.
+    pub at: u64,
+    /// How long that is, if it is told.
+    pub length: u64,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// A statically linked program for RV64.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    /// The address of the first instruction.
+    pub entry: u64,
+    /// What is to be in memory, as the file has it.
+    pub segments: Vec<Segment<'a>>,
+    /// Names by their addresses, if the file has them.
+    pub symbols: Vec<Symbol<'a>>,
+}
+
+impl<'a> Image<'a> {
+    /// Reads a file. An error says what is wrong with it; names are left out where they cannot be read.
+    pub fn read(file: &'a [u8]) -> Result<Image<'a>, String> {
+        let bad = |error: object::read::Error| {
+            format!("this is no ELF file of 64 bits that can be read: {error}")
+        };
+        let header = FileHeader64::<LittleEndian>::parse(file).map_err(bad)?;
+        let endian = header.endian().map_err(bad)?;
+        let machine = header.e_machine(endian);
+        if machine != EM_RISCV {
+            return Err(format!("this program is for another machine: its number is {machine}, that of RISC-V is {EM_RISCV}"));
+        }
+        if header.e_type(endian) != ET_EXEC {
+            return Err("this file is no program with fixed addresses\n  help: link it with -static and without -pie".into());
+        }
+        let mut segments = Vec::new();
+        for part in header.program_headers(endian, file).map_err(bad)? {
+            let (at, length) = (part.p_vaddr(endian), part.p_memsz(endian));
+            match part.p_type(endian) {
+                PT_INTERP => {
+                    return Err(
+                        "this program needs a dynamic linker\n  help: link it with -static".into(),
+                    )
+                }
+                PT_LOAD if length > 0 => {
+                    let bytes = part.data(endian, file);
+                    let bytes = bytes.map_err(|()| format!("the segment at {at:#x} is cut off"))?;
+                    let put_at = part.p_paddr(endian);
+                    let fits = |at: u64| at.checked_add(length).is_some();
+                    if bytes.len() as u64 > length || !fits(at) || !fits(put_at) {
+                        return Err(format!(
+                            "the segment at {at:#x} does not fit in its {length} bytes"
+                        ));
+                    }
+                    let flags = part.p_flags(endian);
+                    let (writable, executable) = (flags.contains(PF_W), flags.contains(PF_X));
+                    segments.push(Segment {
+                        at,
+                        put_at,
+                        length,
+                        bytes,
+                        writable,
+                        executable,
+                    });
+                }
+                _ => {}
+            }
+        }
+        if segments.is_empty() {
+            return Err("nothing of this program is to be loaded".into());
+        }
+        let symbols = symbols(header, endian, file).unwrap_or_default();
+        Ok(Image {
+            entry: header.e_entry(endian),
+            segments,
+            symbols,
+        })
+    }
+
+    /// The name of what is at an address, and how far behind its beginning that is.
+    pub fn name(&self, at: u64) -> Option<(&'a str, u64)> {
+        let behind = self.symbols.partition_point(|symbol| symbol.at <= at);
+        let before = self.symbols[..behind].iter().rev();
+        let mut near =
+            before.take_while(|symbol| symbol.length == 0 || at - symbol.at < symbol.length);
+        near.next().map(|symbol| (symbol.name, at - symbol.at))
+    }
+
+    /// The address of a name.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let found = self.symbols.iter().find(|symbol| symbol.name == name);
+        found.map(|symbol| symbol.at)
+    }
+}
+
+/// The names of functions, of data, and of places in code written by hand.
+fn symbols<'a>(
+    header: &FileHeader64<LittleEndian>,
+    endian: LittleEndian,
+    file: &'a [u8],
+) -> Option<Vec<Symbol<'a>>> {
+    let sections = header.sections(endian, file).ok()?;
+    let table = sections.symbols(endian, file, SHT_SYMTAB).ok()?;
+    let mut symbols = Vec::new();
+    for symbol in table.iter() {
+        let kind = symbol.st_type();
+        let name = symbol.name(endian, table.strings()).ok();
+        let name = name.and_then(|name| std::str::from_utf8(name).ok());
+        // Names with a dollar sign mark code and data for disassemblers.
+        let name = name.filter(|name| !name.is_empty() && !name.starts_with('$'));
+        if let (STT_FUNC | STT_OBJECT | STT_NOTYPE, Some(name)) = (kind, name) {
+            symbols.push(Symbol {
+                at: symbol.st_value(endian),
+                length: symbol.st_size(endian),
+                name,
+            });
+        }
+    }
+    symbols.sort();
+    Some(symbols)
+}

@@ -1,0 +1,314 @@
+//! Compiled programs run: with calls of Linux as under QEMU, and with a C library by semihosting. Wrong files are refused.
+
+mod oracle;
+#[path = "../../../tests/require.rs"]
+mod require;
+
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
+use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Files that are no further than this program.
+#[derive(Default)]
+struct Inside {
+    files: BTreeMap<String, Vec<u8>>,
+    open: BTreeMap<u32, (String, usize)>,
+    output: Vec<u8>,
+    now: u64,
+}
+
+impl World for Inside {
+    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+        if !how.create && !self.files.contains_key(name) {
+            return Err(Errno::NotFound);
+        }
+        let file = self.files.entry(name.to_string()).or_default();
+        if how.truncate {
+            file.clear();
+        }
+        let number = (3..)
+            .find(|number| !self.open.contains_key(number))
+            .expect("one is free");
+        self.open.insert(number, (name.to_string(), 0));
+        Ok(number)
+    }
+
+    fn close(&mut self, file: u32) -> Result<(), Errno> {
+        self.open.remove(&file).map(|_| ()).ok_or(Errno::BadFile)
+    }
+
+    fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let (name, place) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+        let rest = self.files[name].get(*place..).unwrap_or(&[]);
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        *place += length;
+        Ok(length)
+    }
+
+    fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        if matches!(file, 1 | 2) {
+            self.output.extend(bytes);
+        } else {
+            let (name, place) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+            let content = self.files.get_mut(name).expect("it was opened");
+            content.resize(content.len().max(*place + bytes.len()), 0);
+            content[*place..*place + bytes.len()].copy_from_slice(bytes);
+            *place += bytes.len();
+        }
+        Ok(bytes.len())
+    }
+
+    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+        let (name, now) = self.open.get_mut(&file).ok_or(Errno::BadFile)?;
+        let to = match place {
+            Place::Start(at) => at as i64,
+            Place::Current(by) => *now as i64 + by,
+            Place::End(by) => self.files[name].len() as i64 + by,
+        };
+        *now = usize::try_from(to).map_err(|_| Errno::Invalid)?;
+        Ok(*now as u64)
+    }
+
+    fn now(&mut self) -> u64 {
+        self.now += 1_000_000;
+        1_700_000_000_000_000_000 + self.now
+    }
+}
+
+/// A program of the folder beside this file, compiled into another one.
+fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
+    let program = folder.join("program");
+    let machine = [
+        "-O2",
+        "-march=rv64imafdc",
+        "-mabi=lp64d",
+        "-mcmodel=medany",
+        "-static",
+    ];
+    let mut gcc = Command::new("riscv64-unknown-elf-gcc");
+    gcc.args(options)
+        .args(machine)
+        .arg("-o")
+        .arg(&program)
+        .arg(source);
+    let output = gcc.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        require::missing("riscv-gcc")
+    );
+    program
+}
+
+/// Runs a program to its end by an engine. Gives its code and what it has written.
+fn run(
+    image: &Image,
+    bare: bool,
+    memory: &mut Flat,
+    system: &mut System,
+    mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>,
+) -> (i32, Inside) {
+    for segment in &image.segments {
+        let at = if bare { segment.put_at } else { segment.at };
+        let place = memory.bytes_mut(at, segment.bytes.len()).expect("it fits");
+        place.copy_from_slice(segment.bytes);
+    }
+    let mut hart = Hart::new(0, Extensions::HOST);
+    let mut world = Inside::default();
+    hart.pc = image.entry;
+    hart.set_x(2, memory.end() - 64);
+    while hart.csrs.instret < 100_000_000 {
+        let Err(stop) = engine(&mut hart, memory) else {
+            continue;
+        };
+        let Stop::Exception(exception) = stop else {
+            panic!("{stop:?}");
+        };
+        match system.serve(exception, &mut hart, memory, &mut world) {
+            Served::Done => {}
+            Served::Exit(code) => return (code, world),
+            Served::Exception(exception) => {
+                panic!(
+                    "{exception}, at {:#x} in {:?}",
+                    hart.pc,
+                    image.name(hart.pc)
+                );
+            }
+        }
+    }
+    panic!("it does not end");
+}
+
+#[test]
+fn a_program_with_calls_of_linux_does_what_it_does_under_qemu() {
+    if !require::require("riscv-gcc") || !require::require("qemu") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["-nostdlib", "-ffreestanding"];
+    let program = compile("linux.c", folder.path(), &options);
+    let mut qemu = Command::new("qemu-riscv64");
+    let theirs = qemu
+        .arg(&program)
+        .current_dir(folder.path())
+        .output()
+        .expect("it starts");
+    let bytes = std::fs::read(&program).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    assert_eq!(image.address("_start"), Some(image.entry));
+    assert_eq!(image.name(image.entry + 4), Some(("_start", 4)));
+    let ours = |engine: &mut dyn FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>| {
+        let mut memory = Flat::new(0x1_0000, 0x40_0000);
+        let mut system = System::new(0x20_0000..0x30_0000, 0x30_0000..0x41_0000, "program");
+        let (code, world) = run(&image, false, &mut memory, &mut system, engine);
+        assert_eq!(world.files["numbers.txt"], b"some text\n");
+        (
+            Some(code),
+            String::from_utf8(world.output).expect("it is text"),
+        )
+    };
+    let theirs = (
+        theirs.status.code(),
+        String::from_utf8(theirs.stdout).expect("it is text"),
+    );
+    assert_eq!(theirs.0, Some(7));
+    let mut fast = Fast::default();
+    assert_eq!(
+        ours(&mut |hart, memory| fast.run(hart, memory, 1 << 20).1),
+        theirs
+    );
+    let mut timed = Timed::new(Latencies::default());
+    let by_time = ours(&mut |hart, memory| timed.run(hart, memory, timed.now + (1 << 20)).1);
+    assert_eq!(by_time, theirs);
+}
+
+#[test]
+fn a_program_with_a_c_library_reads_and_writes_files_by_semihosting() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let places = "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x100000,--defsym=__ram=0x80100000,--defsym=__ram_size=0x300000";
+    let options = [
+        "--specs=picolibc.specs",
+        "--crt0=semihost",
+        "--oslib=semihost",
+        places,
+    ];
+    let program = compile("hosted.c", folder.path(), &options);
+    let bytes = std::fs::read(&program).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    let mut memory = Flat::new(0x8000_0000, 0x40_0000);
+    let mut system = System::new(
+        0x8020_0000..0x8030_0000,
+        0x8030_0000..0x8040_0000,
+        "one two",
+    );
+    let mut fast = Fast::default();
+    let (code, world) = run(&image, true, &mut memory, &mut system, |hart, memory| {
+        fast.run(hart, memory, 1 << 20).1
+    });
+    let expected = "\
+3 arguments: program-name one two
+left  | 0.667|0000beef|-1234567890123456789
+sqrt 1.4142135623730951, sin 0.841470984808, third 0.333333343
+100 words, the first word0
+the last word99
+missing: 1
+";
+    assert_eq!(
+        (
+            String::from_utf8(world.output).expect("text").as_str(),
+            code
+        ),
+        (expected, 5)
+    );
+    assert_eq!(world.files["words.txt"].len(), 690);
+    assert!(world.open.is_empty());
+}
+
+#[test]
+fn a_file_that_is_no_program_is_refused_with_the_reason() {
+    let mut program = oracle::Program {
+        data_at: oracle::START + 0x1000,
+        ..oracle::Program::default()
+    };
+    program.finish(program.data_at, 0);
+    let good = program.elf();
+    assert_eq!(Image::read(&good).expect("it is one").segments.len(), 1);
+    let changed = |at: usize, byte: u8| {
+        let mut elf = good.clone();
+        elf[at] = byte;
+        elf
+    };
+    for (file, reason) in [
+        (Vec::new(), "no ELF file"),
+        (b"#!/bin/sh".to_vec(), "no ELF file"),
+        (changed(4, 1), "no ELF file of 64 bits"),
+        (changed(18, 62), "another machine"),
+        (changed(16, 3), "-static"),
+        (changed(64, 3), "dynamic linker"),
+        (changed(64, 4), "nothing of this program"),
+        (changed(64 + 41, 8), "does not fit"),
+        (changed(64 + 32 + 6, 1), "cut off"),
+    ] {
+        let error = Image::read(&file).map(|_| ()).expect_err(reason);
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+/// Every program file that is changed at random is read or refused, and what is read fits in the file and in memory.
+#[test]
+fn changed_files_are_read_or_refused() {
+    let mut random = oracle::Random(3);
+    let mut program = oracle::Program {
+        data_at: oracle::START + 0x200,
+        ..oracle::Program::default()
+    };
+    program.finish(program.data_at, 0);
+    let good = program.elf();
+    let mut read = 0;
+    for _ in 0..100_000 {
+        let mut elf = good.clone();
+        for _ in 0..1 + random.below(6) {
+            // Mostly in the headers, and often at the edges.
+            let at = if random.below(4) > 0 {
+                random.below(120)
+            } else {
+                random.below(elf.len() as u64)
+            };
+            elf[at as usize] = if random.below(2) == 0 {
+                random.next() as u8
+            } else {
+                random.one_of(&[0, 1, 64, 127, 128, 255])
+            };
+        }
+        elf.truncate(
+            good.len()
+                - if random.below(8) == 0 {
+                    random.below(good.len() as u64) as usize
+                } else {
+                    0
+                },
+        );
+        if let Ok(image) = Image::read(&elf) {
+            read += 1;
+            for segment in &image.segments {
+                assert!(
+                    segment.bytes.len() as u64 <= segment.length
+                        && segment.at.checked_add(segment.length).is_some()
+                );
+            }
+            let _ = image.name(random.next());
+        }
+    }
+    assert!(read > 1000 && read < 90_000, "{read}");
+}
