@@ -44,6 +44,7 @@ pub mod simulate;
 mod size;
 mod table;
 pub mod tabulate;
+mod trace;
 mod verdict;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -69,6 +70,7 @@ where
             Command::Check(options) => check::run(&options, console),
             Command::Table(options) => table::run(&options, console),
             Command::Litmus(options) => litmus::run(&options, console),
+            Command::Trace(options) => trace::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),

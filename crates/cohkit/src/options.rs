@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Check(Check),
     Table(Table),
     Litmus(Litmus),
+    Trace(Trace),
     Sim(Sim),
     Play(Play),
     Rtl(Rtl),
@@ -139,6 +140,27 @@ pub(crate) struct Litmus {
     /// States to visit for one test, at most.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_states: usize,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Judges traces by the tables of a protocol: did what is told happen as they say, and was memory coherent?
+///
+/// Traces come from models (`cohkit check --json`, whose counterexamples are traces), from simulations
+/// (`cohkit sim --trace`) and from hardware in lockstep (`cohkit rtl test --trace`). Whoever judges shares no code with whoever
+/// executes but the parsed text. Each message has to be sent before it is taken and to come in the order that its channel
+/// promises; each agent has to do what its row says, and nothing else; a right to write has to be alone; reads have to see the
+/// last write; and a trace that ends at rest leaves nothing under way.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Trace {
+    /// A JSON file with traces in it, wherever they stand.
+    pub file: PathBuf,
+
+    /// The protocol text by which they are judged.
+    #[arg(long, value_name = "FILE")]
+    pub protocol: PathBuf,
 
     #[command(flatten)]
     pub output: Output,
@@ -395,6 +417,14 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub no_oracle: bool,
 
+    /// Write into this file, for `cohkit trace`, all that happens on one line, in a run of its own.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// The line that is traced, from 0 on.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
+    pub trace_line: u32,
+
     #[command(flatten)]
     pub executed: Executed,
 
@@ -573,6 +603,10 @@ pub(crate) struct RtlTest {
     /// Write the waveform of the last 2000 cycles before a mismatch into this file (FST).
     #[arg(long, value_name = "FILE")]
     pub waveform: Option<PathBuf>,
+
+    /// Write into this file, for `cohkit trace`, all that happens on each line in the run of the first seed.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 
     /// Name the rows of the ROM that were not used.
     #[arg(long)]

@@ -14,14 +14,15 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
-use cohkit_sim::simulation::{home, Setup};
+use cohkit_sim::simulation::{home, trace, Setup};
+use cohkit_trace::Trace;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for the result is not found out after a long run.
-    if let Some(file) = &options.output.out {
+    for file in options.output.out.iter().chain(&options.trace) {
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
@@ -57,6 +58,9 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     let begun = Instant::now();
     let ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
     let seconds = begun.elapsed().as_secs_f64();
+    if let (Some(file), Ok(_)) = (&options.trace, &ended) {
+        traced(&simulation.setup, options.trace_line, file)?;
+    }
     let text = if options.output.json {
         format!("{:#}\n", simulation.json(&ended, seconds))
     } else {
@@ -68,6 +72,21 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
         Err(_) => Outcome::No,
     })
+}
+
+/// Writes what happens on a line.
+fn traced(setup: &Setup, line: u32, file: &Path) -> Result<(), Failure> {
+    let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
+    if line >= setup.workload.lines {
+        return Err(wrong(format!(
+            "there is no line {line}\n  help: the region has {}",
+            setup.workload.lines
+        )));
+    }
+    let (_, sequence) = trace(setup, line).map_err(|error| wrong(error.to_string()))?;
+    let at_rest = true;
+    let told = Trace { sequence, at_rest }.json();
+    files::write(file, &format!("{told:#}\n"))
 }
 
 fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {

@@ -3,6 +3,8 @@
 //! These tests build the RTL with Verilator.
 
 mod homes;
+#[path = "../../../tests/traces.rs"]
+mod traces;
 
 use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{Run, Withheld};
@@ -14,6 +16,7 @@ use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};
 use cohkit_rtl::rom::{Effect, Row};
 use cohkit_rtl::sources::{HOME, SOURCES};
+use cohkit_trace::Trace;
 use homes::{built, compiled, compiled_text, require, Built, Compiled, NEVER};
 use std::path::Path;
 use std::process::Command;
@@ -278,6 +281,30 @@ fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
     assert!(
         stopped.what.contains("nothing moves any more"),
         "{stopped:?}"
+    );
+}
+
+#[test]
+fn runs_are_in_order_by_the_tables_alone_and_faults_in_what_they_tell_are_not() {
+    let Some(built) = eci() else {
+        return;
+    };
+    let Compiled { protocol, home, .. } = &built.compiled;
+    let (mut rows, mut values, mut refused) = (0, 0, 0);
+    for seed in 0..6 {
+        let run = Run::new(seed, 2000);
+        let sequences = built.setup().traces(run).expect("nothing is wrong");
+        for sequence in sequences.into_iter().take(8) {
+            let at_rest = true;
+            let (trace, of) = (Trace { sequence, at_rest }, format!("seed {seed}"));
+            let told = traces::sound(protocol, home, &trace, &of);
+            (rows, values) = (rows + told.rows, values + told.values);
+            refused += traces::faults_are_refused(protocol, home, &trace, (seed, 40), &of);
+        }
+    }
+    assert!(
+        rows > 2000 && values > 100 && refused > 500,
+        "{rows} rows, {values} values, {refused} faults"
     );
 }
 

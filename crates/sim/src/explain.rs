@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 
 use crate::agents::behind::ApplicationRun;
+use crate::data::Copy;
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::simulation::{Event, Purpose, Simulation};
+use crate::simulation::{Event, Pending, Purpose, Simulation};
+use cohkit_protocol::controller::Access;
 
 /// What went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,11 +132,20 @@ fn leave_out_idle(sequence: &mut Sequence) {
 #[derive(Default)]
 pub(crate) struct Trace {
     steps: VecDeque<Step>,
+    /// Whether it is of everything, with the values of words, and not only of the last steps.
+    whole: bool,
 }
 
 impl Trace {
+    pub fn of_everything() -> Trace {
+        Trace {
+            steps: VecDeque::new(),
+            whole: true,
+        }
+    }
+
     pub fn step(&mut self, agent: usize, visible: bool, action: Action) {
-        if self.steps.len() == STEPS {
+        if self.steps.len() == STEPS && !self.whole {
             self.steps.pop_front();
         }
         self.steps.push_back(Step {
@@ -227,12 +238,8 @@ impl Simulation {
         self.queue.push(self.now + often.max(1), Event::Overdue);
     }
 
-    /// The run has failed; the first failure counts.
-    #[cold]
-    pub(crate) fn fail(&mut self, kind: FailureKind, line: Line, text: String) {
-        if self.failure.is_some() {
-            return;
-        }
+    /// What has been recorded, if anything.
+    pub(crate) fn sequence(&self) -> Option<Sequence> {
         let remotes = self.platform.remotes;
         let name = &self.remote.controller().name;
         let mut agents: Vec<String> = match remotes {
@@ -244,7 +251,35 @@ impl Simulation {
             true => format!("{home} (home)"),
             false => home,
         });
-        let sequence = self.trace.as_ref().map(|trace| trace.sequence(agents));
+        self.trace.as_ref().map(|trace| trace.sequence(agents))
+    }
+
+    /// An access is performed in a cache's own copy: a trace of everything tells the value of its word.
+    #[cold]
+    pub(crate) fn note_performed(&mut self, access: &Pending, copy: Copy) {
+        if !self.trace.as_ref().is_some_and(|trace| trace.whole) {
+            return;
+        }
+        let Pending {
+            line, word, kind, ..
+        } = *access;
+        let of_word = match access.purpose {
+            Purpose::Core if kind != Access::WriteLine => {
+                format!(" of word {word}: {}", self.data.word(line, copy, word))
+            }
+            _ => String::new(),
+        };
+        let what = format!("performs a {}{of_word}", kind.name());
+        self.note(access.cache as usize, false, Action::Does { what });
+    }
+
+    /// The run has failed; the first failure counts.
+    #[cold]
+    pub(crate) fn fail(&mut self, kind: FailureKind, line: Line, text: String) {
+        if self.failure.is_some() {
+            return;
+        }
+        let sequence = self.sequence();
         self.failure = Some(Box::new(Failure {
             kind,
             text,

@@ -3,7 +3,7 @@
 mod kinds;
 mod setup;
 
-use cohkit_base::sequence::Action;
+use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol};
@@ -95,6 +95,19 @@ pub fn play_while(
         },
         end: simulation.now,
     })
+}
+
+/// Like [`run`], with everything that has happened on a line, until all has come to rest, and the values of words that were
+/// read and written there.
+///
+/// # Errors
+/// [`RunError`].
+pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunError> {
+    let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
+    simulation.trace = Some(Trace::of_everything());
+    simulation.run().map_err(RunError::Failure)?;
+    let sequence = simulation.sequence().unwrap_or_default();
+    Ok((simulation.statistics(), sequence))
 }
 
 fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {

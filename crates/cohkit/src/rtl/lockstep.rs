@@ -17,6 +17,7 @@ use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
 use cohkit_rtl::rom::Rom;
+use cohkit_trace::Trace;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -98,7 +99,8 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
         return Err(Failure::new(Outcome::BadInput, message));
     };
     // A bad place for results is not found out after a long test.
-    for file in options.output.out.iter().chain(&options.waveform) {
+    let own = options.output.out.iter().chain(&options.trace);
+    for file in own.chain(&options.waveform) {
         files::try_file(file)?;
     }
     // Verilator's writer of waveforms removes what stands there, be it a device of the system's.
@@ -198,6 +200,9 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
             Err(failure) => total.no_waveform = Some(failure.message),
         }
     }
+    if let (Some(file), None) = (&options.trace, &total.mismatch) {
+        traced(&setup, Run::new(options.seed, options.messages), file)?;
+    }
     if total.mismatch.is_none() && options.spoil > 0 {
         spoil(&setup, options, &mut total, &console.terminal)?;
     }
@@ -214,6 +219,25 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         true => Outcome::No,
         false => Outcome::Yes,
     })
+}
+
+/// Writes what happens on each line of a run.
+fn traced(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
+    let sequences = match setup.traces(run) {
+        Ok(sequences) => sequences,
+        Err(Failed::Mismatch(_)) => {
+            let what = "error: the run that is to be traced ends in a mismatch";
+            return Err(Failure::new(Outcome::CouldNotRun, what));
+        }
+        Err(failed) => return mismatch(failed).map(drop),
+    };
+    let traces = sequences
+        .into_iter()
+        .filter(|sequence| !sequence.steps.is_empty());
+    let at_rest = true;
+    let traces = traces.map(|sequence| Trace { sequence, at_rest }.json());
+    let told: serde_json::Value = traces.collect();
+    files::write(file, &format!("{told:#}\n"))
 }
 
 /// Spoils rows that are spread over all that can be used.

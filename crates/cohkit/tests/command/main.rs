@@ -12,6 +12,7 @@ mod reports;
 mod require;
 mod rtl;
 mod sim;
+mod trace;
 mod verdicts;
 
 use expect_test::{expect, Expect};

@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-murphi", 2),
     ("cohkit-check", 3),
     ("cohkit-play", 3),
+    ("cohkit-trace", 2),
     ("cohkit-sim", 3),
     ("cohkit-litmus", 4),
     ("cohkit-rtl", 4),

@@ -260,6 +260,14 @@ struct Line {
 }
 
 impl Line {
+    /// What has happened, as far as it was kept.
+    fn sequence(&self) -> Sequence {
+        Sequence {
+            agents: vec!["remote".into(), "home".into(), "device".into()],
+            steps: self.history.iter().cloned().collect(),
+        }
+    }
+
     /// Whether these bytes are those of the last write.
     fn is_current(&self, bytes: &Bytes, words: usize) -> bool {
         bytes[..words] == self.latest[..words]
@@ -372,6 +380,8 @@ pub struct Bench<'a> {
     guides: Vec<Guide>,
     /// The file of a waveform that could not be opened.
     untraced: Option<PathBuf>,
+    /// Whether all that happens is kept, with the values of words.
+    tells: bool,
     stop: &'a AtomicBool,
 }
 
@@ -539,6 +549,7 @@ impl<'a> Bench<'a> {
             }),
             guides: Vec::new(),
             untraced: None,
+            tells: false,
             stop,
         }
     }
@@ -570,11 +581,19 @@ impl<'a> Bench<'a> {
             check: wrong.check,
             what: wrong.what,
             cycle: self.cycle,
-            sequence: wrong.line.map(|line| Sequence {
-                agents: vec!["remote".into(), "home".into(), "device".into()],
-                steps: self.lines[line].history.iter().cloned().collect(),
-            }),
+            sequence: wrong.line.map(|line| self.lines[line].sequence()),
         }))
+    }
+
+    /// The same run, with all that has happened on each line.
+    ///
+    /// # Errors
+    /// [`Failed`], with the first mismatch.
+    pub(super) fn traces(mut self) -> Result<Vec<Sequence>, Failed> {
+        self.tells = true;
+        let result = self.all_cycles(None);
+        result.map_err(|wrong| self.failed(wrong))?;
+        Ok(self.lines.iter().map(Line::sequence).collect())
     }
 
     fn is_stopped(&self) -> bool {
@@ -659,7 +678,7 @@ impl<'a> Bench<'a> {
 
     fn note(&mut self, at: usize, agent: usize, action: Action) {
         let history = &mut self.lines[at].history;
-        if history.len() == HISTORY {
+        if history.len() == HISTORY && !self.tells {
             history.pop_front();
         }
         history.push_back(Step {

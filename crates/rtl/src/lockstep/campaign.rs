@@ -7,6 +7,7 @@ use super::measure;
 use super::model::Model;
 use super::ways::Ways;
 use crate::rom::{Effect, Known, Memory, Rom, Row};
+use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, Right};
 use std::fmt::Write;
@@ -67,6 +68,15 @@ impl Setup<'_> {
     pub fn run(&self, run: Run, waveform: Option<Waveform>) -> Result<Report, Failed> {
         let image = self.image(None)?;
         self.run_with(&image, run, waveform)
+    }
+
+    /// Does one run, and gives all that has happened on each of its lines, with the values of words that were read and
+    /// written: traces that go on until everything has come to rest.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub fn traces(&self, run: Run) -> Result<Vec<Sequence>, Failed> {
+        self.bench(run)?.traces()
     }
 
     /// Plays an application that answers late. See [`Withheld`].

@@ -387,6 +387,9 @@ impl Simulation {
                 self.leave_l1s(access.cache, line, Some((access.core, entry.copy)));
             }
         }
+        if self.traced(line) {
+            self.note_performed(&access, entry.copy);
+        }
     }
 
     /// Performs a write of the whole line in place of a copy of it.

@@ -11,12 +11,8 @@ struct AtRemote<'b, 'a> {
     at: usize,
     /// How much of the line the write under way writes.
     extent: Extent,
-}
-
-impl<'b, 'a> AtRemote<'b, 'a> {
-    fn new(bench: &'b mut Bench<'a>, at: usize, extent: Extent) -> Self {
-        AtRemote { bench, at, extent }
-    }
+    /// The access that begins.
+    access: Option<Access>,
 }
 
 impl Around for AtRemote<'_, '_> {
@@ -76,6 +72,9 @@ impl Around for AtRemote<'_, '_> {
                 Extent::Whole => *copy = value,
                 Extent::Part => copy[word] = value[word],
             }
+        }
+        if let (Some(access), Extent::Part) = (self.access, self.extent) {
+            self.bench.tells_word(self.at, access, word, value[word]);
         }
         Ok(after)
     }
@@ -143,15 +142,22 @@ impl Bench<'_> {
         }
         let what = access.name().into();
         self.note(at, REMOTE, Action::Does { what });
-        let extent = match access {
-            Access::WriteLine => Extent::Whole,
-            _ => Extent::Part,
-        };
+        if reads {
+            let word = self.cycle as usize % self.words;
+            self.tells_word(at, access, word, self.lines[at].copy[word]);
+        }
         match row {
-            Some(row) => self.remote_does(at, row, None, extent)?,
+            Some(row) => self.remote_does(at, row, None, Some(access))?,
             None if access.writes() => {
-                let copy = self.lines[at].copy;
-                self.lines[at].copy = AtRemote::new(self, at, extent).write(&copy)?;
+                let (copy, extent, access) = (self.lines[at].copy, Extent::Part, Some(access));
+                let bench = &mut *self;
+                let mut around = AtRemote {
+                    bench,
+                    at,
+                    extent,
+                    access,
+                };
+                self.lines[at].copy = around.write(&copy)?;
             }
             None => {}
         }
@@ -184,12 +190,23 @@ impl Bench<'_> {
         at: usize,
         (rule, acts): (usize, Vec<Act>),
         brought: Option<Bytes>,
-        extent: Extent,
+        access: Option<Access>,
     ) -> Checked {
         let (protocol, rules) = (self.protocol, self.rules.clone());
         let plan = &rules.plans[rule];
         let held = self.lines[at].copy;
-        let mut around = AtRemote::new(self, at, extent);
+        // A write that ends and needs nothing of what was there before is one of the whole line.
+        let extent = match access {
+            Some(Access::WriteLine) => Extent::Whole,
+            None if !plan.keeps_a_part => Extent::Whole,
+            _ => Extent::Part,
+        };
+        let mut around = AtRemote {
+            bench: self,
+            at,
+            extent,
+            access,
+        };
         let done = agent::remote(
             protocol,
             &rules.facts,
@@ -201,6 +218,14 @@ impl Bench<'_> {
         );
         self.lines[at].copy = done.map_err(|wrong| wrong.about(at))?;
         Ok(())
+    }
+
+    /// A trace of everything has the values of words in which accesses are performed.
+    fn tells_word(&mut self, at: usize, access: Access, word: usize, value: u64) {
+        if self.tells {
+            let what = format!("performs a {} of word {word}: {value}", access.name());
+            self.note(at, REMOTE, Action::Does { what });
+        }
     }
 
     fn becomes(&mut self, at: usize) {
@@ -309,12 +334,7 @@ impl Bench<'_> {
         );
         self.lands(at, message.kind);
         let brought = message.bytes.filter(|_| about.carries.line());
-        // A write that needs nothing of what was there before is one of the whole line.
-        let extent = match self.rules.plans[row.0].keeps_a_part {
-            true => Extent::Part,
-            false => Extent::Whole,
-        };
-        self.remote_does(at, row, brought, extent)?;
+        self.remote_does(at, row, brought, None)?;
         self.becomes(at);
         Ok(())
     }

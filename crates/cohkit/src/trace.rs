@@ -1,0 +1,137 @@
+//! `cohkit trace`: traces, judged by the tables of a protocol.
+
+use crate::console::Console;
+use crate::options::Trace as Options;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::Source;
+use crate::{deliver, files};
+use cohkit_base::sequence::{Action, Sequence};
+use cohkit_base::words::counted;
+use cohkit_chart::Text;
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Home;
+use cohkit_trace::{judge, remotes, traces, Refused, Summary, Trace};
+use serde_json::{json, Value};
+use std::path::Path;
+
+/// A trace and what is to be said of it.
+type Judged = (Trace, Result<Summary, Refused>);
+
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
+    if let Some(file) = &options.output.out {
+        files::try_file(file)?;
+    }
+    let source = Source::read(&options.protocol, console)?;
+    let text = files::read(&options.file)?;
+    let found = traces(&text).map_err(|what| bad(&options.file, &what, "what has made it?"))?;
+    if found.is_empty() {
+        let help = "`cohkit sim --trace`, `cohkit rtl test --trace` and counterexamples of `cohkit check --json` are traces";
+        return Err(bad(&options.file, "there is no trace in it", help));
+    }
+    let judged: Result<Vec<Judged>, Failure> = found
+        .into_iter()
+        .map(|trace| judged(&source, trace, options, console))
+        .collect();
+    let judged = judged?;
+    let said = match options.output.json {
+        true => format!("{:#}\n", judged.iter().map(entry).collect::<Value>()),
+        false => (1..)
+            .zip(&judged)
+            .map(|(n, judged)| line(n, judged))
+            .collect(),
+    };
+    deliver(&said, &options.output, console)?;
+    Ok(match judged.iter().all(|(_, result)| result.is_ok()) {
+        true => Outcome::Yes,
+        false => Outcome::No,
+    })
+}
+
+fn bad(file: &Path, what: &str, help: &str) -> Failure {
+    let message = format!("error: {}: {what}\n  help: {help}", file.display());
+    Failure::new(Outcome::BadInput, message)
+}
+
+fn judged(
+    source: &Source,
+    trace: Trace,
+    options: &Options,
+    console: &Console,
+) -> Result<Judged, Failure> {
+    let name = match &source.protocol.home {
+        Home::Controller(home) => &home.name,
+        Home::Policy(_) => "home",
+    };
+    let Some(remotes) = remotes(&trace.sequence, name).filter(|&remotes| remotes > 0) else {
+        let agents = trace.sequence.agents.join(", ");
+        let what = format!("no caching agents and {name} behind them, but {agents}");
+        let help = "is it a trace of this protocol?";
+        return Err(bad(&options.file, &what, help));
+    };
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    };
+    let home = u16::try_from(remotes).unwrap_or(u16::MAX);
+    let home = construct::home(&source.protocol, home)
+        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))?;
+    let result = judge(&source.protocol, &home, &trace.sequence, trace.at_rest);
+    Ok((trace, result))
+}
+
+/// What is said of a trace, for people.
+fn line(number: usize, (trace, result): &Judged) -> String {
+    let steps = trace.sequence.steps.len();
+    match result {
+        Ok(told) => {
+            let rest = if trace.at_rest {
+                ", to its end at rest"
+            } else {
+                ""
+            };
+            format!(
+                "trace {number}: in order: {}, {}, {}, {} of words compared{rest}\n",
+                counted(steps as u64, "step"),
+                counted(told.rows as u64, "row"),
+                counted(told.messages as u64, "message"),
+                counted(told.values as u64, "value"),
+            )
+        }
+        Err(Refused { step, why }) => match step_in_words(&trace.sequence, *step) {
+            Some(words) => {
+                format!("trace {number}: refused at step {step} of {steps}: {why}\n  {words}\n")
+            }
+            None => format!("trace {number}: refused behind its last step, {steps}: {why}\n"),
+        },
+    }
+}
+
+/// A step, counted from 1.
+fn step_in_words(sequence: &Sequence, step: usize) -> Option<String> {
+    let step = sequence.steps.get(step - 1)?;
+    let name = |agent: usize| sequence.agents.get(agent).map_or("?", String::as_str);
+    let agent = name(step.agent);
+    Some(match &step.action {
+        Action::Send { message, to, .. } => format!("{agent} sends {message} to {}", name(*to)),
+        Action::Receive { message, from, .. } => {
+            format!("{agent} takes {message} from {}", name(*from))
+        }
+        Action::Does { what } => format!("{agent}: {what}"),
+        Action::Becomes { state } => format!("{agent} becomes {state}"),
+    })
+}
+
+fn entry((trace, result): &Judged) -> Value {
+    let told = result.as_ref().ok();
+    let refused = result.as_ref().err();
+    json!({
+        "outcome": if told.is_some() { "in_order" } else { "refused" },
+        "steps": trace.sequence.steps.len(),
+        "at_rest": trace.at_rest,
+        "rows": told.map(|told| told.rows),
+        "messages": told.map(|told| told.messages),
+        "values": told.map(|told| told.values),
+        "step": refused.map(|refused| refused.step),
+        "why": refused.map(|refused| &refused.why),
+    })
+}

@@ -1,0 +1,52 @@
+//! `cohkit trace` from outside.
+
+use crate::{cohkit, text};
+use serde_json::Value;
+use std::path::Path;
+
+/// The exit code, and what was printed.
+fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = cohkit(["trace"]);
+    let output = command.arg(file).args(arguments).output().expect("starts");
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+const MSI: [&str; 2] = ["--protocol", "../../protocols/msi.coh"];
+
+#[test]
+fn counterexamples_are_judged_and_what_is_no_trace_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.json");
+    let write = |text: &str| std::fs::write(&file, text).expect("it can be written");
+    for (what, said) in [
+        ("no JSON", "expected"),
+        ("[]", "there is no trace in it"),
+        (r#"{"agents": ["a"], "steps": 3}"#, "a trace cannot be read"),
+        (r#"{"agents": ["a"], "steps": []}"#, "no caching agents"),
+    ] {
+        write(what);
+        let (code, _, errors) = trace(&file, &MSI);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(said) && errors.contains("help"), "{errors}");
+    }
+
+    // Agents and receivers that there are not are no reason to stop.
+    write(
+        r#"{"agents": ["cache 0", "cache 1", "directory"], "at_rest": true, "steps": [
+            {"agent": 0, "visible": false, "action": {"kind": "does", "what": "load"}},
+            {"agent": 0, "visible": false, "action": {"kind": "send", "message": "GetS", "to": 99, "flight": 0}},
+            {"agent": 98, "visible": false, "action": {"kind": "becomes", "state": "M"}}]}"#,
+    );
+    let (code, shown, errors) = trace(&file, &MSI);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(shown.contains("refused at step 2 of 3"), "{shown}");
+    let (code, shown, _) = trace(&file, &[&MSI[..], &["--json"]].concat());
+    let entries: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(code, Some(1));
+    assert_eq!(entries[0]["outcome"], "refused");
+    assert_eq!(entries[0]["step"], 2);
+}

@@ -1,0 +1,230 @@
+//! What the home, memory and the device do.
+
+use super::*;
+
+impl Judge<'_> {
+    /// The home does something that is no message.
+    pub(super) fn home_does(&mut self, line: &mut Line, what: &str) -> Checked {
+        let locals = &self.home.controller.locals;
+        let local = |name: &str| locals.iter().position(|local| local.name == name);
+        let own = |k: usize| Event::Local(k as u8);
+        let events: Vec<Event> = match what {
+            "takes the unlock" => vec![Event::Unlock],
+            "takes the memory's data" => (0..MOST_CHOICES).map(Event::MemoryData).collect(),
+            "hears that memory is done" => vec![Event::MemoryDone],
+            // A directory that needs the place, by whichever operation does that.
+            "makes room" => (0..locals.len()).map(own).collect(),
+            _ => {
+                let choice = what.strip_prefix("takes the memory's data, choice ");
+                let choice = choice.and_then(|choice| choice.parse().ok());
+                let taken = what.strip_prefix("takes ").and_then(local);
+                let event = choice.map(Event::MemoryData).or(taken.map(own));
+                vec![event.ok_or_else(|| format!("no home does this: {what}"))?]
+            }
+        };
+        self.at += 1;
+        if what.starts_with("takes ") || what == "makes room" {
+            line.own &= line.accepted.is_some();
+            line.own |= what == "makes room";
+        }
+        self.any_row(line, events)
+    }
+
+    /// Memory or the device does something.
+    pub(super) fn other_does(&mut self, line: &mut Line, what: &str) -> Checked {
+        let locals = &self.home.controller.locals;
+        if let Some(asks) = what.strip_prefix("asks for ") {
+            let local = locals.iter().position(|local| local.name == asks);
+            let local = local.ok_or_else(|| format!("there is no {asks} to ask for"))?;
+            if line.asked.replace(local).is_some() {
+                return Err("the device asks while it asks for something".into());
+            }
+        }
+        self.at += 1;
+        let operation = line.operation;
+        line.operation = match (what, operation) {
+            ("is read", Operation::Read(None)) => Operation::Read(Some(line.bytes.memory)),
+            ("is written", Operation::Write(copy)) => {
+                line.bytes.memory = copy;
+                Operation::Written
+            }
+            ("takes the store" | "takes the partial store", Operation::Store(write))
+                if write.whole == (what == "takes the store") =>
+            {
+                line.bytes.store(write)?;
+                Operation::Written
+            }
+            ("is read" | "is written" | "takes the store" | "takes the partial store", _) => {
+                return Err(format!("memory {what}, and nobody has asked for that"));
+            }
+            ("unlocks" | "unlocks a line that it has not locked", _) => {
+                return self.any_row(line, vec![Event::Unlock]);
+            }
+            ("writes", operation) if line.lock == Some(Right::None) => {
+                line.bytes.memory = line.bytes.write(Some(line.bytes.memory), false)?;
+                operation
+            }
+            ("writes", _) => return Err("the device writes without a lock".into()),
+            (_, operation) if what.starts_with("asks for ") => operation,
+            (_, operation) => {
+                let answer = line.answers.iter().position(|answer| answer == what);
+                let answer = answer.ok_or_else(|| format!("nobody does this now: {what}"))?;
+                line.answers.remove(answer);
+                operation
+            }
+        };
+        Ok(())
+    }
+
+    /// One of several things happens to the home: the one that explains most of what is told next.
+    pub(super) fn any_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
+        let (begin, before) = ((self.at, self.summary), line.clone());
+        let mut best: Option<(Checked, _, Line)> = None;
+        for event in events {
+            ((self.at, self.summary), *line) = (begin, before.clone());
+            let (own, taken) = (None, None);
+            let result = self.row(line, Cause { event, own, taken });
+            let fits = |result: &Checked, at| (result.is_ok(), at);
+            let better = best
+                .as_ref()
+                .is_none_or(|(other, (at, _), _)| fits(&result, self.at) > fits(other, *at));
+            if better {
+                best = Some((result, (self.at, self.summary), line.clone()));
+            }
+        }
+        let (result, end, after) = best.ok_or("there is nothing that it could be")?;
+        ((self.at, self.summary), *line) = (end, after);
+        result
+    }
+
+    pub(super) fn home_row(
+        &mut self,
+        line: &mut Line,
+        event: Event,
+        taken: Option<Flight>,
+        after: Agent,
+        deeds: Vec<Deed>,
+    ) -> Checked {
+        let mut brought = match taken.as_ref().map(|flight| flight.brings) {
+            Some(Brings::Line(copy)) => Some(copy),
+            _ => None,
+        };
+        let mut write = match taken.as_ref().map(|flight| flight.brings) {
+            Some(Brings::Write(write)) => Some(write),
+            _ => None,
+        };
+        match (event, line.operation) {
+            (Event::MemoryData(_), Operation::Read(copy)) => {
+                brought = Some(copy.unwrap_or(line.bytes.memory));
+                line.operation = Operation::Idle;
+            }
+            (Event::MemoryDone, operation) => {
+                match operation {
+                    Operation::Written => {}
+                    Operation::Write(copy) => line.bytes.memory = copy,
+                    Operation::Store(write) => line.bytes.store(write)?,
+                    _ => return Err("memory is done, and was not asked to write".into()),
+                }
+                line.operation = Operation::Idle;
+            }
+            (Event::MemoryData(_), _) => return Err("memory was not asked to read".into()),
+            (Event::Local(local), _) => {
+                let local = usize::from(local);
+                if line.accepted.replace(local).is_some() {
+                    return Err("the home takes a local operation while it has one".into());
+                }
+            }
+            (Event::Unlock, _) if line.lock.is_none() => {
+                return Err("the home takes an unlock of a line that is not locked".into());
+            }
+            _ => {}
+        }
+        let memory_data = matches!(event, Event::MemoryData(_));
+        for deed in deeds {
+            match deed {
+                Deed::Send(sent) => {
+                    let copy = brought.filter(|_| memory_data);
+                    let copy = copy.or(Some(line.bytes.memory));
+                    self.sends(line, None, sent, copy)?;
+                }
+                Deed::WriteMemory => match (write.take(), brought) {
+                    (Some(write), _) => self.home_performs(line, write)?,
+                    (None, Some(copy)) => line.bytes.memory = copy,
+                    (None, None) => return Err("memory is written without bytes".into()),
+                },
+                Deed::SetAside => {
+                    let write = write.take().ok_or("nothing is there to be set aside")?;
+                    if line.aside.replace(write).is_some() {
+                        return Err("a write is set aside while another one is".into());
+                    }
+                }
+                Deed::WriteAside => {
+                    let write = line.aside.take().ok_or("nothing has been set aside")?;
+                    self.home_performs(line, write)?;
+                }
+                Deed::StartRead => self.starts(line, Operation::Read(None))?,
+                Deed::StartWrite => {
+                    let copy = brought.ok_or("memory is written without bytes")?;
+                    self.starts(line, Operation::Write(copy))?;
+                }
+                Deed::StartStore { whole } => {
+                    let kept = write.take().or(line.aside.take());
+                    let kept = kept.ok_or("memory is written without bytes")?;
+                    self.starts(line, Operation::Store(Write { whole, ..kept }))?;
+                }
+                Deed::Acknowledge(local) => self.acknowledges(line, local.into())?,
+                Deed::Unlocked => {
+                    if line.lock.take() == Some(Right::None) {
+                        line.bytes.forget_values();
+                    }
+                    line.answers.push("is unlocked".into());
+                    self.tells(None, "is unlocked")?;
+                }
+                Deed::Done => return Err("the home ends an access".into()),
+            }
+        }
+        // A home whose memory takes its time keeps the bytes of the request in hand.
+        if let Some(write) = write {
+            line.aside.get_or_insert(write);
+        }
+        self.becomes(line, None, after)
+    }
+
+    pub(super) fn starts(&self, line: &mut Line, operation: Operation) -> Checked {
+        match line.operation {
+            Operation::Idle => {
+                line.operation = operation;
+                Ok(())
+            }
+            _ => Err("a memory operation begins while one is under way".into()),
+        }
+    }
+
+    pub(super) fn home_performs(&mut self, line: &mut Line, write: Write) -> Checked {
+        self.tells(None, WRITES)?;
+        line.bytes.store(write)
+    }
+
+    pub(super) fn acknowledges(&mut self, line: &mut Line, local: usize) -> Checked {
+        let about = &self.home.controller.locals[local];
+        let what = format!("acknowledges {}", about.name);
+        if !line.own {
+            line.answers.push(format!("is told of {}", about.name));
+        }
+        if line.accepted.take() != Some(local) {
+            return Err(format!("the home {what}, which it has not accepted"));
+        }
+        self.tells(None, &what)?;
+        if line.bytes.memory != line.bytes.last {
+            return Err(format!("memory is old when the home {what}"));
+        }
+        let most = self.most(line);
+        if most > about.ensures {
+            return Err(format!("a remote may {most:?} when the home {what}"));
+        }
+        if about.locks && line.lock.replace(about.ensures).is_some() {
+            return Err("the home locks a line that is locked".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! What remotes do.
+
+use super::*;
+
+impl Judge<'_> {
+    /// An access of a remote: a row, or performed in place.
+    pub(super) fn remote_does(&mut self, line: &mut Line, own: usize, what: &str) -> Checked {
+        let (access, _) = told_access(what).ok_or_else(|| format!("no agent does this: {what}"))?;
+        let remote = &line.remotes[own];
+        let right = self.protocol.remote.states[remote.agent.state].right;
+        let event = Event::Access(access);
+        let happens = Happening {
+            event,
+            sender: None,
+            own: Some(own),
+            fields: &[],
+        };
+        let row = self.remote.says(&remote.agent, &happens)?;
+        let in_place = matches!(access, Access::Load | Access::Store) && right >= access.needs();
+        // A step that only tells of performing is its own row where the row has nothing more to tell.
+        self.at += usize::from(!what.starts_with(PERFORMS));
+        match row {
+            Answer::Row { .. } => {
+                let from = self.at;
+                self.row(
+                    line,
+                    Cause {
+                        event,
+                        own: Some(own),
+                        taken: None,
+                    },
+                )?;
+                if self.at == from && what.starts_with(PERFORMS) {
+                    return Err(format!("it {what}, which its row does not"));
+                }
+                Ok(())
+            }
+            Answer::None if in_place => {
+                self.performs(line, own, access)?;
+                self.tells_performed(line, own, access)?;
+                let stays = line.remotes[own].agent.clone();
+                self.becomes(line, Some(own), stays)
+            }
+            _ => {
+                let state = self.state_name(Some(own), line);
+                Err(format!("it cannot {} in {state}", access.name()))
+            }
+        }
+    }
+
+    /// An access is performed in the remote's own copy.
+    pub(super) fn performs(&mut self, line: &mut Line, own: usize, access: Access) -> Checked {
+        let copy = line.remotes[own].copy;
+        if access.writes() {
+            let whole = access == Access::WriteLine;
+            line.remotes[own].copy = Some(line.bytes.write(copy, whole)?);
+            return Ok(());
+        }
+        let last = line.bytes.last;
+        line.bytes.read(copy, last)
+    }
+
+    /// The trace may tell once more that an access was performed, and with which value of which word.
+    pub(super) fn tells_performed(
+        &mut self,
+        line: &mut Line,
+        own: usize,
+        access: Access,
+    ) -> Checked {
+        let Some(what) = self.next_does(own) else {
+            return Ok(());
+        };
+        match told_access(what) {
+            Some((told, value)) if told == access && what.starts_with(PERFORMS) => {
+                self.at += 1;
+                if let Some((word, value)) = value {
+                    self.summary.values += usize::from(!access.writes());
+                    line.bytes.told(access.writes(), word, value)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn remote_row(
+        &mut self,
+        line: &mut Line,
+        own: usize,
+        event: Event,
+        taken: Option<Flight>,
+        after: Agent,
+        deeds: Vec<Deed>,
+    ) -> Checked {
+        let controller = &self.protocol.remote;
+        let (from, to) = (
+            &controller.states[line.remotes[own].agent.state],
+            &controller.states[after.state],
+        );
+        let access = match event {
+            Event::Access(access) => Some(access),
+            _ => None,
+        };
+        let brought = match taken.map(|flight| flight.brings) {
+            Some(Brings::Line(copy)) => Some(copy),
+            _ => None,
+        };
+        if let Some(access) = access.filter(|access| access.needs() > Right::None) {
+            line.remotes[own].under_way = Some(UnderWay {
+                access,
+                since: line.bytes.last,
+                sent: None,
+            });
+        }
+        let mut copy = brought.or(line.remotes[own].copy);
+        let mut written = false;
+        for deed in deeds {
+            match deed {
+                Deed::Send(sent) => self.sends(line, Some(own), sent, copy)?,
+                Deed::Done => {
+                    let under_way = line.remotes[own].under_way.take();
+                    let under_way = under_way.ok_or("an access ends, and none has begun")?;
+                    match under_way.sent {
+                        _ if !under_way.access.writes() => {
+                            line.bytes.read(copy, under_way.since)?
+                        }
+                        Some(serial) if line.bytes.performed(serial) => {}
+                        Some(_) => {
+                            return Err("a write ends that the home has not performed".into())
+                        }
+                        None => {
+                            let whole = under_way.access == Access::WriteLine;
+                            copy = Some(line.bytes.write(copy, whole)?);
+                            written = true;
+                            self.tells(Some(own), WRITES)?;
+                        }
+                    }
+                }
+                other => return Err(format!("a remote does what only a home can: {other:?}")),
+            }
+        }
+        let performs = access.filter(|access| from.right.min(to.right) >= access.needs());
+        let performs = performs.filter(|access| access.needs() > Right::None);
+        if brought.is_some() || written {
+            line.remotes[own].copy = copy;
+        }
+        if let Some(access) = performs {
+            self.performs(line, own, access)?;
+            self.tells_performed(line, own, access)?;
+        }
+        if !to.holds_line {
+            line.remotes[own].copy = None;
+        }
+        // What comes to rest without an end is tried again, and what was sent for it is dropped unless nothing is to come.
+        let remote = &mut line.remotes[own];
+        if to.stable()
+            || performs.is_some()
+            || to.right > Right::None && access.is_none() && written
+        {
+            let given_up = remote.under_way.take().and_then(|under_way| under_way.sent);
+            if let (Some(serial), None) = (given_up, access) {
+                line.bytes.gives_up(serial);
+            }
+        }
+        self.becomes(line, Some(own), after)?;
+        match performs {
+            Some(access) => self.tells_performed(line, own, access),
+            None => Ok(()),
+        }
+    }
+}

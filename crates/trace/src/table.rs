@@ -1,0 +1,388 @@
+//! What the rows of a table say, read here anew and as plainly as they are written.
+//!
+//! Nothing of [`cohkit_protocol::execute`] is used, which is what everybody who makes traces executes: a mistake there and the
+//! same mistake here are two.
+
+use cohkit_protocol::controller::{
+    Controller, Effect, Event, Expression, Initial, Operator, Set, Statement, Target,
+    Value as Given,
+};
+use cohkit_protocol::protocol::{MessageId, StateId, Type};
+use cohkit_protocol::remotes::KindId;
+use std::collections::BTreeSet;
+
+/// What a variable or field holds. A remote is its number plus 1, and `none` is 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A number, a truth value or a remote.
+    One(i64),
+    /// Some remotes.
+    Some(BTreeSet<i64>),
+    /// A number for each remote.
+    Each(Vec<i64>),
+}
+
+/// An agent: its state, and its variables in the order of the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agent {
+    /// Index of the state.
+    pub state: usize,
+    /// What the variables hold.
+    pub values: Vec<Value>,
+}
+
+/// What happens to an agent.
+pub struct Happening<'h> {
+    /// What.
+    pub event: Event,
+    /// The remote that has sent the message; nobody, or the home.
+    pub sender: Option<usize>,
+    /// The remote that it happens to; the home.
+    pub own: Option<usize>,
+    /// The message's fields.
+    pub fields: &'h [Value],
+}
+
+/// A message that a row sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Which.
+    pub message: MessageId,
+    /// The remote that it goes to; the home.
+    pub to: Option<usize>,
+    /// Its fields.
+    pub fields: Vec<Value>,
+}
+
+/// One thing that a row does around its agent: it sends, or what the statement of the same name says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Deed {
+    Send(Sent),
+    WriteMemory,
+    SetAside,
+    WriteAside,
+    Done,
+    StartRead,
+    StartWrite,
+    StartStore { whole: bool },
+    Acknowledge(u8),
+    Unlocked,
+}
+
+/// What a table says of what happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// There is no row, or one that says `never`.
+    None,
+    /// It is to wait.
+    Waits,
+    /// It is refused.
+    Refused,
+    /// A row is taken.
+    Row {
+        /// What the agent is then.
+        after: Agent,
+        /// What the row does, in order.
+        deeds: Vec<Deed>,
+    },
+}
+
+/// A table, and who the remotes are.
+pub struct Table<'c> {
+    /// The table.
+    pub controller: &'c Controller,
+    /// The kind of each remote.
+    pub kinds: &'c [KindId],
+}
+
+impl Table<'_> {
+    /// An agent that begins in a state.
+    pub fn begins(&self, state: StateId) -> Agent {
+        let of = |kind| (1..).zip(self.kinds).filter(move |(_, k)| **k == kind);
+        let values = self
+            .controller
+            .variables
+            .iter()
+            .map(|v| match (v.ty, v.initial) {
+                (Type::PerRemote { .. }, _) => Value::Each(vec![0; self.kinds.len()]),
+                (Type::RemoteSet, Initial::All(kind)) => {
+                    Value::Some(of(kind).map(|r| r.0).collect())
+                }
+                (Type::RemoteSet, _) => Value::Some(BTreeSet::new()),
+                (_, Initial::All(kind)) => Value::One(of(kind).count() as i64),
+                (_, Initial::Number(number)) => Value::One(number.into()),
+            });
+        Agent {
+            state: state.index(),
+            values: values.collect(),
+        }
+    }
+
+    /// What the table says.
+    ///
+    /// # Errors
+    /// Why the row that fits has no meaning.
+    pub fn says(&self, agent: &Agent, happens: &Happening) -> Result<Answer, String> {
+        for row in &self.controller.rules {
+            if row.state.index() != agent.state || row.event != happens.event {
+                continue;
+            }
+            let mut reading = Reading {
+                table: self,
+                happens,
+                agent: agent.clone(),
+                each: 0,
+                deeds: Vec::new(),
+            };
+            if let Some(guard) = &row.guard {
+                if reading.one(guard)? == 0 {
+                    continue;
+                }
+            }
+            return Ok(match &row.effect {
+                Effect::Never => Answer::None,
+                Effect::Leave => Answer::Waits,
+                Effect::Refuse => Answer::Refused,
+                Effect::Take { body, next } => {
+                    reading.all(body)?;
+                    let Reading {
+                        agent: mut after,
+                        deeds,
+                        ..
+                    } = reading;
+                    after.state = next.map_or(agent.state, StateId::index);
+                    Answer::Row { after, deeds }
+                }
+            });
+        }
+        Ok(Answer::None)
+    }
+
+    /// Whether a value is one of a type.
+    fn fits(&self, ty: Type, value: &Value) -> bool {
+        let remotes = self.kinds.len() as i64;
+        match (ty, value) {
+            (Type::Range { max } | Type::PerRemote { max }, Value::One(one)) => {
+                (0..=i64::from(max)).contains(one)
+            }
+            (Type::Count | Type::Remote, Value::One(one)) => (0..=remotes).contains(one),
+            (Type::Bool, Value::One(one)) => (0..=1).contains(one),
+            (Type::RemoteSet, Value::Some(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A row being read.
+struct Reading<'r> {
+    table: &'r Table<'r>,
+    happens: &'r Happening<'r>,
+    agent: Agent,
+    /// The remote that a loop or a quantifier is at.
+    each: i64,
+    deeds: Vec<Deed>,
+}
+
+impl Reading<'_> {
+    fn all(&mut self, body: &[Statement]) -> Result<(), String> {
+        body.iter()
+            .try_for_each(|statement| self.statement(statement))
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), String> {
+        let deed = match statement {
+            Statement::Send {
+                message,
+                to,
+                fields,
+            } => return self.sends(*message, to, fields),
+            Statement::Assign(variable, value) => {
+                let value = Value::One(self.one(value)?);
+                return self.assign(variable.index(), value);
+            }
+            Statement::AssignSet(variable, set) => {
+                let value = Value::Some(self.set(set)?);
+                return self.assign(variable.index(), value);
+            }
+            Statement::AssignElement(variable, remote, value) => {
+                let (remote, value) = (self.one(remote)?, self.one(value)?);
+                let ty = self.table.controller.variables[variable.index()].ty;
+                let fits = self.table.fits(ty, &Value::One(value));
+                let place = match &mut self.agent.values[variable.index()] {
+                    Value::Each(each) if fits => each.get_mut((remote - 1) as usize),
+                    _ => None,
+                };
+                *place.ok_or("an element is given a value that it cannot have")? = value;
+                return Ok(());
+            }
+            Statement::ForEach { condition, body } => {
+                for each in 1..=self.table.kinds.len() as i64 {
+                    self.each = each;
+                    if self.one(condition)? != 0 {
+                        self.all(body)?;
+                    }
+                }
+                return Ok(());
+            }
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let holds = self.one(condition)? != 0;
+                return self.all(if holds { then } else { otherwise });
+            }
+            Statement::Retry => return Ok(()),
+            Statement::WriteMemory => Deed::WriteMemory,
+            Statement::SetAside => Deed::SetAside,
+            Statement::WriteAside => Deed::WriteAside,
+            Statement::Done => Deed::Done,
+            Statement::StartRead => Deed::StartRead,
+            Statement::StartWrite => Deed::StartWrite,
+            Statement::StartStore { whole } => Deed::StartStore { whole: *whole },
+            Statement::Acknowledge(local) => Deed::Acknowledge(*local),
+            Statement::Unlocked => Deed::Unlocked,
+        };
+        self.deeds.push(deed);
+        Ok(())
+    }
+
+    fn assign(&mut self, variable: usize, value: Value) -> Result<(), String> {
+        let about = &self.table.controller.variables[variable];
+        if !self.table.fits(about.ty, &value) {
+            return Err(format!("{} cannot become {value:?}", about.name));
+        }
+        self.agent.values[variable] = value;
+        Ok(())
+    }
+
+    fn sends(&mut self, message: MessageId, to: &Target, fields: &[Given]) -> Result<(), String> {
+        let mut values = Vec::new();
+        for field in fields {
+            values.push(match field {
+                Given::Set(set) => Value::Some(self.set(set)?),
+                Given::Single(value, ty) => {
+                    let value = Value::One(self.one(value)?);
+                    if !self.table.fits(*ty, &value) {
+                        return Err(format!("a field cannot be {value:?}"));
+                    }
+                    value
+                }
+            });
+        }
+        let receivers = match to {
+            Target::Home => vec![0],
+            Target::Remote(remote) => match self.one(remote)? {
+                0 => return Err("a message is sent to nobody".into()),
+                remote => vec![remote],
+            },
+            Target::Each(set) => self.set(set)?.into_iter().collect(),
+        };
+        self.deeds.extend(receivers.into_iter().map(|to| {
+            Deed::Send(Sent {
+                message,
+                to: usize::try_from(to - 1).ok(),
+                fields: values.clone(),
+            })
+        }));
+        Ok(())
+    }
+
+    fn set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
+        let members = |value: Option<&Value>| match value {
+            Some(Value::Some(members)) => Ok(members.clone()),
+            _ => Err("a set is not there".to_string()),
+        };
+        Ok(match set {
+            Set::Empty => BTreeSet::new(),
+            Set::All(kind) => {
+                let all = (1..).zip(self.table.kinds);
+                all.filter(|(_, k)| *k == kind).map(|(r, _)| r).collect()
+            }
+            Set::Singleton(remote) => {
+                let remote = self.one(remote)?;
+                (remote != 0).then_some(remote).into_iter().collect()
+            }
+            Set::Variable(variable) => members(self.agent.values.get(variable.index()))?,
+            Set::Field(field) => members(self.happens.fields.get(usize::from(*field)))?,
+            Set::Union(a, b) => &self.set(a)? | &self.set(b)?,
+            Set::Difference(a, b) => &self.set(a)? - &self.set(b)?,
+        })
+    }
+
+    fn one(&mut self, expression: &Expression) -> Result<i64, String> {
+        let simple = |value: Option<&Value>| match value {
+            Some(Value::One(one)) => Ok(*one),
+            _ => Err("a value is not there".to_string()),
+        };
+        let remote = |remote: Option<usize>| remote.map_or(0, |remote| remote as i64 + 1);
+        Ok(match expression {
+            Expression::Constant(constant) => i64::from(*constant),
+            Expression::None => 0,
+            Expression::Own => remote(self.happens.own),
+            Expression::Sender => remote(self.happens.sender),
+            Expression::Each => self.each,
+            Expression::State => self.agent.state as i64,
+            Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
+            Expression::Field(field) => simple(self.happens.fields.get(usize::from(*field)))?,
+            Expression::Element(variable, of) => {
+                let of = self.one(of)? - 1;
+                match &self.agent.values[variable.index()] {
+                    Value::Each(each) => each.get(of as usize).copied(),
+                    _ => None,
+                }
+                .ok_or("there is no such element")?
+            }
+            Expression::Table(table, at) => {
+                let at = self.one(at)?;
+                let values = &self.table.controller.tables[usize::from(*table)].values;
+                let value = values.get(at as usize).ok_or("a table has no such entry")?;
+                i64::from(*value)
+            }
+            Expression::Count(set) => self.set(set)?.len() as i64,
+            Expression::In(one, set) => {
+                let one = self.one(one)?;
+                self.set(set)?.contains(&one).into()
+            }
+            Expression::SetsEqual(a, b) => (self.set(a)? == self.set(b)?).into(),
+            Expression::SetsDiffer(a, b) => (self.set(a)? != self.set(b)?).into(),
+            Expression::All(condition) => (!self.of_some(condition, false)?).into(),
+            Expression::Any(condition) => self.of_some(condition, true)?.into(),
+            Expression::Not(condition) => (self.one(condition)? == 0).into(),
+            Expression::Binary(operator, a, b) => {
+                let a = self.one(a)?;
+                // What stands behind a condition that decides may have no meaning.
+                match (operator, a) {
+                    (Operator::And, 0) => return Ok(0),
+                    (Operator::Or, 1) => return Ok(1),
+                    _ => {}
+                }
+                let b = self.one(b)?;
+                match operator {
+                    Operator::Add => a + b,
+                    Operator::Subtract => a - b,
+                    Operator::Equal => (a == b).into(),
+                    Operator::NotEqual => (a != b).into(),
+                    Operator::Less => (a < b).into(),
+                    Operator::LessOrEqual => (a <= b).into(),
+                    Operator::Greater => (a > b).into(),
+                    Operator::GreaterOrEqual => (a >= b).into(),
+                    Operator::And | Operator::Or => b,
+                }
+            }
+        })
+    }
+
+    /// Whether a condition is this for some remote.
+    fn of_some(&mut self, condition: &Expression, wanted: bool) -> Result<bool, String> {
+        let outer = self.each;
+        let mut found = false;
+        for each in 1..=self.table.kinds.len() as i64 {
+            self.each = each;
+            found |= (self.one(condition)? != 0) == wanted;
+        }
+        self.each = outer;
+        Ok(found)
+    }
+}
