@@ -3,7 +3,7 @@
 //! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
 //! one in time, in order, with a cost for each kind of instruction. All three do the same.
 //!
-//! [`elf`] reads programs, and [`system`] serves their calls.
+//! [`Paged`] puts virtual addresses in front of a memory. [`elf`] reads programs, and [`system`] serves their calls.
 //!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
 //! gives exceptions as values; no bits and no address make it panic.
@@ -35,6 +35,7 @@ pub mod float;
 mod fp;
 mod hart;
 mod memory;
+mod paged;
 pub mod system;
 pub mod table;
 mod timed;
@@ -44,5 +45,6 @@ pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+pub use paged::{Page, PageSize, Paged};
 pub use table::{Extension, Extensions, Op};
 pub use timed::{Cost, Latencies, Timed, TimedMemory};

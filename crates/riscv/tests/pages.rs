@@ -1,0 +1,292 @@
+//! Virtual addresses: what is mapped where, what is not, what it costs, and that prefetches cost nothing.
+
+mod oracle;
+
+use cohkit_riscv::{
+    Amo, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize, Paged,
+    Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+};
+use oracle::{bits, i_type, r_type, s_type, Random};
+
+const SMALL: u64 = 0x1000;
+const LARGE: u64 = 0x20_0000;
+
+/// Flat memory that remembers hints and managed blocks.
+struct Watched {
+    flat: Flat,
+    seen: Vec<u64>,
+}
+
+impl Memory for Watched {
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.flat.fetch(at)
+    }
+    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
+        self.flat.load(at, size, to)
+    }
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        self.flat.store(at, size, value)
+    }
+    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+        self.flat.amo(at, amo, to)
+    }
+    fn fence(&mut self, fence: Fence) -> Reply<()> {
+        self.flat.fence(fence)
+    }
+    fn fence_i(&mut self) -> Reply<()> {
+        self.flat.fence_i()
+    }
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        self.seen.push(at);
+        self.flat.cbo(at, what)
+    }
+    fn prefetch(&mut self, at: u64, _what: Prefetch) {
+        self.seen.push(at);
+    }
+}
+
+impl TimedMemory for Watched {}
+
+fn page(at: u64, to: u64, size: PageSize, rights: &str) -> Page {
+    let may = |letter| rights.contains(letter);
+    Page {
+        at,
+        to,
+        size,
+        readable: may('r'),
+        writable: may('w'),
+        executable: may('x'),
+    }
+}
+
+/// Code at one place and memory at another: at virtual 0x5000_0000 a large page, then small ones in turned order.
+fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<Watched>) {
+    let mut flat = Flat::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
+    for (n, word) in words.iter().enumerate() {
+        flat.bytes_mut(SMALL + 4 * n as u64, 4)
+            .expect("there")
+            .copy_from_slice(&word.to_le_bytes());
+    }
+    let mut memory = Paged::new(
+        Watched {
+            flat,
+            seen: Vec::new(),
+        },
+        places,
+        walk,
+    );
+    memory
+        .map(page(0x4000, SMALL, PageSize::Small, "x"))
+        .expect("it can be");
+    memory
+        .map(page(0x5000_0000, LARGE, PageSize::Large, "rw"))
+        .expect("it can be");
+    for n in 0..8 {
+        let at = 0x5020_0000 + n * SMALL;
+        memory
+            .map(page(at, 2 * LARGE + (7 - n) * SMALL, PageSize::Small, "rw"))
+            .expect("it can be");
+    }
+    memory
+        .map(page(0x6000_0000, 2 * LARGE, PageSize::Small, "r"))
+        .expect("it can be");
+    let mut hart = Hart::new(0, Extensions::HOST);
+    hart.pc = 0x4000;
+    (hart, memory)
+}
+
+#[test]
+fn accesses_go_where_their_page_is_and_nowhere_else() {
+    let (_, mut memory) = machine(&[], 4, 0);
+    let mut random = Random(1);
+    let mut written = std::collections::BTreeMap::new();
+    for value in 0..10_000 {
+        let at = 0x5000_0000 + random.below(LARGE / 8 + 8 * SMALL / 8) * 8;
+        assert_eq!(memory.store(at, Size::Double, value), Reply::Done(()));
+        let place = match at - 0x5000_0000 {
+            offset if offset < LARGE => LARGE + offset,
+            offset => 2 * LARGE + (7 - (offset - LARGE) / SMALL) * SMALL + offset % SMALL,
+        };
+        written.insert(place, value);
+    }
+    for (place, value) in &written {
+        assert_eq!(
+            memory.memory.flat.load(*place, Size::Double, 0),
+            Reply::Done(*value)
+        );
+    }
+    assert!(written.len() > 9000);
+}
+
+#[test]
+fn what_is_not_mapped_or_not_allowed_is_an_exception() {
+    let words = [
+        i_type("ld", 5, 10, 0),
+        s_type("sd", 5, 10, 0),
+        r_type("lr.d", 5, 10, 0),
+        r_type("amoadd.d", 5, 10, 6),
+        bits("cbo.flush", 10 << 15),
+    ];
+    let (mut hart, mut memory) = machine(&words, 4, 0);
+    let mut answers = |at: u64| {
+        hart.set_x(10, at);
+        (0..5)
+            .map(|n| {
+                hart.pc = 0x4000 + 4 * n;
+                hart.step(&mut memory).err()
+            })
+            .collect::<Vec<_>>()
+    };
+    let (load, store) = (
+        |at| Some(Stop::Exception(Exception::LoadUnmapped(at))),
+        |at| Some(Stop::Exception(Exception::StoreUnmapped(at))),
+    );
+    assert_eq!(answers(0x5000_0000), [None; 5]);
+    // Only to be read; only to be executed; before, behind and between pages.
+    assert_eq!(
+        answers(0x6000_0008),
+        [None, store(0x6000_0008), None, store(0x6000_0008), None]
+    );
+    for at in [
+        0x4008,
+        0x4fff_fff8,
+        0x5020_8000,
+        0x6000_1000,
+        u64::MAX - 7,
+        0,
+    ] {
+        assert_eq!(
+            answers(at),
+            [load(at), store(at), load(at), store(at), store(at)],
+            "{at:#x}"
+        );
+    }
+    // Pages beside each other need not be so in memory.
+    let misaligned = answers(0x5020_0ffc);
+    assert_eq!(
+        misaligned[..2],
+        [
+            Exception::MisalignedLoad(0x5020_0ffc),
+            Exception::MisalignedStore(0x5020_0ffc)
+        ]
+        .map(|e| Some(e.into()))
+    );
+    hart.pc = 0x5000_0000;
+    assert_eq!(
+        hart.step(&mut memory),
+        Err(Exception::FetchUnmapped(0x5000_0000).into()),
+        "it is not to be executed"
+    );
+    hart.pc = 0x4000;
+    memory.unmap(0x4000).expect("it was there");
+    assert_eq!(
+        hart.step(&mut memory),
+        Err(Exception::FetchUnmapped(0x4000).into())
+    );
+}
+
+#[test]
+fn pages_are_aligned_and_do_not_overlap() {
+    let (_, mut memory) = machine(&[], 4, 0);
+    for (at, to, size, what) in [
+        (0x800, 0, PageSize::Small, "aligned"),
+        (0x10_0000, 0, PageSize::Large, "aligned"),
+        (0x7000, 0x800, PageSize::Small, "aligned"),
+        (
+            0x5000_1000,
+            0,
+            PageSize::Small,
+            "overlap the one at 0x50000000",
+        ),
+        (
+            0x5020_0000,
+            0,
+            PageSize::Large,
+            "overlap the one at 0x50200000",
+        ),
+        (0x4000, 0, PageSize::Small, "overlap"),
+    ] {
+        let error = memory.map(page(at, to, size, "r")).expect_err(what);
+        assert!(error.contains(what), "{error}");
+    }
+    memory
+        .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::Large, "r"))
+        .expect("the last one");
+    assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
+}
+
+#[test]
+fn a_buffer_keeps_the_pages_used_last_and_one_large_page_takes_one_place() {
+    let (_, mut memory) = machine(&[], 2, 0);
+    let mut misses = |at: u64| {
+        let before = memory.misses();
+        assert_eq!(memory.load(at, Size::Byte, 5), Reply::Done(0));
+        memory.misses() - before
+    };
+    let small = |n: u64| 0x5020_0000 + n * SMALL;
+    assert_eq!(
+        [0x5000_0000, 0x5010_0000, 0x501f_ffff].map(&mut misses),
+        [1, 0, 0]
+    );
+    assert_eq!(
+        [
+            small(0),
+            0x5000_0000,
+            small(1),
+            0x5000_0000,
+            small(0),
+            small(1)
+        ]
+        .map(&mut misses),
+        [1, 0, 1, 0, 1, 1]
+    );
+    memory.flush();
+    let before = memory.misses();
+    memory.load(small(1), Size::Byte, 5);
+    assert_eq!(memory.misses() - before, 1);
+}
+
+#[test]
+fn a_prefetch_that_misses_the_buffer_does_nothing() {
+    let hint = bits("prefetch.r", 10 << 15);
+    let words = [
+        hint,
+        i_type("lb", 5, 10, 0),
+        hint,
+        bits("prefetch.w", 11 << 15),
+        bits("prefetch.r", 12 << 15),
+    ];
+    let (mut hart, mut memory) = machine(&words, 2, 0);
+    hart.set_x(10, 0x5020_0040);
+    hart.set_x(11, 0x6000_0000);
+    hart.set_x(12, 0xdead_0000);
+    for _ in 0..5 {
+        assert_eq!(hart.step(&mut memory), Ok(()));
+    }
+    assert_eq!(
+        memory.memory.seen,
+        [2 * LARGE + 7 * SMALL + 0x40],
+        "only the one behind the load"
+    );
+    assert_eq!(memory.misses(), 1);
+}
+
+#[test]
+fn a_miss_takes_the_cycles_of_a_walk() {
+    let words = [
+        i_type("ld", 5, 10, 0),
+        i_type("ld", 6, 10, 8),
+        r_type("add", 7, 5, 6),
+        bits("csrrs", 31 << 7 | 0xc00 << 20),
+        bits("ebreak", 0),
+    ];
+    for (walk, cycles) in [(0, 5), (30, 34)] {
+        let (mut hart, mut memory) = machine(&words, 2, walk);
+        hart.set_x(10, 0x5000_0000);
+        let loads = [cohkit_riscv::Op::Ld];
+        let mut timed = Timed::new(Latencies::default().with(&loads, 3, 1));
+        let (done, _) = timed.run(&mut hart, &mut memory, 1000);
+        // The first load is there at 3 + walk, the second at 4; the sum begins then.
+        assert_eq!((done, hart.x(31)), (4, cycles));
+    }
+}
