@@ -74,6 +74,7 @@ fn the_world_of_every_shipped_text_is_the_checkers_model() {
         .map(|entry| entry.unwrap().path())
         .collect();
     texts.sort();
+    texts.retain(|path| !cohkit_protocol::text::composes(&std::fs::read_to_string(path).unwrap()));
     for text in texts {
         let protocol = read(&text);
         let systems = protocol.systems.iter();

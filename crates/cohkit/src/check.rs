@@ -1,11 +1,12 @@
 //! `cohkit check`: verdicts on the systems of protocol texts, and on Murphi models.
 
-use crate::asked::{again, reading, request};
+use crate::asked::{again, reading, request, systems};
 use crate::checkpoints::Checkpoints;
+use crate::composed::Composed;
 use crate::console::Console;
 use crate::coverage::{Covered, Untaken};
 use crate::guarantee::Guaranteed;
-use crate::judge::{judge, Listener};
+use crate::judge::{judge, Listener, Request, Systems};
 use crate::models::{bad, judge_model, text, trace};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
@@ -18,6 +19,7 @@ use cohkit_engine::model::Model;
 use cohkit_engine::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::protocol::System;
+use cohkit_protocol::text::composes;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -41,13 +43,20 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
     let sources: Vec<_> = (options.files.iter())
         .map(|file| match models::is_model(file) {
             true => Input::Model(file),
-            false => Input::Protocol(Box::new(Source::read(file, console))),
+            false => match files::read(file) {
+                Ok(text) if composes(&text) => {
+                    Input::Composed(Box::new(Composed::read(file, &text, console)))
+                }
+                text => Input::Protocol(Box::new(
+                    text.and_then(|text| Source::of(file, text, console)),
+                )),
+            },
         })
         .collect();
     if options.export_murphi.is_some() || options.chart_svg.is_some() {
         let protocols = sources.iter().filter_map(|source| match source {
             Input::Protocol(source) => source.as_ref().as_ref().ok(),
-            Input::Model(_) => None,
+            Input::Model(_) | Input::Composed(_) => None,
         });
         distinct(protocols)?;
         models_apart(options)?;
@@ -64,10 +73,16 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
         values: Vec::new(),
         text: String::new(),
         untaken: Untaken::default(),
+        judged: Vec::new(),
     };
     for source in sources {
         let result = match source {
-            Input::Protocol(source) => source.and_then(|source| batch.check(source, console)),
+            Input::Protocol(source) => {
+                source.and_then(|source| batch.check(source, systems(options), console))
+            }
+            Input::Composed(composed) => {
+                composed.and_then(|composed| batch.check_composed(&composed, console))
+            }
             Input::Model(file) => batch.check_model(file, console),
         };
         if let Err(failure) = result {
@@ -95,6 +110,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
 /// A file to check.
 enum Input<'a> {
     Protocol(Box<Result<Source, Failure>>),
+    Composed(Box<Result<Composed, Failure>>),
     Model(&'a Path),
 }
 
@@ -214,15 +230,25 @@ struct Batch<'a> {
     text: String,
     /// The rows that no system of the text at hand takes.
     untaken: Untaken,
+    /// What came of each system so far, and how many states it has.
+    judged: Vec<(Outcome, u128)>,
 }
 
 impl Batch<'_> {
-    fn check(&mut self, source: Source, console: &mut Console) -> Result<(), Failure> {
+    fn check(
+        &mut self,
+        source: Source,
+        systems: Systems,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
         let options = self.options;
         if options.graph.is_some() {
             graph::single(options, &source)?;
         }
-        let request = request(options, console);
+        let request = Request {
+            systems,
+            ..request(options, console)
+        };
         let mut telling = Telling {
             batch: self,
             console,
@@ -234,6 +260,24 @@ impl Batch<'_> {
             true => Ok(()),
             false => self.print(&untaken.text(&source.protocol.name), console),
         }
+    }
+
+    /// Checks each part of each system of a text that composes others.
+    fn check_composed(
+        &mut self,
+        composed: &Composed,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        for system in composed.systems(self.options)? {
+            self.judged.clear();
+            for source in composed.parts(system) {
+                self.check(source, Systems::Declared, console)?;
+            }
+            if !self.options.output.json && !console.is_interrupted() {
+                self.print(&composed.together(system, &self.judged), console)?;
+            }
+        }
+        Ok(())
     }
 
     /// Prints, or keeps for the file.
@@ -267,6 +311,7 @@ impl Batch<'_> {
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
+        self.judged.push((verdict.outcome(), verdict.states()));
         if let Some(coverage) = &verdict.coverage {
             self.untaken.add(coverage);
         }

@@ -16,6 +16,7 @@
 mod asked;
 mod check;
 mod checkpoints;
+mod composed;
 mod console;
 mod coverage;
 mod exhaustive;

@@ -4,16 +4,15 @@ use crate::console::Console;
 use crate::deliver;
 use crate::options::{List, ShowPlatform};
 use crate::outcome::{Failure, Outcome};
-use crate::protocols::Source;
 use crate::shipped::PROTOCOLS;
 use crate::sim::platform;
 use crate::simulate::Kind;
 use clap::ValueEnum;
 use cohkit_application::shipped::ALL;
+use cohkit_protocol::text::title;
 use cohkit_sim::platform::{units, Platform};
 use serde_json::{json, Value};
 use std::fmt::Write;
-use std::path::PathBuf;
 
 /// The experiments of the Python package, which a test compares with this.
 const EXPERIMENTS: [(&str, &str); 10] = [
@@ -66,11 +65,9 @@ struct Shelf {
 /// Everything that ships.
 fn shelves() -> Vec<Shelf> {
     let pair = |(name, text): (&str, &str)| (name.to_string(), text.to_string());
-    let protocols = PROTOCOLS.iter().map(|&(file, text)| {
-        let source = Source::parse(PathBuf::from(file), text.to_string());
-        let title = source.map_or(String::new(), |source| source.protocol.title);
-        (file.to_string(), title)
-    });
+    let protocols = PROTOCOLS
+        .iter()
+        .map(|&(file, text)| (file.to_string(), title(text)));
     let workloads = Kind::value_variants().iter().map(|kind| {
         let value = kind.to_possible_value();
         let help = value.and_then(|value| value.get_help().map(ToString::to_string));

@@ -75,16 +75,13 @@ impl Source {
 
     /// Reads and parses a file.
     pub(crate) fn read(path: &Path, console: &Console) -> Result<Source, Failure> {
-        let text = files::read(path)?;
-        Source::parse(path.to_path_buf(), text.clone()).map_err(|diagnostics| {
-            let file = path.display().to_string();
-            let colour = console.terminal.colour;
-            let errors: Vec<String> = diagnostics
-                .iter()
-                .map(|diagnostic| diagnostic.render(&file, &text, colour))
-                .collect();
-            Failure::new(Outcome::BadInput, errors.join("\n\n"))
-        })
+        Source::of(path, files::read(path)?, console)
+    }
+
+    /// Parses the text of a file.
+    pub(crate) fn of(path: &Path, text: String, console: &Console) -> Result<Source, Failure> {
+        Source::parse(path.to_path_buf(), text.clone())
+            .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))
     }
 
     /// What is wrong, for people.
@@ -172,6 +169,13 @@ impl Source {
         }
         report
     }
+}
+
+/// The errors of a text, for a terminal.
+pub(crate) fn shown(path: &Path, text: &str, errors: &[Diagnostic], colour: bool) -> Failure {
+    let file = path.display().to_string();
+    let errors = errors.iter().map(|error| error.render(&file, text, colour));
+    Failure::new(Outcome::BadInput, errors.collect::<Vec<_>>().join("\n\n"))
 }
 
 /// An error at a place (in bytes) of the text in a file, for a terminal.

@@ -1,7 +1,7 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 11] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 12] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -9,6 +9,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 11] = [
     (
         "protocols/cxl-mem.coh",
         include_str!("../../../protocols/cxl-mem.coh"),
+    ),
+    (
+        "protocols/eci-both.coh",
+        include_str!("../../../protocols/eci-both.coh"),
     ),
     (
         "protocols/eci-near.coh",

@@ -53,6 +53,14 @@ impl Verdict<'_> {
         }
     }
 
+    /// How many states were found.
+    pub(crate) fn states(&self) -> u128 {
+        match &self.finding {
+            Finding::Searched(report) => report.states,
+            Finding::Construction(_) => 0,
+        }
+    }
+
     /// The protocol's and the system's name.
     pub fn name(&self) -> String {
         format!("{} {}", self.protocol.name, self.system.name)

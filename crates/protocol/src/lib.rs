@@ -1,5 +1,6 @@
 //! The protocol language, controllers, and the construction of homes from policies.
 
+pub mod composition;
 pub mod construct;
 pub mod controller;
 pub mod execute;

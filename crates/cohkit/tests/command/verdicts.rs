@@ -746,3 +746,53 @@ fn what_a_text_guarantees_is_judged_by_programs() {
         }
     }
 }
+
+#[test]
+fn a_text_that_composes_others_is_their_product() {
+    let both = shipped("eci-both.coh").display().to_string();
+    check(
+        &["check", &both],
+        expect![[r#"
+            exit code 0
+            eci_both both.far: verified: 15475 states, 56177 transitions, depth 23
+              note: a forward may be sent again in a loop (in 14 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+            eci_both both.near: verified: 2883 states up to symmetry, 7933 transitions, depth 28
+              note: a forward may be sent again in a loop (in 38 of the home's transitions); fairness is assumed: a message is not overtaken for ever
+            eci_both both: verified: 44614425 states (far 15475 x near 2883, spaces that share nothing)
+        "#]],
+    );
+    // A text that is not beside it may be one that ships, and one that is comes first.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    let good = fs::read_to_string(shipped("eci-both.coh")).expect("a text");
+    fs::write(at("both.coh"), &good).expect("written");
+    let outcome = |arguments: &[&str]| {
+        let mut command = cohkit(["check", &at("both.coh").display().to_string()]);
+        let output = command
+            .args(arguments)
+            .output()
+            .expect("the command starts");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).expect("text"))
+    };
+    let (code, said) = outcome(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    let near = fs::read_to_string(shipped("eci-near.coh")).expect("a text");
+    let row = near.lines().find(|row| row.contains("send AckDropped "));
+    let row = row.expect("an invalidation is answered");
+    let kept = format!("{} S", row.trim_end_matches([' ', 'I']));
+    fs::write(at("eci-near.coh"), near.replace(row, &kept)).expect("written");
+    let (code, said) = outcome(&[]);
+    assert!(
+        said.ends_with("eci_both both: violated, by a part\n"),
+        "{said}"
+    );
+    assert_eq!(code, Some(1), "{said}");
+    for (option, why) in [
+        (&["--lines", "2"][..], "`--lines` is for one protocol"),
+        (&["--system", "far"], "the systems are `both`"),
+    ] {
+        let (code, said) = outcome(option);
+        assert_eq!((code, said.contains(why)), (Some(2), true), "{said}");
+    }
+}

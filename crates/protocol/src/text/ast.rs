@@ -40,6 +40,10 @@ pub(super) enum Item<'a> {
     System(Name<'a>, Block<(Name<'a>, Number)>),
     Accesses(Block<Kept<'a>>),
     Guarantee(Model, Span),
+    /// In a text that composes others: a text used, parts at one place, and a system of all.
+    Use(Use<'a>),
+    Node(Name<'a>, Block<Part<'a>>),
+    Joint(Name<'a>, Block<(Part<'a>, Number)>),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
@@ -77,6 +81,20 @@ pub(super) enum ChannelItem<'a> {
         message: Name<'a>,
         earlier: Vec<Name<'a>>,
     },
+}
+
+/// `use "FILE" as NAME`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use<'a> {
+    pub file: Name<'a>,
+    pub name: Name<'a>,
+}
+
+/// `SPACE.PART`; a node, or `lines`, has no space.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub space: Option<Name<'a>>,
+    pub name: Name<'a>,
 }
 
 /// An end of a channel.

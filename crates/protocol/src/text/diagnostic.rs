@@ -95,6 +95,8 @@ codes! {
     NotARight "not-a-right",
     /// A goal that no forward can bring about.
     Unreached "unreached",
+    /// A text that is used and cannot be.
+    Use "use",
     /// `local unlock` without a lock, or the reverse.
     Unlock "unlock",
 }

@@ -66,6 +66,8 @@ pub(super) enum Token {
     Arrow,
     #[token("..")]
     To,
+    #[token(".")]
+    Dot,
     /// After the last token; the parser can always look at one.
     End,
 }

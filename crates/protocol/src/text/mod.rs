@@ -5,6 +5,7 @@
 //! Each step goes on after an error, so that one run reports all independent errors.
 //! What the language says is written in `docs/language.md`, which a test keeps in step.
 
+use crate::composition::Composition;
 use crate::protocol::Protocol;
 
 mod ast;
@@ -55,6 +56,42 @@ pub const LONGEST_TEXT: usize = 4 << 20;
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let analysis = analyse(text);
     analysis.protocol.ok_or(analysis.diagnostics)
+}
+
+/// Whether a text composes others, and so is read by [`compose`].
+pub fn composes(text: &str) -> bool {
+    let uses = |line: &str| line.trim_start().starts_with("use ");
+    text.split(['\n', ';']).any(uses)
+}
+
+/// The title of a text, of either sort; empty if it has none.
+pub fn title(text: &str) -> String {
+    let mut sink = Sink::default();
+    let tokens = lexer::lex(text, &mut sink);
+    let file = parser::Parser::new(text, &tokens, &mut sink).file();
+    file.header
+        .map_or_else(String::new, |(_, title)| title.to_string())
+}
+
+/// Reads a text that composes others. From the name of a file `load` gives what the text in it says, or why it cannot.
+///
+/// # Errors
+///
+/// As of [`parse`].
+pub fn compose(
+    text: &str,
+    load: &mut dyn FnMut(&str) -> Result<Protocol, String>,
+) -> Result<Composition, Vec<Diagnostic>> {
+    let mut sink = Sink::default();
+    let mut composition = None;
+    if diagnostic::readable(text, &mut sink) {
+        let tokens = lexer::lex(text, &mut sink);
+        let file = parser::Parser::new(text, &tokens, &mut sink).file();
+        composition = resolve::composition::compose(&file, load, &mut sink);
+    }
+    let diagnostics = sink.finish();
+    let good = composition.filter(|_| diagnostics.is_empty());
+    good.ok_or(diagnostics)
 }
 
 /// A name of a text where it stands.

@@ -14,10 +14,11 @@ use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Type};
 
 mod agent;
+mod composition;
 mod expression;
 
 /// The statements of a file.
-const BLOCKS: [&str; 11] = [
+const BLOCKS: [&str; 13] = [
     "protocol",
     "line",
     "channels",
@@ -29,6 +30,8 @@ const BLOCKS: [&str; 11] = [
     "accesses",
     "guarantee",
     "invariant",
+    "use",
+    "node",
 ];
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
@@ -75,6 +78,7 @@ pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnosti
             "protocol" => true,
             "line" => token(at + 1) == Some(Token::Number),
             "invariant" => token(at + 2) == Some(Token::Colon),
+            "use" => token(at + 1) == Some(Token::Title),
             _ => matches!(
                 (token(at + 1), token(at + 2)),
                 (Some(Token::OpenBrace), _) | (Some(Token::Word), Some(Token::OpenBrace))
@@ -127,6 +131,8 @@ pub(super) struct Parser<'a, 's> {
     parentheses: u32,
     /// Parts of the expression at hand, see [`Parser::part`].
     parts: u32,
+    /// Whether a `use` came before: systems then count parts of several texts.
+    composes: bool,
     sink: &'s mut Sink,
     /// The productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -141,6 +147,7 @@ impl<'a, 's> Parser<'a, 's> {
             position: 0,
             parentheses: 0,
             parts: 0,
+            composes: false,
             sink,
             #[cfg(test)]
             productions: Default::default(),
@@ -580,6 +587,9 @@ impl<'a, 's> Parser<'a, 's> {
             }
             "remote" => Item::Remote(self.agent(keyword, true)?),
             "home" => Item::Home(self.agent(keyword, false)?),
+            "use" => self.use_()?,
+            "node" => self.node(keyword)?,
+            "system" if self.composes => self.joint(keyword)?,
             "system" => {
                 self.production("system");
                 let name = self.name("the name of the system")?;

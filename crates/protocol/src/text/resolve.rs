@@ -12,6 +12,7 @@ use crate::protocol::{
 use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
 use rustc_hash::FxHashMap;
 
+pub(super) mod composition;
 mod controller;
 mod endings;
 mod expression;
@@ -193,6 +194,15 @@ fn once<T>(
 }
 
 pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
+    if let Some(Item::Use(used)) = file.items.iter().find(|it| matches!(it, Item::Use(_))) {
+        let text = "a text that composes others is no protocol of its own";
+        sink.push(
+            Diagnostic::new(Code::Misplaced, used.file.span, text)
+                .label("the protocol is in this text")
+                .note("`cohkit check` takes the text as it is; other commands take the texts that it uses"),
+        );
+        return None;
+    }
     if file.header.is_none() && file.items.is_empty() && sink.count() == 0 {
         sink.push(
             Diagnostic::new(Code::Empty, Span::default(), "the text is empty")
@@ -254,6 +264,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 sink,
             ),
             Item::System(..) | Item::Invariant { .. } => {}
+            // Such a text is read by `compose`.
+            Item::Use(_) | Item::Node(..) | Item::Joint(..) => {}
         }
     }
     // A block that was there but could not be read is not missing too.

@@ -69,16 +69,55 @@ fn eci_is_read_completely() {
     );
 }
 
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
+
+/// What a text that ships says, for one that uses it.
+fn shipped(file: &str) -> Result<Protocol, String> {
+    let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
+    let text = text.map_err(|_| "there is no such file".to_string())?;
+    parse(&text).map_err(|errors| errors[0].message.clone())
+}
+
+#[test]
+fn a_text_that_composes_others_counts_the_parts_of_each() {
+    let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("it ships");
+    let both = compose(&text, &mut shipped).expect("it is good");
+    let names: Vec<&str> = both
+        .spaces
+        .iter()
+        .map(|space| space.name.as_str())
+        .collect();
+    assert_eq!(names, ["far", "near"]);
+    let [joint] = &both.systems[..] else {
+        panic!("one system")
+    };
+    let sizes = |p: &crate::protocol::System| (p.name.clone(), p.remotes.total(), p.lines);
+    let parts: Vec<_> = joint.parts.iter().map(sizes).collect();
+    assert_eq!(
+        parts,
+        [
+            ("both.far".to_string(), 1, 1),
+            ("both.near".to_string(), 2, 1)
+        ]
+    );
+    // It is no protocol of its own.
+    assert_eq!(parse(&text).unwrap_err()[0].code, Code::Misplaced);
+}
+
 #[test]
 fn every_shipped_text_is_read() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
+    let folder = FOLDER;
     let mut number = 0;
     for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("a folder can be listed").path();
         if path.extension().is_some_and(|extension| extension == "coh") {
-            let protocol = good(&std::fs::read_to_string(&path).expect("a text"));
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let name = match composes(&text) {
+                true => compose(&text, &mut shipped).expect("good").name,
+                false => good(&text).name,
+            };
             assert_eq!(
-                Some(protocol.name.replace('_', "-").as_str()),
+                Some(name.replace('_', "-").as_str()),
                 path.file_stem().and_then(|stem| stem.to_str())
             );
             number += 1;

@@ -37,7 +37,9 @@ pub fn protocols() -> Vec<String> {
     let mut names: Vec<String> = entries
         .filter_map(|entry| {
             let path = entry.unwrap().path();
-            let coh = path.extension().is_some_and(|extension| extension == "coh");
+            // A text that composes others is theirs.
+            let coh = path.extension().is_some_and(|extension| extension == "coh")
+                && !text::composes(&std::fs::read_to_string(&path).unwrap());
             coh.then(|| path.file_stem().unwrap().to_string_lossy().into_owned())
         })
         .collect();

@@ -23,6 +23,9 @@ fn blocks(kind: &str) -> Vec<&'static str> {
 
 /// What is wrong with an example: all of a whole text, the syntax of a part.
 fn errors(example: &str) -> Vec<Diagnostic> {
+    if composes(example) {
+        return compose(example, &mut shipped).err().unwrap_or_default();
+    }
     if example.starts_with("protocol") {
         return parse(example).err().unwrap_or_default();
     }
@@ -118,6 +121,7 @@ fn the_words_of_the_parser_are_in_the_grammar() {
     let sources = [
         include_str!("../parser.rs"),
         include_str!("../parser/agent.rs"),
+        include_str!("../parser/composition.rs"),
         include_str!("../parser/expression.rs"),
     ];
     let compared = sources

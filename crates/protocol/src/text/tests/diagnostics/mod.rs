@@ -3,6 +3,7 @@
 //! A case is a piece of text with a comment under each error, whose carets lie under the span:
 //! span and message are tested together. `UPDATE_EXPECT=1` writes the comments anew; review them as a diff.
 
+mod compositions;
 mod controllers;
 mod kinds;
 mod names;
@@ -103,7 +104,11 @@ fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
 fn annotate(lines: &[String], first: u32, text: &str) -> String {
     let mut comments = vec![String::new(); lines.len()];
     let mut elsewhere = String::new();
-    for diagnostic in parse(text).expect_err("a case has errors") {
+    let errors = match composes(text) {
+        true => compose(text, &mut shipped).err(),
+        false => parse(text).err(),
+    };
+    for diagnostic in errors.expect("a case has errors") {
         let said = format!("{}: {}", diagnostic.code.name(), diagnostic.message);
         let (line, column) = line_column(text, diagnostic.span.start);
         let spanned = &text[diagnostic.span.start as usize..diagnostic.span.end as usize];
@@ -192,6 +197,7 @@ fn the_templates_have_no_errors() {
 #[test]
 fn every_kind_of_diagnostic_has_a_case() {
     let cases = concat!(
+        include_str!("compositions.rs"),
         include_str!("names.rs"),
         include_str!("controllers.rs"),
         include_str!("policies.rs")

@@ -1,0 +1,155 @@
+//! Texts that compose protocols: read together with the texts that they use, and checked part by part.
+
+use crate::console::Console;
+use crate::options::Check;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::{shown, Source};
+use crate::{files, shipped};
+use cohkit_protocol::composition::{Composition, Joint};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use std::path::{Path, PathBuf};
+
+/// A text that composes others, and these.
+pub(crate) struct Composed {
+    path: PathBuf,
+    composition: Composition,
+    /// The texts used, without the systems that they have of their own.
+    sources: Vec<Source>,
+}
+
+impl Composed {
+    /// Reads what the text uses: files beside it, or texts that ship.
+    pub(crate) fn read(path: &Path, text: &str, console: &Console) -> Result<Composed, Failure> {
+        let mut texts = Vec::new();
+        let composition = text::compose(text, &mut |file| {
+            let (path, text) = find(path, file)?;
+            let protocol = parsed(file, &text)?;
+            texts.push((path, text));
+            Ok(protocol)
+        });
+        let composition = composition
+            .map_err(|diagnostics| shown(path, text, &diagnostics, console.terminal.colour))?;
+        let spaces = composition.spaces.iter().zip(texts);
+        let sources = spaces.map(|(space, (path, text))| {
+            let mut protocol = space.protocol.clone();
+            protocol.name.clone_from(&composition.name);
+            protocol.systems.clear();
+            Source {
+                path,
+                text,
+                protocol,
+            }
+        });
+        Ok(Composed {
+            path: path.to_path_buf(),
+            sources: sources.collect(),
+            composition,
+        })
+    }
+
+    /// The systems that the options ask for.
+    ///
+    /// # Errors
+    /// Options that mean nothing here.
+    pub(crate) fn systems(&self, options: &Check) -> Result<Vec<&Joint>, Failure> {
+        suited(options, &self.path)?;
+        let systems = &self.composition.systems;
+        if options.systems.is_empty() {
+            return Ok(systems.iter().collect());
+        }
+        let find = |name: &String| {
+            let system = systems.iter().find(|system| system.name == *name);
+            system.ok_or_else(|| {
+                let known: Vec<String> = systems.iter().map(|s| format!("`{}`", s.name)).collect();
+                Failure::new(
+                    Outcome::BadInput,
+                    format!(
+                        "error: {}: no system is named `{name}`\n  help: the systems are {}",
+                        self.path.display(),
+                        known.join(", ")
+                    ),
+                )
+            })
+        };
+        options.systems.iter().map(find).collect()
+    }
+
+    /// The texts used, each with its part of a system.
+    pub(crate) fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
+        let parts = self.sources.iter().zip(&system.parts);
+        parts.map(|(source, part)| {
+            let mut source = source.clone();
+            source.protocol.systems = vec![part.clone()];
+            source
+        })
+    }
+
+    /// What the verdicts on the parts say of all together: as these share nothing, together they do what each does alone.
+    pub(crate) fn together(&self, system: &Joint, judged: &[(Outcome, u128)]) -> String {
+        let name = format!("{} {}", self.composition.name, system.name);
+        let worst = judged.iter().map(|(outcome, _)| *outcome).max();
+        let spaces = self.composition.spaces.iter();
+        match worst {
+            Some(Outcome::Yes) if judged.len() == self.sources.len() => {}
+            Some(Outcome::No) => return format!("{name}: violated, by a part\n"),
+            _ => return format!("{name}: undecided, as a part is\n"),
+        }
+        let parts: Vec<String> = (spaces.zip(judged))
+            .map(|(space, (_, states))| format!("{} {states}", space.name))
+            .collect();
+        let mut states = judged.iter().map(|(_, states)| *states);
+        let product = states.try_fold(1, u128::checked_mul);
+        let product = product.map_or("2^128 or more".to_string(), |states| states.to_string());
+        let parts = parts.join(" x ");
+        format!("{name}: verified: {product} states ({parts}, spaces that share nothing)\n")
+    }
+}
+
+/// The text of a file that another text uses.
+fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
+    let path = user.parent().unwrap_or(Path::new("")).join(file);
+    if path.is_file() {
+        let text = files::read(&path).map_err(|failure| failure.message)?;
+        return Ok((path, text));
+    }
+    let named = |name: &str| name.strip_prefix("protocols/").unwrap_or(name) == file;
+    let mut texts = shipped::PROTOCOLS.into_iter();
+    match texts.find(|(name, _)| named(name)) {
+        Some((name, text)) => Ok((PathBuf::from(name), text.to_string())),
+        None => Err(format!(
+            "there is no file `{}`, and the texts that ship are {}",
+            path.display(),
+            shipped::names()
+        )),
+    }
+}
+
+/// What a used text says.
+fn parsed(file: &str, text: &str) -> Result<Protocol, String> {
+    text::parse(text).map_err(|diagnostics| {
+        let first = &diagnostics[0];
+        let (line, column) = text::line_column(text, first.span.start);
+        format!("{file}:{line}:{column}: {}", first.message)
+    })
+}
+
+/// Refuses options that speak of one system of one text.
+fn suited(options: &Check, path: &Path) -> Result<(), Failure> {
+    let given = [
+        ("--remotes", options.remotes.is_some()),
+        ("--lines", options.lines.is_some()),
+        ("--graph", options.graph.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::new(
+            Outcome::BadInput,
+            format!(
+                "error: {}: `{option}` is for one protocol, and this text composes several\n  \
+                 help: check the texts that it uses",
+                path.display()
+            ),
+        )),
+    }
+}

@@ -1,0 +1,238 @@
+//! From the tree of a text that composes protocols to the [`Composition`].
+
+use super::*;
+use crate::composition::{Composition, Joint, Space};
+
+/// How a used text is come by: from its file's name to what it says, or to a sentence on why not.
+pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
+
+/// What a part of a text stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Remotes(usize, KindId),
+    Home(usize),
+}
+
+struct Composer<'a, 's> {
+    sink: &'s mut Sink,
+    space_names: Names<'a>,
+    /// Nothing where a text could not be loaded.
+    spaces: Vec<Option<Space>>,
+    node_names: Names<'a>,
+    nodes: Vec<Vec<Place>>,
+}
+
+pub(in crate::text) fn compose(
+    file: &File,
+    load: &mut Load,
+    sink: &mut Sink,
+) -> Option<Composition> {
+    let (spaces, nodes) = (Names::new("used text", false), Names::new("node", false));
+    let mut composer = Composer {
+        sink,
+        space_names: spaces,
+        spaces: Vec::new(),
+        node_names: nodes,
+        nodes: Vec::new(),
+    };
+    for item in &file.items {
+        if let Item::Use(used) = item {
+            composer.used(used, load);
+        }
+    }
+    let mut systems = Vec::new();
+    let mut system_names = Names::new("system", false);
+    for item in &file.items {
+        match item {
+            Item::Use(_) => {}
+            Item::Node(name, block) => {
+                let parts = block.items.iter();
+                let places = parts.filter_map(|part| composer.place(*part)).collect();
+                if composer.node_names.declare(*name, composer.sink).is_some() {
+                    composer.nodes.push(places);
+                }
+            }
+            Item::Joint(name, block) => {
+                let system = composer.system(*name, block);
+                let new = system_names.declare(*name, composer.sink).is_some();
+                systems.extend(system.filter(|_| new));
+            }
+            other => composer.misplaced(other),
+        }
+    }
+    let Composer { sink, spaces, .. } = composer;
+    let Some((name, title)) = file.header else {
+        let missing = "the text lacks `protocol NAME`";
+        sink.push(Diagnostic::new(Code::MissingBlock, file.end, missing));
+        return None;
+    };
+    if systems.is_empty() && sink.count() == 0 {
+        let missing = "the text lacks `system NAME { ... }`";
+        sink.push(
+            Diagnostic::new(Code::MissingBlock, file.end, missing)
+                .note("a text that composes others says how many of each part there are"),
+        );
+    }
+    Some(Composition {
+        name: name.text.to_string(),
+        title: title.to_string(),
+        spaces: spaces.into_iter().collect::<Option<_>>()?,
+        systems,
+    })
+}
+
+impl<'a> Composer<'a, '_> {
+    fn used(&mut self, used: &Use<'a>, load: &mut Load) {
+        let new = self.space_names.declare(used.name, self.sink).is_some();
+        let loaded = load(used.file.text).map_err(|why| {
+            let what = format!("`{}` cannot be used", used.file.text);
+            self.sink.push(
+                Diagnostic::new(Code::Use, used.file.span, what)
+                    .label("names the file of a protocol text")
+                    .note(why),
+            );
+        });
+        if new {
+            self.spaces.push(loaded.ok().map(|protocol| Space {
+                name: used.name.text.to_string(),
+                file: used.file.text.to_string(),
+                protocol,
+            }));
+        }
+    }
+
+    /// What is no part of such a text.
+    fn misplaced(&mut self, item: &Item) {
+        let (what, span) = match item {
+            Item::Line(number) => ("line", number.span),
+            Item::Channels(block) => ("channels", block.keyword),
+            Item::Messages(block) => ("messages", block.keyword),
+            Item::Bounds(block) => ("bounds", block.keyword),
+            Item::Remote(agent) => ("remote", agent.body.keyword),
+            Item::Home(agent) => ("home", agent.body.keyword),
+            Item::System(name, _) => ("system", name.span),
+            Item::Invariant { span, .. } => ("invariant", *span),
+            Item::Accesses(block) => ("accesses", block.keyword),
+            Item::Guarantee(_, span) => ("guarantee", *span),
+            Item::Use(_) | Item::Node(..) | Item::Joint(..) => return,
+        };
+        let text = format!("`{what}` in a text that composes others");
+        let help = match item {
+            Item::System(..) => "move it behind `use`, which says whose parts it counts",
+            _ => "what agents do is said in the texts that this one uses",
+        };
+        self.sink
+            .push(Diagnostic::new(Code::Misplaced, span, text).note(help));
+    }
+
+    /// The text used that a name stands for, if it could be loaded.
+    fn space(&mut self, name: Name<'a>) -> Option<usize> {
+        let space = usize::from(self.space_names.find(name, self.sink)?);
+        self.spaces[space].as_ref().map(|_| space)
+    }
+
+    /// What `SPACE.PART` stands for.
+    fn place(&mut self, part: Part<'a>) -> Option<Place> {
+        let Some(space) = part.space else {
+            let text = format!("`{}` does not say of which used text", part.name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Syntax, part.name.span, text)
+                    .label("write `NAME.PART`")
+                    .note(suggestion(
+                        part.name.text,
+                        "used text",
+                        self.space_names.list.iter().map(|known| known.text),
+                    )),
+            );
+            return None;
+        };
+        let space = self.space(space)?;
+        let protocol = &self.spaces[space].as_ref()?.protocol;
+        if let Some(kind) = (protocol.kinds.iter()).position(|kind| kind.name == part.name.text) {
+            return Some(Place::Remotes(space, KindId(kind as u8)));
+        }
+        let home = match &protocol.home {
+            Home::Controller(home) => home.name.as_str(),
+            Home::Policy(_) => "home",
+        };
+        if ["home", home].contains(&part.name.text) {
+            return Some(Place::Home(space));
+        }
+        let kinds = protocol.kinds.iter().map(|kind| kind.name.as_str());
+        unknown("part", part.name, kinds.chain([home]), self.sink);
+        None
+    }
+
+    /// How many agents and lines each space has in a system.
+    fn system(&mut self, name: Name<'a>, block: &Block<(Part<'a>, Number)>) -> Option<Joint> {
+        let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
+        let spaces = self.spaces.iter().map(|space| vec![0u32; kinds(space)]);
+        let mut remotes: Vec<Vec<u32>> = spaces.collect();
+        let mut homes = vec![0u32; self.spaces.len()];
+        let mut lines: Vec<Option<Number>> = vec![None; self.spaces.len()];
+        for &(part, number) in &block.items {
+            if let (Some(space), "lines") = (part.space, part.name.text) {
+                let space = self.space(space)?;
+                once(&mut lines[space], number, |n| n.span, "`lines`", self.sink);
+                continue;
+            }
+            let most = p::System::MOST_REMOTES.into();
+            let count = ranged(number, 1, most, "the number is", self.sink)?;
+            let places = match part.space {
+                Some(_) => vec![self.place(part)?],
+                None => {
+                    let node = self.node_names.find(part.name, self.sink)?;
+                    self.nodes.get(usize::from(node))?.clone()
+                }
+            };
+            for place in places {
+                match place {
+                    Place::Remotes(space, kind) => remotes[space][kind.index()] += count,
+                    Place::Home(space) => homes[space] += count,
+                }
+            }
+        }
+        if block.broken {
+            return None;
+        }
+        let parts = (0..self.spaces.len()).map(|space| {
+            let used = self.spaces[space].as_ref()?;
+            let total = remotes[space].iter().sum();
+            let what = format!("the number of remotes of `{}` is", used.name);
+            let total = Number {
+                value: total,
+                span: name.span,
+            };
+            ranged(total, 1, p::System::MOST_REMOTES.into(), &what, self.sink)?;
+            let Some(number) = lines[space] else {
+                let text = format!("`{}` lacks `{}.lines N`", name.text, used.name);
+                let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
+                self.sink.push(missing.label("how many lines?"));
+                return None;
+            };
+            let most = p::System::MOST_LINES.into();
+            let lines = ranged(number, 1, most, "the number of lines is", self.sink)?;
+            if homes[space] != 1 {
+                let text = format!(
+                    "`{}` has {} homes of `{}`, and a space has one",
+                    name.text, homes[space], used.name
+                );
+                let help = format!("count one node with `{}.home`", used.name);
+                self.sink
+                    .push(Diagnostic::new(Code::OutOfRange, name.span, text).note(help));
+                return None;
+            }
+            let each: Vec<u16> = remotes[space].iter().map(|&count| count as u16).collect();
+            Some(p::System {
+                name: format!("{}.{}", name.text, used.name),
+                remotes: Remotes::new(&each)?,
+                lines: lines as u8,
+                span: name.span,
+            })
+        });
+        Some(Joint {
+            name: name.text.to_string(),
+            parts: parts.collect::<Option<_>>()?,
+        })
+    }
+}

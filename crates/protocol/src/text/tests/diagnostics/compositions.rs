@@ -1,0 +1,47 @@
+//! Texts that compose others.
+
+use super::*;
+
+#[test]
+fn what_is_used_is_there() {
+    text(expect![[r#"
+          protocol both
+          use "eci.coh" as far
+          use "eci.cho" as near
+        #     ^^^^^^^^^ use: `eci.cho` cannot be used
+          use "msi.coh" as far
+        #                  ^^^ duplicate-name: a second used text `far`
+          node socket { far.cpu; far.core; fra.home; cpu }
+        #                            ^^^^ unknown-name: unknown part `core`
+        #                                  ^^^ unknown-name: unknown used text `fra`
+        #                                            ^^^ syntax: `cpu` does not say of which used text
+          system s { socket 1; scoket 1; far.lines 1; near.lines 1 }
+        #                      ^^^^^^ unknown-name: unknown node `scoket`
+    "#]]);
+}
+
+#[test]
+fn each_space_has_a_home_lines_and_remotes() {
+    text(expect![[r#"
+          protocol both
+          system early { remotes 1; lines 1 }
+        #        ^^^^^ misplaced: `system` in a text that composes others
+          use "eci.coh" as far
+          node card { far.home; far.home }
+          line 64 bytes
+        #      ^^ misplaced: `line` in a text that composes others
+          system none { far.cpu 9; far.lines 1 }
+        #                       ^ out-of-range: the number is out of range
+          system two { card 1; far.cpu 1; far.lines 1 }
+        #        ^^^ out-of-range: `two` has 2 homes of `far`, and a space has one
+          system long { far.home 1; far.cpu 1; far.lines 5 }
+        #                                                ^ out-of-range: the number of lines is out of range
+          system unsaid { far.home 1; far.cpu 1 }
+        #        ^^^^^^ missing-block: `unsaid` lacks `far.lines N`
+          system unsaid { far.home 1; far.cpu 1; far.lines 1; far.lines 2 }
+        #        ^^^^^^ duplicate-name: a second system `unsaid`
+        #                                                               ^ duplicate: a second `lines`
+          use eci
+        #     ^^^ syntax: expected the file of a protocol text, in quotes, found `eci`
+    "#]]);
+}
