@@ -35,9 +35,8 @@
 //! [`Statement::StartRead`], [`Statement::StartWrite`] and [`Statement::StartStore`] begin it,
 //! and [`Event::MemoryData`] or [`Event::MemoryDone`] comes later.
 
-use crate::protocol::{MessageId, Right, StateId, Type, VariableId};
 use crate::remotes::KindId;
-use crate::text::Span;
+use crate::terms::{MessageId, Right, Span, StateId, Type, VariableId};
 
 /// A finite controller.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use crate::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Rule, Set, Statement, Target, Value,
 };
-use crate::protocol::{MessageId, StateId, Type, VariableId};
 use crate::remotes::Remotes;
+use crate::terms::{MessageId, StateId, Type, VariableId};
 
 /// The state of one agent for one line: its state index and one slot per variable
 /// (one per remote for [`Type::PerRemote`], one for each 16 remotes for [`Type::RemoteSet`]).

@@ -9,5 +9,6 @@ pub mod policy;
 pub mod protocol;
 pub mod remotes;
 pub mod rows;
+pub mod terms;
 pub mod text;
 pub mod under_way;

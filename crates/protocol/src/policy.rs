@@ -2,8 +2,7 @@
 //!
 //! The controller is constructed from it by [`crate::construct`].
 
-use crate::protocol::{MessageId, Right};
-use crate::text::Span;
+use crate::terms::{MessageId, Right, Span};
 
 /// A home written as goals.
 #[derive(Clone, Debug)]

@@ -10,25 +10,9 @@ use crate::controller::{Controller, Effect, Event, Statement};
 use crate::orders::{Model, Orders};
 use crate::policy::Policy;
 use crate::remotes::{Kind, KindId, Remotes};
-use crate::text::Span;
+use crate::terms::Span;
+pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
 use cohkit_base::words::counted;
-
-cohkit_base::index!(
-    /// Index into [`Protocol::channels`].
-    ChannelId(u16)
-);
-cohkit_base::index!(
-    /// Index into [`Protocol::messages`].
-    MessageId(u16)
-);
-cohkit_base::index!(
-    /// Index into [`Controller::states`].
-    StateId(u16)
-);
-cohkit_base::index!(
-    /// Index into [`Controller::variables`].
-    VariableId(u16)
-);
 
 /// One protocol text, resolved.
 #[derive(Clone, Debug)]
@@ -182,42 +166,6 @@ pub struct Field {
     pub ty: Type,
     /// The name in the text.
     pub span: Span,
-}
-
-/// Types of variables and fields.
-///
-/// Every type is finite once the number of remotes is known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Type {
-    /// `0 .. max` inclusive.
-    Range {
-        /// Largest value.
-        max: u16,
-    },
-    /// `0 .. number of remotes`, written `count`.
-    Count,
-    /// `false` or `true`.
-    Bool,
-    /// A remote or `none`, written `remote`.
-    Remote,
-    /// A set of remotes, written `set of remote`.
-    RemoteSet,
-    /// One value `0 .. max` per remote. Only constructed homes have it.
-    PerRemote {
-        /// Largest value.
-        max: u16,
-    },
-}
-
-/// The access right a state gives its agent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Right {
-    /// May neither read nor write.
-    None,
-    /// May read.
-    Read,
-    /// May read and write, alone.
-    Write,
 }
 
 /// Limits on messages in flight that the text assumes.

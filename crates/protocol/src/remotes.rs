@@ -3,8 +3,7 @@
 //! Every remote of a system has a number. Those of the first kind come first, then those of the second, and so on.
 //! A text has one table for all remotes: each kind has states and variables of its own in it, or shares those of another.
 
-use crate::protocol::StateId;
-use crate::text::Span;
+use crate::terms::{Span, StateId};
 
 cohkit_base::index!(
     /// Index into [`crate::protocol::Protocol::kinds`].

@@ -16,33 +16,10 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
+pub use crate::terms::Span;
 pub use annotate_snippets::Level;
 use diagnostic::Sink;
 pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
-
-/// A range of bytes in the text, `start .. end`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Span {
-    /// First byte.
-    pub start: u32,
-    /// One past the last byte.
-    pub end: u32,
-}
-
-impl Span {
-    /// What stands there.
-    pub fn of(self, text: &str) -> &str {
-        &text[self.start as usize..self.end as usize]
-    }
-
-    /// From the start of this span to the end of another.
-    pub fn to(self, last: Span) -> Span {
-        Span {
-            start: self.start,
-            end: last.end.max(self.start),
-        }
-    }
-}
 
 /// The longest text that is read, in bytes.
 pub const LONGEST_TEXT: usize = 4 << 20;
