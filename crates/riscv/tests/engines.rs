@@ -278,3 +278,62 @@ fn a_run_ends_before_the_cycle_it_is_given() {
         );
     }
 }
+
+/// A memory that takes loads and says later what they read.
+struct Later(Flat);
+
+impl Memory for Later {
+    const SPLIT: bool = true;
+
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.0.fetch(at)
+    }
+    fn load(&mut self, _at: u64, _size: Size, _to: u8) -> Reply<u64> {
+        Reply::Later
+    }
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        self.0.store(at, size, value)
+    }
+    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+        Reply::Later
+    }
+    fn fence(&mut self, fence: Fence) -> Reply<()> {
+        self.0.fence(fence)
+    }
+    fn fence_i(&mut self) -> Reply<()> {
+        self.0.fence_i()
+    }
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        self.0.cbo(at, what)
+    }
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}
+
+impl TimedMemory for Later {}
+
+#[test]
+fn what_is_delivered_may_be_used_from_its_cycle_on() {
+    let words = [
+        i_type("lw", 5, 10, 0),
+        i_type("lw", 6, 10, 0),
+        r_type("add", 7, 6, 6),
+        r_type("add", 8, 5, 7),
+        bits("csrrs", 31 << 7 | 0xc00 << 20),
+    ];
+    let (mut hart, memory) = core(&words);
+    let mut memory = Later(memory);
+    let mut timed = Timed::new(Latencies::default());
+    assert_eq!(timed.run(&mut hart, &mut memory, 100), (2, Err(Stop::Wait)));
+    assert_eq!((timed.now, hart.late()), (2, 1 << 5 | 1 << 6));
+    // The one that is needed first comes first, and later than it was waited for.
+    timed.deliver(&mut hart, 6, 20, 30);
+    assert_eq!(timed.run(&mut hart, &mut memory, 100), (1, Err(Stop::Wait)));
+    timed.deliver(&mut hart, 5, 2, 25);
+    let (done, end) = timed.run(&mut hart, &mut memory, 100);
+    assert!(
+        done == 2 && end.is_err(),
+        "behind the program nothing can be decoded"
+    );
+    // The first sum begins at 30, the second at 31.
+    assert_eq!((hart.x(8), hart.x(31)), (42, 32));
+}

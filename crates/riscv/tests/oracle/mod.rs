@@ -151,7 +151,7 @@ impl Program {
         hart.csrs.mode = Mode::User;
         hart.pc = START + HEADERS as u64;
         let mut written = Vec::new();
-        while hart.csrs.instret < 200_000_000 {
+        while hart.csrs.instret < 1_000_000_000 {
             match engine(&mut hart, &mut memory) {
                 Ok(()) => {}
                 Err(Stop::Exception(Exception::UserCall)) if hart.x(17) == 64 => {
