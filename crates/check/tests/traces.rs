@@ -11,7 +11,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
-use cohkit_protocol::text::parse;
+use cohkit_protocol::text::{composes, parse};
 use cohkit_trace::Trace;
 
 fn modelled(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller, Model) {
@@ -59,6 +59,10 @@ fn systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     let mut systems = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file).expect("it is text");
+        // What composes others has their systems.
+        if composes(&text) {
+            continue;
+        }
         let protocol = parse(&text).expect("the text is right");
         let two = (!protocol.several_tables()).then(|| Remotes::from(2));
         let of_text = protocol.systems.iter().map(|system| system.remotes);
