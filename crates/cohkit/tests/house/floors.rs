@@ -10,6 +10,7 @@ use std::process::Command;
 const FLOORS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
+    ("cohkit-link", 0),
     ("cohkit-protocol", 1),
     ("cohkit-chart", 1),
     ("cohkit-engine", 1),

@@ -1,0 +1,176 @@
+//! Blocks of 512 bits: seven words of messages and a control word.
+
+use crate::crc::crc24;
+
+/// Words of messages in a block.
+pub const SLOTS: usize = 7;
+/// The circuit of a slot without a word.
+pub const EMPTY: u8 = 15;
+
+/// A block as it travels: the seven words, then the control word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block([u64; SLOTS + 1]);
+
+/// What a control word says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Words of messages, and credits. Numbered by counting.
+    Data {
+        /// Acknowledges [`crate::replay::BLOCKS_PER_ACK`] blocks more.
+        ack: bool,
+        /// The credits are of circuits 8 to 12, not of 0 to 7.
+        high: bool,
+        /// One bit for each circuit: [`crate::end::WORDS_PER_CREDIT`] words may be sent more.
+        credits: u8,
+        /// The circuit of each slot.
+        circuits: [u8; SLOTS],
+    },
+    /// Where both directions are. Not numbered.
+    Sync {
+        /// Blocks from `receive` on are wanted again.
+        request: bool,
+        /// The stream goes back.
+        retry: bool,
+        /// The number of the next numbered block.
+        transmit: u8,
+        /// The number of the next block that is accepted.
+        receive: u8,
+    },
+    /// Nothing. Not numbered.
+    Idle,
+}
+
+const HIGH: u64 = 5;
+const LOW: u64 = 4;
+const SYNC: u64 = 6;
+const IDLE: u64 = 7;
+
+impl Block {
+    /// Bits on the lanes before their coding.
+    pub const BITS: u64 = 512;
+
+    /// A block with its checksum.
+    pub fn new(control: Control, words: [u64; SLOTS]) -> Block {
+        let head = match control {
+            Control::Data {
+                ack,
+                high,
+                credits,
+                circuits,
+            } => circuits.iter().enumerate().fold(
+                if high { HIGH } else { LOW } << 61
+                    | u64::from(ack) << 60
+                    | u64::from(credits) << 52,
+                |head, (slot, circuit)| head | u64::from(*circuit) << (24 + 4 * slot),
+            ),
+            Control::Sync {
+                request,
+                retry,
+                transmit,
+                receive,
+            } => {
+                SYNC << 61
+                    | u64::from(request) << 53
+                    | u64::from(retry) << 52
+                    | u64::from(transmit) << 44
+                    | u64::from(receive) << 36
+            }
+            Control::Idle => IDLE << 61,
+        };
+        let mut block = [0; SLOTS + 1];
+        block[..SLOTS].copy_from_slice(&words);
+        block[SLOTS] = head;
+        block[SLOTS] |= u64::from(crc24(&block));
+        Block(block)
+    }
+
+    /// A block without words.
+    pub fn bare(control: Control) -> Block {
+        Block::new(control, [0; SLOTS])
+    }
+
+    /// The words of messages; what stands in empty slots means nothing.
+    pub fn words(&self) -> &[u64] {
+        &self.0[..SLOTS]
+    }
+
+    /// What the control word says; nothing if the checksum or the type is wrong.
+    pub fn control(&self) -> Option<Control> {
+        let mut bare = self.0;
+        bare[SLOTS] &= !0x00ff_ffff;
+        let head = self.0[SLOTS];
+        if u64::from(crc24(&bare)) != head & 0x00ff_ffff {
+            return None;
+        }
+        Some(match head >> 61 {
+            kind @ (LOW | HIGH) => Control::Data {
+                ack: head >> 60 & 1 == 1,
+                high: kind == HIGH,
+                credits: (head >> 52) as u8,
+                circuits: std::array::from_fn(|slot| (head >> (24 + 4 * slot)) as u8 & 15),
+            },
+            SYNC => Control::Sync {
+                request: head >> 53 & 1 == 1,
+                retry: head >> 52 & 1 == 1,
+                transmit: (head >> 44) as u8,
+                receive: (head >> 36) as u8,
+            },
+            IDLE => Control::Idle,
+            _ => return None,
+        })
+    }
+
+    /// Turns one of the 512 bits around.
+    pub fn flip(&mut self, bit: u32) {
+        self.0[bit as usize / 64] ^= 1 << (bit % 64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_word_is_read_as_it_was_written() {
+        let data = Control::Data {
+            ack: true,
+            high: true,
+            credits: 0x15,
+            circuits: [0, 4, 12, 13, EMPTY, 5, 1],
+        };
+        let sync = Control::Sync {
+            request: true,
+            retry: false,
+            transmit: 255,
+            receive: 128,
+        };
+        for control in [data, sync, Control::Idle] {
+            assert_eq!(Block::new(control, [3; SLOTS]).control(), Some(control));
+        }
+    }
+
+    #[test]
+    fn each_wrong_bit_and_each_two_are_found() {
+        let whole = Block::new(Control::Idle, [0x0123_4567_89ab_cdef; SLOTS]);
+        for first in 0..512 {
+            let mut block = whole;
+            block.flip(first);
+            assert_eq!(block.control(), None);
+            for second in 0..first {
+                let mut block = block;
+                block.flip(second);
+                assert_eq!(block.control(), None, "bits {first} and {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_that_are_a_multiple_of_the_polynomial_are_missed() {
+        // A checksum that can never be wrong would be none.
+        let mut block = Block::bare(Control::Idle);
+        for bit in [24, 21, 20, 17, 15, 11, 9, 8, 6, 5, 1, 0] {
+            block.flip(64 + bit);
+        }
+        assert_eq!(block.control(), Some(Control::Idle));
+    }
+}

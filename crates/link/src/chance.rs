@@ -1,0 +1,72 @@
+//! Bit errors that follow from a seed.
+
+use crate::Block;
+
+/// A small generator of numbers (SplitMix64).
+pub struct Chance(u64);
+
+impl Chance {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next_u64() % bound
+    }
+}
+
+/// Independent bit errors on a stream of blocks. The distance to the next one is drawn once per error, so that a block
+/// without errors costs one comparison.
+pub struct Noise {
+    chance: Chance,
+    rate: f64,
+    /// Bits that still pass before the next wrong one.
+    ahead: u64,
+}
+
+impl Noise {
+    /// Errors at `rate` per bit (0: none).
+    pub fn new(rate: f64, seed: u64) -> Noise {
+        let mut noise = Noise {
+            chance: Chance::new(seed),
+            rate,
+            ahead: 0,
+        };
+        noise.ahead = noise.gap();
+        noise
+    }
+
+    fn gap(&mut self) -> u64 {
+        if self.rate <= 0.0 {
+            return u64::MAX;
+        }
+        // From (0, 1]: the logarithm of 0 is not wanted.
+        let even = ((self.chance.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        (even.ln() / (-self.rate).ln_1p()) as u64
+    }
+
+    /// Flips what is wrong in the next block; says how many bits were.
+    pub fn pass(&mut self, block: &mut Block) -> u32 {
+        let mut at = 0;
+        let mut flipped = 0;
+        while self.ahead < Block::BITS - at {
+            at += self.ahead;
+            block.flip(at as u32);
+            flipped += 1;
+            at += 1;
+            self.ahead = self.gap();
+        }
+        self.ahead = self.ahead.saturating_sub(Block::BITS - at);
+        flipped
+    }
+}

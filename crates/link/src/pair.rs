@@ -1,0 +1,56 @@
+//! Two links beside each other, as one way to send.
+
+use crate::end::Refused;
+use crate::End;
+
+/// Which link a message takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Messages of memory go where fewer words wait; I/O requests to the first link, I/O responses to the second.
+    Room,
+    /// By a bit of the line, which the sender gives.
+    Address,
+    /// All to the first.
+    One,
+}
+
+impl Balance {
+    /// Whether messages of one line may arrive on either link, so that the device has to join them.
+    pub fn joins(self) -> bool {
+        self == Balance::Room
+    }
+}
+
+/// One end of two links.
+pub struct Pair {
+    /// The ends.
+    pub links: [End; 2],
+    balance: Balance,
+}
+
+impl Pair {
+    /// Two ends with a way to choose between them.
+    pub fn new(links: [End; 2], balance: Balance) -> Pair {
+        Pair { links, balance }
+    }
+
+    /// The link of a message; `odd` is the bit of its line that chooses by address.
+    pub fn choose(&self, circuit: u8, odd: bool) -> usize {
+        match (self.balance, circuit) {
+            (Balance::One, _) | (Balance::Room, 0) => 0,
+            (Balance::Room, 1) => 1,
+            (Balance::Address, _) => odd.into(),
+            (Balance::Room, _) => (self.links[1].waiting() < self.links[0].waiting()).into(),
+        }
+    }
+
+    /// Takes a message that is to be sent; says on which link.
+    ///
+    /// # Errors
+    /// As [`End::send`] on that link.
+    pub fn send(&mut self, circuit: u8, odd: bool, words: &[u64]) -> Result<usize, Refused> {
+        let link = self.choose(circuit, odd);
+        self.links[link].send(circuit, words)?;
+        Ok(link)
+    }
+}

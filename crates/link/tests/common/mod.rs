@@ -1,0 +1,189 @@
+//! Two ends with lanes between them that delay and damage blocks, and traffic that is checked word by word.
+#![allow(dead_code)]
+
+use cohkit_link::chance::{Chance, Noise};
+use cohkit_link::end::{CIRCUITS, LONGEST};
+use cohkit_link::{Block, End, Parameters};
+use std::collections::VecDeque;
+
+/// One direction of the lanes.
+pub struct Wire {
+    pub under_way: VecDeque<Block>,
+    pub delay: usize,
+    pub noise: Noise,
+    /// Blocks that came out, and how many of them were damaged.
+    pub blocks: u64,
+    pub damaged: u64,
+}
+
+impl Wire {
+    fn new(delay: usize, rate: f64, seed: u64) -> Wire {
+        Wire {
+            under_way: VecDeque::with_capacity(delay + 1),
+            delay,
+            noise: Noise::new(rate, seed),
+            blocks: 0,
+            damaged: 0,
+        }
+    }
+
+    /// A block goes in; what went in `delay` slots before comes out.
+    fn pass(&mut self, block: Block) -> Option<Block> {
+        self.under_way.push_back(block);
+        if self.under_way.len() <= self.delay {
+            return None;
+        }
+        let mut block = self.under_way.pop_front()?;
+        self.blocks += 1;
+        self.damaged += u64::from(self.noise.pass(&mut block) > 0);
+        Some(block)
+    }
+}
+
+/// Messages of one direction: each carries its number on its circuit, and words that follow from it.
+pub struct Traffic {
+    pub sent: [u64; CIRCUITS],
+    pub came: [u64; CIRCUITS],
+    pub words: u64,
+}
+
+impl Traffic {
+    fn new() -> Traffic {
+        Traffic {
+            sent: [0; CIRCUITS],
+            came: [0; CIRCUITS],
+            words: 0,
+        }
+    }
+
+    pub fn messages(&self) -> u64 {
+        self.came.iter().sum()
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.sent == self.came
+    }
+}
+
+/// The message of a number: with `quarters` of a line where its circuit has data.
+pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usize) {
+    let mask = if (2..=5).contains(&circuit) {
+        (1u64 << quarters) - 1
+    } else {
+        0
+    };
+    let header = mask << 46 | number & 0xff_ffff_ffff;
+    let words = (cohkit_link::end::eci_words)(circuit, header);
+    let mut chance = Chance::new(header ^ u64::from(circuit) << 59);
+    let mut message: [u64; LONGEST] = std::array::from_fn(|_| chance.next_u64());
+    message[0] = header;
+    (message, words)
+}
+
+pub struct Link {
+    pub ends: [End; 2],
+    pub wires: [Wire; 2],
+    /// `traffic[0]` goes from the first end to the second.
+    pub traffic: [Traffic; 2],
+}
+
+impl Link {
+    pub fn new(delay: usize, rate: f64, seed: u64) -> Link {
+        Link {
+            ends: std::array::from_fn(|_| End::new(Parameters::ECI)),
+            wires: [
+                Wire::new(delay, rate, seed ^ 0x1111),
+                Wire::new(delay, rate, seed ^ 0x2222),
+            ],
+            traffic: [Traffic::new(), Traffic::new()],
+        }
+    }
+
+    /// One slot of both directions.
+    pub fn slot(&mut self) {
+        for from in 0..2 {
+            let block = self.ends[from].transmit();
+            if let Some(block) = self.wires[from].pass(block) {
+                self.ends[1 - from].receive(&block);
+            }
+        }
+    }
+
+    /// Sends the next message of a circuit, if there is room.
+    pub fn send(&mut self, from: usize, circuit: u8, quarters: u32) -> bool {
+        let number = &mut self.traffic[from].sent[usize::from(circuit)];
+        let (message, words) = message(circuit, *number, quarters);
+        let taken = self.ends[from].send(circuit, &message[..words]).is_ok();
+        *number += u64::from(taken);
+        taken
+    }
+
+    /// Fills a circuit with whole lines.
+    pub fn fill(&mut self, from: usize, circuit: u8) {
+        while self.send(from, circuit, 4) {}
+    }
+
+    /// Empties a circuit of the end that `from` sends to, and judges what comes.
+    pub fn drain(&mut self, from: usize, circuit: u8, limit: usize) {
+        let traffic = &mut self.traffic[from];
+        let next = &mut traffic.came[usize::from(circuit)];
+        self.ends[1 - from].drain(circuit, limit, |words| {
+            let quarters = (words[0] >> 46 & 15).count_ones();
+            let (expected, length) = message(circuit, *next, quarters);
+            assert_eq!(
+                words,
+                &expected[..length],
+                "message {next} of circuit {circuit}"
+            );
+            *next += 1;
+            traffic.words += words.len() as u64;
+        });
+    }
+
+    pub fn drain_all(&mut self, limit: usize) {
+        for from in 0..2 {
+            for circuit in 0..CIRCUITS as u8 {
+                self.drain(from, circuit, limit);
+            }
+        }
+    }
+
+    /// A slot of random traffic in both directions.
+    pub fn random_slot(&mut self, chance: &mut Chance) {
+        for from in 0..2 {
+            let circuit = chance.below(CIRCUITS as u64) as u8;
+            self.send(from, circuit, 1 + chance.below(4) as u32);
+            if chance.below(2) == 0 {
+                self.send(from, 4 + chance.below(2) as u8, 4);
+            }
+        }
+        self.slot();
+        self.drain_all(7);
+    }
+
+    /// Lets everything arrive, then come to rest without further errors; says whether it did.
+    pub fn settle(&mut self) -> bool {
+        let arrived = (0..200_000).any(|_| {
+            self.slot();
+            self.drain_all(7);
+            self.traffic.iter().all(Traffic::is_complete)
+        });
+        for wire in &mut self.wires {
+            wire.noise = Noise::new(0.0, 0);
+        }
+        arrived
+            && (0..5000).any(|_| {
+                self.slot();
+                self.drain_all(7);
+                self.ends.iter().all(End::is_at_rest)
+            })
+    }
+}
+
+/// The share of slots that is left for new blocks: an error costs the round trip until blocks come again, with the sync
+/// blocks of both sides, and the sender's patience more where the answering one is damaged in its turn.
+pub fn share_left(rate: f64, delay: usize) -> f64 {
+    let wrong = -(f64::ln_1p(-rate) * Block::BITS as f64).exp_m1();
+    let lost = (2 * delay + 2) as f64 + wrong * f64::from(Parameters::ECI.patience);
+    (1.0 - wrong) / (1.0 - wrong + wrong * lost)
+}

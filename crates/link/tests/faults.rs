@@ -1,0 +1,194 @@
+//! Damaged blocks, links that go down, and lost credits: nothing is lost, repeated or out of order on a circuit.
+
+mod common;
+
+use cohkit_link::chance::{Chance, Noise};
+use cohkit_link::end::{Refused, Shortage};
+use cohkit_link::{Balance, Block, Control, End, Pair, Parameters};
+use common::{message, Link};
+
+/// Random traffic over bad lanes. `COHKIT_SEED=n` repeats one.
+fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("COHKIT_SEED") {
+        Ok(seed) => vec![seed.parse().expect("COHKIT_SEED is a number")],
+        Err(_) => (0..count).collect(),
+    }
+}
+
+/// Tells how to repeat the seed if its test fails.
+struct Told(u64, &'static str);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Told(seed, test) = self;
+            eprintln!(
+                "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test faults {test}"
+            );
+        }
+    }
+}
+
+#[test]
+fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
+    for seed in seeds(40) {
+        let _told = Told(
+            seed,
+            "whatever_bits_are_wrong_all_arrives_once_and_in_order",
+        );
+        let mut chance = Chance::new(seed);
+        let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
+        let mut link = Link::new(chance.below(60) as usize, rate, seed);
+        for _ in 0..3000 {
+            link.random_slot(&mut chance);
+        }
+        assert!(link.settle(), "seed {seed}: it comes to rest");
+        assert!(link.traffic[0].messages() > 500);
+        for end in 0..2 {
+            assert_eq!(link.ends[end].shortages(&link.ends[1 - end]), []);
+            assert_eq!(link.ends[end].overrun, 0);
+            assert_eq!(link.ends[end].sender.impossible, 0);
+            assert_eq!(link.wires[end].damaged, link.ends[1 - end].receiver.damaged);
+        }
+        assert_eq!(rate > 0.0, link.wires[0].damaged > 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_loses_nothing() {
+    for seed in seeds(20) {
+        let _told = Told(seed, "a_link_that_goes_down_loses_nothing");
+        let mut chance = Chance::new(seed);
+        let mut link = Link::new(20, 0.0, seed);
+        for _ in 0..10 {
+            for _ in 0..chance.below(300) {
+                link.random_slot(&mut chance);
+            }
+            for end in 0..2 {
+                link.wires[end].under_way.clear();
+                link.ends[end].retrain();
+            }
+        }
+        assert!(link.settle(), "seed {seed}: it comes to rest");
+        assert_eq!(link.ends[0].shortages(&link.ends[1]), []);
+    }
+}
+
+#[test]
+fn a_last_block_that_vanishes_is_asked_for() {
+    // No block comes after it whose number would tell, and no damage was seen.
+    let mut link = Link::new(5, 0.0, 0);
+    assert!(link.settle());
+    assert!(link.send(0, 6, 1));
+    link.slot();
+    link.wires[0].under_way.pop_back();
+    assert!(link.settle());
+    assert_eq!(link.traffic[0].came[6], 1);
+}
+
+#[test]
+fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
+    let mut link = Link::new(5, 0.0, 0);
+    assert!(link.settle());
+    for _ in 0..8 {
+        assert!(link.send(0, 6, 1));
+    }
+    let mut lost = 0;
+    for _ in 0..200 {
+        link.slot();
+        link.drain_all(7);
+        for block in &mut link.wires[1].under_way {
+            if let Some(Control::Data {
+                ack,
+                high,
+                circuits,
+                credits,
+            }) = block.control()
+            {
+                if lost == 0 && credits == 1 << 6 {
+                    lost += 1;
+                    let credits = 0;
+                    *block = Block::bare(Control::Data {
+                        ack,
+                        high,
+                        credits,
+                        circuits,
+                    });
+                }
+            }
+        }
+    }
+    assert!(link.settle());
+    assert_eq!(lost, 1);
+    assert_eq!(
+        link.ends[0].shortages(&link.ends[1]),
+        [Shortage {
+            circuit: 6,
+            words: 8
+        }]
+    );
+}
+
+#[test]
+fn nothing_leaves_before_credits_have_come_but_management() {
+    let mut end = End::new(Parameters::ECI);
+    end.send(6, &[0]).unwrap();
+    end.send(13, &[7]).unwrap();
+    let Some(Control::Data { circuits, .. }) = end.transmit().control() else {
+        panic!("credits and a word are due")
+    };
+    assert_eq!(circuits, [13, 15, 15, 15, 15, 15, 15]);
+}
+
+#[test]
+fn messages_that_no_circuit_has_are_refused() {
+    let mut end = End::new(Parameters::ECI);
+    let (line, _) = message(4, 0, 4);
+    assert_eq!(end.send(14, &[0]), Err(Refused::Malformed));
+    assert_eq!(end.send(6, &[]), Err(Refused::Malformed));
+    assert_eq!(end.send(6, &[0, 0]), Err(Refused::Malformed));
+    assert_eq!(end.send(4, &line[..16]), Err(Refused::Malformed));
+    for _ in 0..4 {
+        assert_eq!(end.send(4, &line), Ok(()));
+    }
+    assert_eq!(end.send(4, &line), Err(Refused::Full));
+}
+
+#[test]
+fn two_links_share_as_they_are_told() {
+    let pair = |balance| Pair::new(std::array::from_fn(|_| End::new(Parameters::ECI)), balance);
+    let (line, _) = message(4, 0, 4);
+    let mut room = pair(Balance::Room);
+    let links: Vec<usize> = (0..4)
+        .map(|_| room.send(4, false, &line).unwrap())
+        .collect();
+    assert_eq!(links, [0, 1, 0, 1]);
+    assert_eq!((room.choose(0, true), room.choose(1, false)), (0, 1));
+    let address = pair(Balance::Address);
+    assert_eq!((address.choose(4, false), address.choose(4, true)), (0, 1));
+    assert_eq!(pair(Balance::One).choose(4, true), 0);
+    assert!(Balance::Room.joins() && !Balance::Address.joins() && !Balance::One.joins());
+}
+
+#[test]
+fn damage_costs_what_the_formula_says() {
+    let (delay, rate) = (20, 2.5e-5);
+    let mut link = Link::new(delay, rate, 1);
+    // What comes back is whole: its damage delays credits, which is another cost.
+    link.wires[1].noise = Noise::new(0.0, 0);
+    for _ in 0..200_000 {
+        for circuit in [4, 5] {
+            link.fill(0, circuit);
+        }
+        link.slot();
+        link.drain_all(64);
+    }
+    let share = link.traffic[0].words as f64 / (7.0 * link.wires[0].blocks as f64);
+    let expected = common::share_left(rate, delay);
+    let replayed = link.ends[0].sender.replayed as f64 / link.wires[0].blocks as f64;
+    assert!(replayed > 0.01, "{replayed}");
+    assert!(
+        (share / expected - 1.0).abs() < 0.05,
+        "{share} against {expected}"
+    );
+}
