@@ -11,7 +11,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System};
+use cohkit_system::world::{explore, Found, System, World};
 use tools::{require, rumur, Compiled};
 
 /// CPUs that read and write, and devices that only read; the directory knows which is which, and gives the bytes of a
@@ -132,7 +132,10 @@ fn judged(text: &str, system: &str) -> Report {
         (one, other) => assert_eq!(one, other),
     }
     let world = System::new(&protocol, &home, remotes, lines, options.capacity);
-    match (explore::<Current>(&world, 200_000), &report.outcome) {
+    match (
+        explore(&world, World::<Current>::new(&world), 200_000),
+        &report.outcome,
+    ) {
         (
             Found::Safe { lost, .. },
             Outcome::Violated {

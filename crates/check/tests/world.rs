@@ -7,7 +7,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System};
+use cohkit_system::world::{explore, Found, System, World};
 use std::path::Path;
 
 /// Systems of more states are left to the checker.
@@ -28,7 +28,7 @@ fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let room = system::Options::default().capacity;
     let world = System::new(protocol, &home, remotes, lines, room);
-    let found = explore::<Current>(&world, MOST);
+    let found = explore(&world, World::<Current>::new(&world), MOST);
     if matches!(found, Found::TooMany) {
         return false;
     }

@@ -97,6 +97,10 @@ pub struct Variable {
     pub span: Span,
 }
 
+/// The variable that a home has if it asks whether its memory may be written: no row sets it, and it is true where nobody
+/// lends the memory. No text can name a variable so.
+pub const MEMORY_WRITES: &str = "memory writes";
+
 /// What a variable begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Initial {

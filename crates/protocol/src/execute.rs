@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Rule, Set, Statement, Target, Value,
+    MEMORY_WRITES,
 };
 use crate::remotes::Remotes;
 use crate::terms::{MessageId, StateId, Type, VariableId};
@@ -280,6 +281,13 @@ impl<'a> Machine<'a> {
     /// The controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    /// The slot of what `memory writes` says, where a home asks for it: who lends the memory sets it, rows cannot.
+    pub fn memory_writes(&self) -> Option<usize> {
+        let mut variables = self.controller.variables.iter();
+        let index = variables.position(|variable| variable.name == MEMORY_WRITES)?;
+        Some(self.slot(index as u16))
     }
 
     /// The initial configuration: first state, and what the variables begin with.

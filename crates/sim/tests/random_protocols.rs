@@ -15,7 +15,7 @@ use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System};
+use cohkit_system::world::{explore, Found, System, World};
 use common::{seeds, torture, ACCESSES};
 
 const TEXTS: u64 = 200;
@@ -72,7 +72,8 @@ impl Texts {
         let Home::Controller(home) = &protocol.home else {
             panic!("a home with rows");
         };
-        let found = explore::<Current>(&System::new(protocol, home, remotes, 1, ROOM), MOST);
+        let system = System::new(protocol, home, remotes, 1, ROOM);
+        let found = explore(&system, World::<Current>::new(&system), MOST);
         let (mut asked, mut met) = (0.0, false);
         for seed in [seed, seed + 3] {
             match (

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const MOST: usize = 3_000;
 
 /// What execution finds.
-pub type Found = cohkit_system::world::Found<Current>;
+pub type Found = cohkit_system::world::Found<World<Current>>;
 
 /// What all agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,10 +55,8 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
     })?;
     let remotes = protocol.systems[0].remotes;
     let room = system::Options::default().capacity;
-    let found = explore(
-        &System::new(&protocol, home(&protocol), remotes, 1, room),
-        MOST,
-    );
+    let system = System::new(&protocol, home(&protocol), remotes, 1, room);
+    let found = explore(&system, World::new(&system), MOST);
     Ok(Case {
         protocol,
         remotes,

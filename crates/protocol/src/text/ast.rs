@@ -125,6 +125,8 @@ pub(super) struct Agent<'a> {
     /// A home may have none, a remote several.
     pub names: Vec<Name<'a>>,
     pub body: Block<AgentItem<'a>>,
+    /// Whether a guard asks for `memory writes`.
+    pub memory_writes: bool,
 }
 
 #[derive(Debug)]

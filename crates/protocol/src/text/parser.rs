@@ -133,6 +133,8 @@ pub(super) struct Parser<'a, 's> {
     parts: u32,
     /// Whether a `use` came before: systems then count parts of several texts.
     composes: bool,
+    /// Whether the agent at hand asks for `memory writes`.
+    memory_writes: bool,
     sink: &'s mut Sink,
     /// The productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -148,6 +150,7 @@ impl<'a, 's> Parser<'a, 's> {
             parentheses: 0,
             parts: 0,
             composes: false,
+            memory_writes: false,
             sink,
             #[cfg(test)]
             productions: Default::default(),

@@ -2,16 +2,61 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{System, World, Wrong};
+use super::{Step, System, World, Wrong};
+use crate::agent::Violation;
 use crate::data::Data;
+use std::hash::Hash;
+
+/// What can be explored: a moment of something that does not change.
+pub trait Explored<S>: Clone + Eq + Hash {
+    /// What may happen.
+    type Step: Copy;
+
+    /// What may happen next; some of it may turn out to have to wait.
+    fn steps(&self, system: &S) -> Vec<Self::Step>;
+    /// Lets something happen. False, with this as it was or spoilt, if it has to wait or would change nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn take(&mut self, system: &S, step: Self::Step) -> Result<bool, Wrong>;
+    /// Whether nothing may rely on it.
+    fn spontaneous(step: Self::Step) -> bool;
+    /// What must hold.
+    ///
+    /// # Errors
+    /// The first that does not.
+    fn claims(&self, system: &S) -> Result<(), Violation>;
+    /// Whether nothing is under way.
+    fn quiescent(&self, system: &S) -> bool;
+}
+
+impl<'p, D: Data> Explored<System<'p>> for World<D> {
+    type Step = Step;
+
+    fn steps(&self, system: &System<'p>) -> Vec<Step> {
+        World::steps(self, system)
+    }
+    fn take(&mut self, system: &System<'p>, step: Step) -> Result<bool, Wrong> {
+        World::take(self, system, step)
+    }
+    fn spontaneous(step: Step) -> bool {
+        step.spontaneous()
+    }
+    fn claims(&self, system: &System<'p>) -> Result<(), Violation> {
+        World::claims(self, system)
+    }
+    fn quiescent(&self, system: &System<'p>) -> bool {
+        World::quiescent(self, system)
+    }
+}
 
 /// What was found.
 #[derive(Debug)]
-pub enum Found<D: Data> {
+pub enum Found<W> {
     /// Nothing is wrong in any world or step.
     Safe {
         /// All worlds, in the order in which they were met.
-        worlds: Vec<World<D>>,
+        worlds: Vec<W>,
         /// How many steps lead from them.
         transitions: u64,
         /// How many steps the farthest of them is away.
@@ -30,9 +75,9 @@ pub enum Found<D: Data> {
     TooMany,
 }
 
-/// Visits at most so many worlds.
-pub fn explore<D: Data>(system: &System, most: usize) -> Found<D> {
-    let mut worlds = vec![World::<D>::new(system)];
+/// Visits at most so many worlds, from the one in which everything begins.
+pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W> {
+    let mut worlds = vec![begin];
     let mut numbers = FxHashMap::from_iter([(worlds[0].clone(), 0)]);
     // Steps that must happen, from their ends to their begins.
     let mut back: Vec<Vec<usize>> = vec![Vec::new()];
@@ -65,7 +110,7 @@ pub fn explore<D: Data>(system: &System, most: usize) -> Found<D> {
                     worlds.push(next);
                     back.push(Vec::new());
                 }
-                if !step.spontaneous() {
+                if !W::spontaneous(step) {
                     back[to].push(number);
                 }
             }

@@ -9,6 +9,7 @@
 
 mod claims;
 mod explore;
+mod levels;
 mod network;
 mod steps;
 
@@ -21,7 +22,8 @@ use crate::agent::Violation;
 use crate::data::Data;
 use crate::plan::{Facts, Plan};
 
-pub use explore::{explore, Found};
+pub use explore::{explore, Explored, Found};
+pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
 pub use steps::{Ended, Step};
 

@@ -11,9 +11,11 @@ impl<'a> Parser<'a, '_> {
             false => Vec::new(),
         };
         let what = if remote { "`remote`" } else { "`home`" };
+        self.memory_writes = false;
         Ok(Agent {
             names,
             body: self.block(keyword, what, Self::agent_item)?,
+            memory_writes: self.memory_writes,
         })
     }
 

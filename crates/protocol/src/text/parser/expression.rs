@@ -1,6 +1,7 @@
 //! Expressions of rows, and the claims of invariants.
 
 use super::*;
+use crate::controller::MEMORY_WRITES;
 
 /// The most parts (names, numbers, operators, parentheses) of one expression;
 /// it bounds the depth of recursion here and in every later walk.
@@ -131,6 +132,12 @@ impl<'a> Parser<'a, '_> {
             Token::Word if self.eat_word("count") => {
                 let set = self.parenthesised(Self::disjunction)?;
                 ExprKind::Count(Box::new(set))
+            }
+            Token::Word if self.word() == "memory" && self.slice(self.raw(1).1) == "writes" => {
+                self.advance();
+                self.expect_word("writes")?;
+                self.memory_writes = true;
+                ExprKind::Word(MEMORY_WRITES)
             }
             Token::Word => ExprKind::Word(self.name("a value")?.text),
             _ => return self.expected("a value"),

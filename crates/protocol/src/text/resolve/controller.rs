@@ -4,7 +4,7 @@ use super::expression::{Kind, Operand};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
-    Value, Variable,
+    Value, Variable, MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
 use crate::protocol::{Carries, Right, Type, VariableId};
@@ -251,6 +251,23 @@ impl<'a> Resolver<'a, '_> {
                     span: own.span,
                 });
             }
+        }
+        let asked = Name {
+            text: MEMORY_WRITES,
+            span: name.span,
+        };
+        if side == Side::Home
+            && agent.memory_writes
+            && reading.variables.declare(asked, self.sink).is_some()
+        {
+            reading.types.push(Type::Bool);
+            reading.controller.variables.push(Variable {
+                name: MEMORY_WRITES.to_string(),
+                ty: Type::Bool,
+                initial: Initial::Number(1),
+                labels: Vec::new(),
+                span: name.span,
+            });
         }
         if side == Side::Home {
             reading.locals = self.locals(agent, remote);

@@ -2,7 +2,7 @@
 
 use super::controller::{Scope, Side};
 use super::*;
-use crate::controller::{Expression, Initial, Operator, Set, Value};
+use crate::controller::{Expression, Initial, Operator, Set, Value, MEMORY_WRITES};
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
 
@@ -363,6 +363,10 @@ impl<'a> Resolver<'a, '_> {
             ("sender", _) => misplaced(
                 "no message, so no `sender`",
                 "this row's event is not a message",
+            ),
+            (MEMORY_WRITES, Side::Remote) => misplaced(
+                "`memory writes` in a remote",
+                "the memory is behind the home",
             ),
             ("home", _) => misplaced("`home` is not a value", "only a message can be sent to it"),
             _ => None,

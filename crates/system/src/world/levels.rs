@@ -1,0 +1,435 @@
+//! Two levels of caches: homes whose memory is a copy that a cache of another protocol holds.
+//!
+//! Each cache of the outer world stands over an inner world of its own. Nothing is written to join them; what is between
+//! them follows from rights:
+//!
+//! * a request is taken by the inner home only where the outer copy has the right that it needs; until then it waits, and
+//!   the outer access that brings the right begins;
+//! * the memory of the inner home is the outer copy; a write of it is a store in place of the outer cache;
+//! * what lowers the outer right is held until the inner home has run a locking local operation that ensures as much;
+//! * while one is wanted or held, no outer access begins.
+//!
+//! So an inner transaction that has begun needs nothing from outside, and what waits holds nothing.
+
+use cohkit_protocol::controller::{Access, Event, Statement};
+use cohkit_protocol::execute::{Occasion, Outcome};
+use cohkit_protocol::protocol::{MessageId, Right};
+
+use super::explore::Explored;
+use super::{Lock, Step, System, World, Wrong};
+use crate::agent::Violation;
+use crate::data::{Data, Extent};
+
+/// The bit of [`crate::data::Current`], and whether a write was performed in the step at hand: in other worlds copies are old then.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Shared {
+    wrote: bool,
+}
+
+impl Data for Shared {
+    type Copy = bool;
+    type Write = ();
+    const KEEPS: bool = false;
+    const AGES: bool = true;
+
+    fn new(_lines: u8) -> Shared {
+        Shared { wrote: false }
+    }
+
+    fn initial(&self, _line: u8) -> bool {
+        true
+    }
+
+    fn current(&self, _line: u8, copy: &bool) -> bool {
+        *copy
+    }
+
+    fn write(&mut self, _line: u8, on: &bool, extent: Extent, _what: &()) -> bool {
+        self.wrote = true;
+        *on || extent == Extent::Whole
+    }
+
+    fn aged(_copy: &bool) -> bool {
+        false
+    }
+}
+
+/// What does not change in a system of two levels.
+pub struct Levels<'p> {
+    /// The protocol of the shared caches.
+    pub outer: System<'p>,
+    /// That of the caches below each of them; each has so many.
+    pub inner: System<'p>,
+    /// Of each message of the inner protocol, the right to the outer copy without which the home does not take it.
+    needs: Vec<Right>,
+}
+
+impl<'p> Levels<'p> {
+    /// Joins two systems of as many lines: each remote of the outer one stands over a whole of the inner one.
+    pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
+        let messages = inner.protocol.message_ids();
+        let needs = messages.map(|message| needs(&inner, message)).collect();
+        Levels {
+            outer,
+            inner,
+            needs,
+        }
+    }
+
+    /// What an outer cache may do with a line.
+    fn right(&self, clusters: &Clusters, number: u8, line: u8) -> Right {
+        let place = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
+        self.outer.right(&place.configuration)
+    }
+}
+
+/// The right that a request needs: that of the accesses which send it, and to write if the home writes its bytes.
+/// What no access sends that needs a right (an eviction, an answer) needs none.
+fn needs(inner: &System, message: MessageId) -> Right {
+    if inner.protocol.message(message).carries.store() {
+        return Right::Write;
+    }
+    let sends = |s: &Statement| matches!(s, Statement::Send { message: m, .. } if *m == message);
+    let rows = inner.protocol.remote.rules.iter();
+    let rights = rows.filter_map(|row| match row.event {
+        Event::Access(access) if row.says(&sends) => Some(access.needs()),
+        _ => None,
+    });
+    rights.max().unwrap_or(Right::None)
+}
+
+/// Everything at some moment.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Clusters {
+    outer: World<Shared>,
+    /// What is below each outer cache.
+    inner: Vec<World<Shared>>,
+}
+
+/// Something that may happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LevelStep {
+    /// In the outer world. An access to load or store is one that a request waits for.
+    Outer(Step),
+    /// In the world below this outer cache.
+    Inner(u8, Step),
+}
+
+impl Clusters {
+    /// Where everything begins: the outer caches have nothing, and so the inner homes have no memory.
+    pub fn new(levels: &Levels) -> Clusters {
+        let inner = (0..levels.outer.remotes).map(|_| World::new(&levels.inner));
+        let mut clusters = Clusters {
+            outer: World::new(&levels.outer),
+            inner: inner.collect(),
+        };
+        clusters.join();
+        clusters
+    }
+
+    /// The memory of the inner homes is what the outer caches hold.
+    fn join(&mut self) {
+        for (number, inner) in self.inner.iter_mut().enumerate() {
+            for (line, place) in inner.lines.iter_mut().enumerate() {
+                place.memory = self.outer.lines[line].remotes[number].copy;
+            }
+        }
+    }
+
+    /// Whether a request of a cluster waits for more than the outer copy's right, and for which.
+    fn wanted(&self, levels: &Levels, number: u8, line: u8) -> Right {
+        let inner = &self.inner[usize::from(number)];
+        let has = levels.right(self, number, line);
+        let arrivals = inner.network.arrivals(levels.inner.protocol);
+        let flights = arrivals.filter_map(|arrival| inner.network.at(arrival));
+        let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
+        let needs = waiting.map(|flight| levels.needs[flight.message.index()]);
+        needs
+            .filter(|&right| right > has)
+            .max()
+            .unwrap_or(Right::None)
+    }
+
+    /// What a step of the outer world would leave of the right of an outer cache, whose row it runs: less if it sends the
+    /// line on. `None` if it does not lower the right.
+    fn lowers(&self, levels: &Levels, number: u8, line: u8, after: &Clusters) -> Option<Right> {
+        let (before, left) = (
+            levels.right(self, number, line),
+            levels.right(after, number, line),
+        );
+        let sent = after.outer.network.flights().filter(|flight| {
+            flight.from == Some(number)
+                && flight.line == line
+                && matches!(flight.carried, super::Carried::Line(_))
+        });
+        let had = self.outer.network.flights().filter(|flight| {
+            flight.from == Some(number)
+                && flight.line == line
+                && matches!(flight.carried, super::Carried::Line(_))
+        });
+        let left = match sent.count() > had.count() {
+            true => left.min(Right::Read),
+            false => left,
+        };
+        (left < before).then_some(left)
+    }
+
+    /// Whether no lock of the outer level is wanted or held.
+    fn free(&self, number: u8, line: u8) -> bool {
+        let place = &self.inner[usize::from(number)].lines[usize::from(line)];
+        place.asked.is_none() && place.accepted.is_none() && place.lock == Lock::Open
+    }
+
+    /// Whether the lock that an inner home holds lets the outer right go down to this.
+    fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
+        match self.inner[usize::from(number)].lines[usize::from(line)].lock {
+            Lock::Held(Right::Write) => true,
+            Lock::Held(_) => right >= Right::Read,
+            Lock::Open | Lock::GivenBack => false,
+        }
+    }
+
+    /// The outer cache and line whose row an outer step runs.
+    fn at(&self, step: Step) -> Option<(u8, u8)> {
+        match step {
+            Step::Access(line, remote, _) | Step::Hit(line, remote) => Some((remote, line)),
+            Step::Arrives(arrival) => {
+                let flight = self.outer.network.at(arrival)?;
+                Some((flight.to?, flight.line))
+            }
+            _ => None,
+        }
+    }
+
+    /// The outer step, without regard to the levels below. False if it has to wait.
+    fn outer_step(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
+        let taken = self.outer.take(&levels.outer, step)?;
+        self.join();
+        Ok(taken)
+    }
+
+    fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
+        let Some((number, line)) = self.at(step) else {
+            return self.outer_step(levels, step);
+        };
+        match step {
+            Step::Hit(..) => return Ok(false),
+            Step::Access(_, _, access) => {
+                let free = self.free(number, line);
+                let wanted = self.wanted(levels, number, line);
+                let begins = match access {
+                    Access::Load => free && wanted == Right::Read,
+                    Access::Store => free && wanted == Right::Write,
+                    // These lower the right, and need the lock.
+                    Access::Evict | Access::Demote | Access::Clean => true,
+                    _ => false,
+                };
+                if !begins {
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        let mut after = self.clone();
+        if !after.outer_step(levels, step)? {
+            return Ok(false);
+        }
+        match self.lowers(levels, number, line, &after) {
+            Some(right) if !self.locked_for(number, line, right) => return Ok(false),
+            _ => {}
+        }
+        *self = after;
+        Ok(true)
+    }
+
+    /// Whether the outer level wants a line back so far: a message that takes it is there, or the cache may evict it.
+    fn recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+        let arrivals = self.outer.network.arrivals(levels.outer.protocol);
+        let evicts = [Access::Evict, Access::Demote, Access::Clean];
+        let evicts = evicts.map(|access| Step::Access(line, number, access));
+        let mut steps = arrivals.map(Step::Arrives).chain(evicts);
+        steps.any(|step| {
+            let mut after = self.clone();
+            self.at(step) == Some((number, line))
+                && after.outer_step(levels, step) == Ok(true)
+                && self.lowers(levels, number, line, &after) == Some(to)
+        })
+    }
+
+    fn take_inner(&mut self, levels: &Levels, number: u8, step: Step) -> Result<bool, Wrong> {
+        let own = usize::from(number);
+        match step {
+            // The outer level is the device: it takes back what it wants back, and writes nothing itself.
+            Step::Writes(_) => return Ok(false),
+            Step::Asks(line, local) => {
+                let about = &levels.inner.home.locals[usize::from(local)];
+                let to = about.ensures;
+                if !about.locks
+                    || !self.free(number, line)
+                    || !self.recalled(levels, number, line, to)
+                {
+                    return Ok(false);
+                }
+            }
+            Step::Arrives(arrival) => {
+                let flight = self.inner[own].network.at(arrival);
+                let waits = flight.is_some_and(|flight| {
+                    let needs = levels.needs[flight.message.index()];
+                    flight.to.is_none() && needs > levels.right(self, number, flight.line)
+                });
+                if waits {
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        let before: Vec<bool> = self.inner[own]
+            .lines
+            .iter()
+            .map(|line| line.memory)
+            .collect();
+        for line in 0..levels.inner.lines {
+            let writes = levels.right(self, number, line) == Right::Write;
+            self.memory_writes(levels, own, line, writes);
+        }
+        let line = match step {
+            Step::Access(line, ..) | Step::Hit(line, _) => line,
+            Step::Arrives(arrival) => self.inner[own].network.at(arrival).map_or(0, |f| f.line),
+            _ => 0,
+        };
+        let taken = self.inner[own].take(&levels.inner, step)?;
+        for line in 0..levels.inner.lines {
+            // A state is the same whatever the outer right was when the home was last asked.
+            self.memory_writes(levels, own, line, true);
+        }
+        if !taken {
+            return Ok(false);
+        }
+        if std::mem::take(&mut self.inner[own].data.wrote) {
+            for (other, inner) in self.inner.iter_mut().enumerate() {
+                if other != own {
+                    inner.age(line, true);
+                }
+            }
+            let written: Vec<bool> = self.inner[own].lines.iter().map(|l| l.memory).collect();
+            self.outer.age(line, true);
+            for (line, memory) in written.into_iter().enumerate() {
+                self.outer.lines[line].remotes[own].copy = memory;
+            }
+        } else {
+            for line in 0..levels.inner.lines {
+                let memory = self.inner[own].lines[usize::from(line)].memory;
+                if memory != before[usize::from(line)] {
+                    self.store(levels, number, line, memory)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What `memory writes` is in the guards of an inner home.
+    fn memory_writes(&mut self, levels: &Levels, own: usize, line: u8, writes: bool) {
+        if let Some(slot) = levels.inner.home_machine().memory_writes() {
+            let home = &mut self.inner[own].lines[usize::from(line)].home;
+            home.slots[slot] = u16::from(writes);
+        }
+    }
+
+    /// The memory of an inner home is written: the outer cache stores in place.
+    fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: bool) -> Result<(), Wrong> {
+        if levels.right(self, number, line) < Right::Write {
+            let what = "an inner home writes its memory, which the outer cache may not";
+            return Err(Violation::new("inclusion", what).into());
+        }
+        let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
+        place.copy = copy;
+        let occasion = Occasion {
+            event: Event::Access(Access::Store),
+            sender: None,
+            own: Some(number.into()),
+            fields: &[],
+        };
+        let mut tables = &levels.outer.protocol.remote;
+        let machine = levels.outer.remote_machine();
+        match machine.step(&mut place.configuration, occasion, &mut tables) {
+            Ok(Outcome::Taken { acts, .. }) if acts.is_empty() => Ok(()),
+            // Without a row a store in a state with the right is performed in place.
+            Ok(Outcome::Unexpected) => Ok(()),
+            _ => {
+                let what = "an outer cache that may write has a row for a store which does more";
+                Err(Violation::new("inclusion", what).into())
+            }
+        }
+    }
+}
+
+impl<'p> Explored<Levels<'p>> for Clusters {
+    type Step = LevelStep;
+
+    fn steps(&self, levels: &Levels<'p>) -> Vec<LevelStep> {
+        let outer = self.outer.steps(&levels.outer);
+        let mut steps: Vec<LevelStep> = outer.into_iter().map(LevelStep::Outer).collect();
+        for (number, inner) in (0..).zip(&self.inner) {
+            let inner = inner.steps(&levels.inner).into_iter();
+            steps.extend(inner.map(|step| LevelStep::Inner(number, step)));
+        }
+        steps
+    }
+
+    fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, Wrong> {
+        match step {
+            LevelStep::Outer(step) => self.take_outer(levels, step),
+            LevelStep::Inner(number, step) => self.take_inner(levels, number, step),
+        }
+    }
+
+    fn spontaneous(step: LevelStep) -> bool {
+        match step {
+            LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
+            LevelStep::Outer(step) => step.spontaneous(),
+            // The outer level wants something back; that it does so to evict, nothing may rely on.
+            LevelStep::Inner(_, Step::Asks(..)) => false,
+            LevelStep::Inner(_, step) => step.spontaneous(),
+        }
+    }
+
+    fn claims(&self, levels: &Levels<'p>) -> Result<(), Violation> {
+        for line in 0..levels.outer.lines {
+            let rights = |world: &World<Shared>, system: &System| -> Vec<(Right, bool)> {
+                let remotes = world.lines[usize::from(line)].remotes.iter();
+                let about = |r: &super::Remote<Shared>| (system.right(&r.configuration), r.copy);
+                remotes.map(about).collect()
+            };
+            let shared = rights(&self.outer, &levels.outer);
+            let mut all = Vec::new();
+            for (inner, &(outer, _)) in self.inner.iter().zip(&shared) {
+                let own = rights(inner, &levels.inner);
+                if own.iter().any(|&(right, _)| right > outer) {
+                    let what = "an inner cache has a right that the outer one has not";
+                    return Err(Violation::new("inclusion", what));
+                }
+                all.extend(own);
+            }
+            for rights in [&shared, &all] {
+                let holders = rights.iter().filter(|(right, _)| *right > Right::None);
+                let writes = rights.iter().any(|(right, _)| *right == Right::Write);
+                if writes && holders.count() > 1 {
+                    let what = "a right to write is not alone";
+                    return Err(Violation::new("single writer", what));
+                }
+            }
+            if all
+                .iter()
+                .any(|&(right, current)| right > Right::None && !current)
+            {
+                return Err(Violation::data_value("a copy that may be read is old"));
+            }
+        }
+        Ok(())
+    }
+
+    fn quiescent(&self, levels: &Levels<'p>) -> bool {
+        let mut inner = self.inner.iter();
+        self.outer.quiescent(&levels.outer) && inner.all(|world| world.quiescent(&levels.inner))
+    }
+}
