@@ -260,6 +260,38 @@ struct Line {
 }
 
 impl Line {
+    /// Nothing has happened; memory holds these bytes.
+    fn new(number: u64, remote: Configuration, home: Configuration, bytes: Bytes) -> Line {
+        Line {
+            number,
+            remote,
+            copy: [0; WORDS],
+            home,
+            pending: None,
+            locked: None,
+            memory: bytes,
+            latest: bytes,
+            operation: Memory::Idle,
+            in_flight: Vec::new(),
+            right: Right::None,
+            arrived: Vec::new(),
+            expected: Default::default(),
+            asked: VecDeque::new(),
+            unlocks: 0,
+            answers: Vec::new(),
+            told: false,
+            order: [[0; CIRCUITS]; 2],
+            history: VecDeque::new(),
+            under_way: 0,
+            entering: 0,
+            guided: false,
+            holds_back: false,
+            held: Vec::new(),
+            withheld: false,
+            memory_goes_on: false,
+        }
+    }
+
     /// What has happened, as far as it was kept.
     fn sequence(&self) -> Sequence {
         Sequence {
@@ -459,34 +491,8 @@ impl<'a> Bench<'a> {
                 Endpoint::None => chance.bytes(),
                 _ => [0; WORDS],
             };
-            lines.push(Line {
-                number,
-                remote: remote_machine.initial(),
-                copy: [0; WORDS],
-                home: home_machine.initial(),
-                pending: None,
-                locked: None,
-                memory: bytes,
-                latest: bytes,
-                operation: Memory::Idle,
-                in_flight: Vec::new(),
-                right: Right::None,
-                arrived: Vec::new(),
-                expected: Default::default(),
-                asked: VecDeque::new(),
-                unlocks: 0,
-                answers: Vec::new(),
-                told: false,
-                order: [[0; CIRCUITS]; 2],
-                history: VecDeque::new(),
-                under_way: 0,
-                entering: 0,
-                guided: false,
-                holds_back: false,
-                held: Vec::new(),
-                withheld: false,
-                memory_goes_on: false,
-            });
+            let (remote, home) = (remote_machine.initial(), home_machine.initial());
+            lines.push(Line::new(number, remote, home, bytes));
         }
         let words = protocol.line_bytes as usize / 8;
         // A directory that has room for all lines needs no patience of the remote. In a smaller one a line can stand

@@ -97,26 +97,12 @@ impl Judge<'_> {
         result
     }
 
-    pub(super) fn home_row(
-        &mut self,
-        line: &mut Line,
-        event: Event,
-        taken: Option<Flight>,
-        after: Agent,
-        deeds: Vec<Deed>,
-    ) -> Checked {
-        let mut brought = match taken.as_ref().map(|flight| flight.brings) {
-            Some(Brings::Line(copy)) => Some(copy),
-            _ => None,
-        };
-        let mut write = match taken.as_ref().map(|flight| flight.brings) {
-            Some(Brings::Write(write)) => Some(write),
-            _ => None,
-        };
+    /// Something that is no message happens to the home. Gives what memory has read.
+    fn home_hears(&self, line: &mut Line, event: Event) -> Checked<Option<Version>> {
         match (event, line.operation) {
             (Event::MemoryData(_), Operation::Read(copy)) => {
-                brought = Some(copy.unwrap_or(line.bytes.memory));
                 line.operation = Operation::Idle;
+                return Ok(Some(copy.unwrap_or(line.bytes.memory)));
             }
             (Event::MemoryDone, operation) => {
                 match operation {
@@ -139,6 +125,26 @@ impl Judge<'_> {
             }
             _ => {}
         }
+        Ok(None)
+    }
+
+    pub(super) fn home_row(
+        &mut self,
+        line: &mut Line,
+        event: Event,
+        taken: Option<Flight>,
+        after: Agent,
+        deeds: Vec<Deed>,
+    ) -> Checked {
+        let mut brought = match taken.as_ref().map(|flight| flight.brings) {
+            Some(Brings::Line(copy)) => Some(copy),
+            _ => None,
+        };
+        let mut write = match taken.as_ref().map(|flight| flight.brings) {
+            Some(Brings::Write(write)) => Some(write),
+            _ => None,
+        };
+        brought = self.home_hears(line, event)?.or(brought);
         let memory_data = matches!(event, Event::MemoryData(_));
         for deed in deeds {
             match deed {

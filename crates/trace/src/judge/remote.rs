@@ -83,6 +83,31 @@ impl Judge<'_> {
         Ok(())
     }
 
+    /// The access under way ends, with this copy at hand. Gives what a write makes of it.
+    fn ends(
+        &mut self,
+        line: &mut Line,
+        own: usize,
+        copy: Option<Version>,
+    ) -> Checked<Option<Version>> {
+        let under_way = line.remotes[own].under_way.take();
+        let under_way = under_way.ok_or("an access ends, and none has begun")?;
+        if !under_way.access.writes() {
+            line.bytes.read(copy, under_way.since)?;
+            return Ok(None);
+        }
+        match under_way.sent {
+            Some(serial) if line.bytes.performed(serial) => Ok(None),
+            Some(_) => Err("a write ends that the home has not performed".into()),
+            None => {
+                let whole = under_way.access == Access::WriteLine;
+                let written = line.bytes.write(copy, whole)?;
+                self.tells(Some(own), WRITES)?;
+                Ok(Some(written))
+            }
+        }
+    }
+
     pub(super) fn remote_row(
         &mut self,
         line: &mut Line,
@@ -118,23 +143,9 @@ impl Judge<'_> {
             match deed {
                 Deed::Send(sent) => self.sends(line, Some(own), sent, copy)?,
                 Deed::Done => {
-                    let under_way = line.remotes[own].under_way.take();
-                    let under_way = under_way.ok_or("an access ends, and none has begun")?;
-                    match under_way.sent {
-                        _ if !under_way.access.writes() => {
-                            line.bytes.read(copy, under_way.since)?
-                        }
-                        Some(serial) if line.bytes.performed(serial) => {}
-                        Some(_) => {
-                            return Err("a write ends that the home has not performed".into())
-                        }
-                        None => {
-                            let whole = under_way.access == Access::WriteLine;
-                            copy = Some(line.bytes.write(copy, whole)?);
-                            written = true;
-                            self.tells(Some(own), WRITES)?;
-                        }
-                    }
+                    let performed = self.ends(line, own, copy)?;
+                    written |= performed.is_some();
+                    copy = performed.or(copy);
                 }
                 other => return Err(format!("a remote does what only a home can: {other:?}")),
             }

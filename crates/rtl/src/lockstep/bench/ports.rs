@@ -370,6 +370,20 @@ impl Bench<'_> {
 
     /// What memory was asked and what it answered.
     pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        self.memory_reads(s, outputs)?;
+        self.memory_takes(s, outputs)?;
+        self.memory_writes(s)?;
+        if self.inputs.b_valid[s] & outputs.b_ready[s] != 0 {
+            self.progress = self.cycle;
+            if let Some(index) = self.slices[s].written.take() {
+                let write = self.slices[s].writes.remove(index);
+                self.lines[write.line].operation = Memory::Written;
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_reads(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let line_bytes = u64::from(self.protocol.line_bytes);
         if outputs.ar_valid[s] & self.inputs.ar_ready[s] != 0 {
             self.progress = self.cycle;
@@ -416,6 +430,12 @@ impl Bench<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Addresses and bytes of writes, each by itself.
+    fn memory_takes(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        let line_bytes = u64::from(self.protocol.line_bytes);
         if outputs.aw_valid[s] & self.inputs.aw_ready[s] != 0 {
             self.progress = self.cycle;
             let line = self.line_of(outputs.aw_addr[s] / line_bytes, "a write of memory")?;
@@ -452,6 +472,11 @@ impl Bench<'_> {
                 slice.beat = ([0; WORDS], [0; WORDS], 0);
             }
         }
+        Ok(())
+    }
+
+    /// Writes of which address and bytes are there.
+    fn memory_writes(&mut self, s: usize) -> Checked {
         while !self.slices[s].addresses.is_empty() && !self.slices[s].data.is_empty() {
             let slice = &mut self.slices[s];
             let (Some((at, id)), Some((bytes, strobes))) =
@@ -488,13 +513,6 @@ impl Bench<'_> {
                 at: time,
                 beat: 0,
             });
-        }
-        if self.inputs.b_valid[s] & outputs.b_ready[s] != 0 {
-            self.progress = self.cycle;
-            if let Some(index) = self.slices[s].written.take() {
-                let write = self.slices[s].writes.remove(index);
-                self.lines[write.line].operation = Memory::Written;
-            }
         }
         Ok(())
     }

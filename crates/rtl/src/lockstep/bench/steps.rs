@@ -38,43 +38,9 @@ impl Bench<'_> {
                 ),
             );
         }
-        let occasion = Occasion {
-            event: about.event,
-            sender: Some(0),
-            own: None,
-            fields: &[],
-        };
-        let mut home = line.home.clone();
-        let stepped = self
-            .home_machine
-            .step(&mut home, occasion, &mut { self.home });
-        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
-        let (expected, acts) = match outcome {
-            Outcome::Unexpected => (0, Vec::new()),
-            Outcome::Leave => (1, Vec::new()),
-            Outcome::Refuse => (2, Vec::new()),
-            Outcome::Taken { acts, .. } => (3, acts),
-        };
-        let names = ["cannot happen", "leaves it", "refuses it", "takes it"];
-        if effect != expected {
-            return wrong(
-                at,
-                format!(
-                    "{place}, the home {}; by the controller it {}",
-                    names[effect], names[expected]
-                ),
-            );
-        }
-        if expected == 3 && next != usize::from(home.state) {
-            let after = &states[usize::from(home.state)];
-            return wrong(
-                at,
-                format!(
-                    "{place}, the home goes to {}; by the controller to {after}",
-                    states.get(next).map_or("?", |name| name)
-                ),
-            );
-        }
+        let event = about.event;
+        let (home, expected, acts) = self.by_controller(at, event, (effect, next), &place)?;
+        let line = &self.lines[at];
         let used = Use {
             event: about.event,
             row: self.rom.row(state, number),
@@ -131,6 +97,56 @@ impl Bench<'_> {
             self.takes_places(at, &used, granted);
         }
         Ok(())
+    }
+
+    /// What the controller does with an event: its configuration then, the number of the effect, and its acts. Effect and
+    /// next state that a unit tells of have to be the same.
+    fn by_controller(
+        &self,
+        at: usize,
+        event: Event,
+        (effect, next): (usize, usize),
+        place: &str,
+    ) -> Checked<(Configuration, usize, Vec<Act>)> {
+        let states = &self.rom.states;
+        let occasion = Occasion {
+            event,
+            sender: Some(0),
+            own: None,
+            fields: &[],
+        };
+        let mut home = self.lines[at].home.clone();
+        let stepped = self
+            .home_machine
+            .step(&mut home, occasion, &mut { self.home });
+        let outcome = stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))?;
+        let (expected, acts) = match outcome {
+            Outcome::Unexpected => (0, Vec::new()),
+            Outcome::Leave => (1, Vec::new()),
+            Outcome::Refuse => (2, Vec::new()),
+            Outcome::Taken { acts, .. } => (3, acts),
+        };
+        let names = ["cannot happen", "leaves it", "refuses it", "takes it"];
+        if effect != expected {
+            return wrong(
+                at,
+                format!(
+                    "{place}, the home {}; by the controller it {}",
+                    names[effect], names[expected]
+                ),
+            );
+        }
+        if expected == 3 && next != usize::from(home.state) {
+            let after = &states[usize::from(home.state)];
+            return wrong(
+                at,
+                format!(
+                    "{place}, the home goes to {}; by the controller to {after}",
+                    states.get(next).map_or("?", |name| name)
+                ),
+            );
+        }
+        Ok((home, expected, acts))
     }
 
     /// Whether the unit has held an event up for a reason, and not taken one for which there surely was no place.
