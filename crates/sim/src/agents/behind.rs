@@ -311,7 +311,7 @@ impl Simulation {
         };
         let known = || {
             let home = self.home.configuration(configuration);
-            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, home);
+            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, &home);
             behind.rights.as_ref().map_or(Right::None, most)
         };
         if !self.home.is_numbered() {

@@ -21,6 +21,8 @@ use crate::statistics::Stall;
 
 /// A core's write buffer and L1.
 pub(crate) struct Core {
+    /// What each place of the write buffer holds, and the rest of it: places are looked for by the former alone.
+    places: Vec<(Stage, Line)>,
     buffer: Vec<Buffered>,
     /// Accesses that wait for the write buffer, in order of arrival.
     waiting: Vec<u32>,
@@ -30,8 +32,6 @@ pub(crate) struct Core {
 /// A line in a write buffer.
 #[derive(Clone, Default)]
 struct Buffered {
-    stage: Stage,
-    line: Line,
     /// The latest value of each word stored.
     words: Vec<(u16, u64)>,
     /// Stores that it stands for.
@@ -84,6 +84,7 @@ impl Cores {
             return Cores::default();
         }
         let core = |_| Core {
+            places: vec![(Stage::Free, 0); entries],
             buffer: vec![Buffered::default(); entries],
             waiting: Vec::new(),
             l1: (sets > 0).then(|| {
@@ -106,8 +107,7 @@ impl Core {
     fn stored(&self, line: Line, word: u16) -> Option<u64> {
         // A held line is later than a sent one.
         let value = |stage: Stage| {
-            let mut lines = self.buffer.iter();
-            let found = lines.find(|entry| entry.stage == stage && entry.line == line)?;
+            let found = &self.buffer[self.find(line, stage)?];
             let (_, value) = found.words.iter().find(|&&(stored, _)| stored == word)?;
             Some(*value)
         };
@@ -116,13 +116,13 @@ impl Core {
 
     /// Whether stores to a line are still to be performed.
     fn buffers(&self, line: Line) -> bool {
-        let mut lines = self.buffer.iter();
-        lines.any(|entry| entry.stage.pending() && entry.line == line)
+        let mut places = self.places.iter();
+        places.any(|&(stage, its_line)| stage.pending() && its_line == line)
     }
 
     fn find(&self, line: Line, stage: Stage) -> Option<usize> {
-        let mut lines = self.buffer.iter();
-        lines.position(|entry| entry.stage == stage && entry.line == line)
+        let mut places = self.places.iter();
+        places.position(|&place| place == (stage, line))
     }
 }
 
@@ -137,7 +137,7 @@ impl Simulation {
     pub(crate) fn buffers_stores(&self, core: u16) -> bool {
         let core = self.cores.cores.get(usize::from(core));
         core.is_some_and(|core| {
-            !core.waiting.is_empty() || core.buffer.iter().any(|entry| entry.stage != Stage::Free)
+            !core.waiting.is_empty() || core.places.iter().any(|&(stage, _)| stage != Stage::Free)
         })
     }
 
@@ -226,8 +226,8 @@ impl Simulation {
                 place
             }
             None => {
-                let free = |entry: &Buffered| entry.stage == Stage::Free;
-                let Some(place) = core.buffer.iter().position(free) else {
+                let free = |&(stage, _): &(Stage, Line)| stage == Stage::Free;
+                let Some(place) = core.places.iter().position(free) else {
                     self.counters.stall(Stall::WriteBuffer);
                     core.waiting.push(index);
                     return;
@@ -238,7 +238,7 @@ impl Simulation {
                 };
                 let entry = &mut core.buffer[place];
                 entry.words.clear();
-                (entry.stage, entry.line) = (stage, line);
+                core.places[place] = (stage, line);
                 (entry.stores, entry.since) = (0, self.now);
                 if stage == Stage::Sent {
                     self.drain(access.core, access.cache, line);
@@ -305,7 +305,7 @@ impl Simulation {
             return;
         };
         let entry = &mut core.buffer[place];
-        entry.stage = Stage::Performed;
+        core.places[place].0 = Stage::Performed;
         let stores = entry.stores;
         if access.sent {
             for &(word, value) in &entry.words {
@@ -328,12 +328,12 @@ impl Simulation {
     pub(crate) fn drained_at_core(&mut self, number: u16, place: u16) {
         let cache = self.cache_of(number);
         let core = &mut self.cores.cores[usize::from(number)];
-        let entry = &mut core.buffer[usize::from(place)];
-        let line = entry.line;
-        self.counters.buffered += self.now - entry.since;
-        entry.stage = Stage::Free;
+        let place = usize::from(place);
+        let (_, line) = core.places[place];
+        self.counters.buffered += self.now - core.buffer[place].since;
+        core.places[place].0 = Stage::Free;
         if let (Some(held), None) = (core.find(line, Stage::Held), core.find(line, Stage::Sent)) {
-            core.buffer[held].stage = Stage::Sent;
+            core.places[held].0 = Stage::Sent;
             self.drain(number, cache, line);
         }
         let core = &mut self.cores.cores[usize::from(number)];
@@ -543,7 +543,7 @@ system one { remotes 1; lines 1 }
             failure(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
-        simulation.cores.cores[0].buffer[0].stage = Stage::Free;
+        simulation.cores.cores[0].places[0].0 = Stage::Free;
         assert_eq!(
             failure(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)

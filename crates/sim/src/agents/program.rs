@@ -10,7 +10,9 @@
 //! [`Program::forget`]. Configurations that speak of each remote have a number for each line, and numbers that no line
 //! has are used again after a [`Program::sweep`].
 
-use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement, Variable};
+use cohkit_protocol::controller::{
+    Access, Controller, Effect, Event, Rule, State, Statement, Variable,
+};
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
@@ -120,6 +122,16 @@ pub struct About {
     pub stable: bool,
 }
 
+impl About {
+    fn of(state: &State) -> About {
+        About {
+            right: state.right,
+            holds: state.holds_line,
+            stable: state.stable(),
+        }
+    }
+}
+
 const UNKNOWN: Transition = Transition {
     next: 0,
     first: 0,
@@ -171,7 +183,11 @@ pub struct Program {
     /// Rows of transitions, one for each configuration.
     table: Vec<Transition>,
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
-    configurations: Vec<Configuration>,
+    /// Configurations, each as its state and its slots.
+    configurations: Vec<u16>,
+    /// How many of these numbers one takes.
+    stride: usize,
+    /// What each state gives.
     about: Vec<About>,
     numbers: FxHashMap<Configuration, ConfigurationId>,
     /// Classes of the messages.
@@ -238,7 +254,6 @@ impl Program {
             stores_later: controller.rules.iter().any(stores),
             plans: Plan::of(controller, (!home).then_some(&accesses)),
             scratch: machine.initial(),
-            machine,
             messages,
             after_locals,
             code_bits: codes.next_power_of_two().trailing_zeros(),
@@ -251,7 +266,8 @@ impl Program {
             table: Vec::new(),
             memo: FxHashMap::default(),
             configurations: Vec::new(),
-            about: Vec::new(),
+            stride: 1 + machine.initial().slots.len(),
+            about: controller.states.iter().map(About::of).collect(),
             numbers: FxHashMap::default(),
             classes: protocol
                 .message_ids()
@@ -259,6 +275,7 @@ impl Program {
                 .collect(),
             acts: Vec::new(),
             executed: vec![false; controller.rules.len()],
+            machine,
         };
         program.number();
         Ok(program)
@@ -337,18 +354,18 @@ impl Program {
 
     /// Whether so many configurations have been made that it is worth a [`Program::sweep`].
     pub fn is_full(&self) -> bool {
-        let made = self.configurations.len() - self.free.len() - self.had;
+        let made = self.count() - self.free.len() - self.had;
         !self.numbered && made > self.had.max(SWEPT_AFTER)
     }
 
     /// Numbers of configurations that are not among these, nor the initial one, are used again.
     pub fn sweep(&mut self, had: impl Iterator<Item = ConfigurationId>) {
-        let mut free = vec![true; self.configurations.len()];
+        let mut free = vec![true; self.count()];
         free[0] = false;
         had.for_each(|number| free[number as usize] = false);
-        let numbers = 0..self.configurations.len() as ConfigurationId;
+        let numbers = 0..self.count() as ConfigurationId;
         self.free = numbers.filter(|&number| free[number as usize]).collect();
-        self.had = self.configurations.len() - self.free.len();
+        self.had = self.count() - self.free.len();
     }
 
     #[inline]
@@ -365,22 +382,41 @@ impl Program {
     /// What a configuration gives.
     #[inline]
     pub fn about(&self, configuration: ConfigurationId) -> About {
-        self.about[configuration as usize]
+        self.about[self.state(configuration)]
     }
 
     /// A configuration.
-    pub fn configuration(&self, number: ConfigurationId) -> &Configuration {
-        &self.configurations[number as usize]
+    pub fn configuration(&self, number: ConfigurationId) -> Configuration {
+        let kept = self.kept(number);
+        let (state, slots) = (kept[0], kept[1..].to_vec());
+        Configuration { state, slots }
+    }
+
+    /// Numbers of configurations that have been given.
+    fn count(&self) -> usize {
+        self.configurations.len() / self.stride
+    }
+
+    /// A configuration, as its state and its slots.
+    #[inline]
+    fn kept(&self, number: ConfigurationId) -> &[u16] {
+        &self.configurations[number as usize * self.stride..][..self.stride]
+    }
+
+    /// Whether a configuration is the one that has been executed on.
+    fn is_scratch(&self, number: ConfigurationId) -> bool {
+        let kept = self.kept(number);
+        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots
     }
 
     /// Index of a configuration's state.
     pub fn state(&self, configuration: ConfigurationId) -> usize {
-        self.configurations[configuration as usize].state.into()
+        self.configurations[configuration as usize * self.stride].into()
     }
 
     /// A configuration in words: `IM_A owed=1`.
     pub fn words(&self, configuration: ConfigurationId) -> String {
-        let configuration = &self.configurations[configuration as usize];
+        let configuration = self.configuration(configuration);
         let controller = self.controller();
         let mut words = controller.states[configuration.state as usize].name.clone();
         for (index, variable) in controller.variables.iter().enumerate() {
@@ -407,27 +443,22 @@ impl Program {
 
     /// The number of the configuration that has been executed on.
     fn number(&mut self) -> ConfigurationId {
-        let state = &self.machine.controller().states[usize::from(self.scratch.state)];
-        let about = About {
-            right: state.right,
-            holds: state.holds_line,
-            stable: state.stable(),
-        };
-        let next = self.configurations.len() as ConfigurationId;
+        let next = self.count() as ConfigurationId;
         if self.numbered {
             if let Some(&number) = self.numbers.get(&self.scratch) {
                 return number;
             }
             self.numbers.insert(self.scratch.clone(), next);
-        } else if self.configurations.first() == Some(&self.scratch) {
+        } else if next > 0 && self.is_scratch(0) {
             return 0;
         } else if let Some(number) = self.free.pop() {
-            self.about[number as usize] = about;
-            keep(&mut self.configurations[number as usize], &self.scratch);
+            let kept = &mut self.configurations[number as usize * self.stride..][..self.stride];
+            kept[0] = self.scratch.state;
+            kept[1..].copy_from_slice(&self.scratch.slots);
             return number;
         }
-        self.about.push(about);
-        self.configurations.push(self.scratch.clone());
+        self.configurations.push(self.scratch.state);
+        self.configurations.extend_from_slice(&self.scratch.slots);
         if self.dense {
             let end = self.place(next + 1, 0);
             self.table.resize(end, UNKNOWN);
@@ -437,7 +468,9 @@ impl Program {
 
     /// Asks the machine, and keeps what it says.
     fn execute(&mut self, from: ConfigurationId, input: &Input) -> Transition {
-        keep(&mut self.scratch, &self.configurations[from as usize]);
+        let kept = &self.configurations[from as usize * self.stride..][..self.stride];
+        self.scratch.state = kept[0];
+        self.scratch.slots.copy_from_slice(&kept[1..]);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
             event: self.event(input.code),
@@ -484,7 +517,7 @@ impl Program {
                         kept
                     }));
                 }
-                if self.scratch != self.configurations[from as usize] {
+                if !self.is_scratch(from) {
                     transition.next = self.number();
                 }
             }
@@ -499,10 +532,4 @@ impl Program {
         }
         transition
     }
-}
-
-/// Makes a configuration the same as another, in its own place.
-fn keep(configuration: &mut Configuration, other: &Configuration) {
-    configuration.state = other.state;
-    configuration.slots.clone_from(&other.slots);
 }

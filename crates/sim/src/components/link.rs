@@ -40,7 +40,9 @@ pub struct Direction {
     latency: Time,
     /// Random extra delay of each message, up to this; of one in eight up to 16 times this.
     jitter: Time,
-    /// Latest arrival per sender, receiver, order group and line, while it may still matter.
+    /// Whether messages arrive in the order in which they are sent, each after the one before.
+    serial: bool,
+    /// Otherwise, the latest arrival per sender, receiver, order group and line, while it may still matter.
     last: FxHashMap<(Agent, Agent, u8, Line), Time>,
     circuits: Vec<Circuit>,
     /// Whether circuits have a limit at all.
@@ -74,6 +76,9 @@ impl Direction {
             limited: link.credits.value > 0,
             free: vec![0; link.links.value.max(1) as usize],
             latency: link.latency.value,
+            serial: link.links.value <= 1
+                && link.jitter.value == 0
+                && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,
             last: FxHashMap::default(),
             bytes: 0,
@@ -142,7 +147,7 @@ impl Direction {
             let late = if random.below(8) == 0 { 16 } else { 1 };
             arrival += random.below(self.jitter + 1) * late;
         }
-        if let Some(key) = order {
+        if let Some(key) = order.filter(|_| !self.serial) {
             if self.last.len() > 1 << 16 {
                 self.last.retain(|_, last| *last >= ready);
             }
