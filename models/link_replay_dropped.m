@@ -1,0 +1,183 @@
+-- verdict: violated
+-- property: invariant "the receiver is inside the window"
+-- steps: 3
+-- dialect: rumur
+-- counted by: rumur
+--
+-- The link replay of `link_replay.m` with a receiver that counts a damaged block as received. What it was is not to be seen: here
+-- it was a sync block, which has no number.
+
+const
+  window: 2;
+  numbers: 5;
+  reality: 10;
+  capacity: 2;
+  errors: 2;
+
+type
+  number: 0..numbers - 1;
+  real_number: 0..reality - 1;
+  length: 0..capacity;
+  place: 1..capacity;
+  kind: enum { BLOCK, SYNC, DAMAGED };
+
+var
+  base: real_number; -- the oldest that is not acknowledged
+  sent: 0..window; -- how many after it have left since the stream went back
+  top: 0..window; -- how many after it have ever left
+  announce: boolean; -- a sync block has to say where the stream goes on
+  expected: real_number;
+  coming: number; -- the number of the block that comes next, by the receiver's count
+  lost: boolean;
+  left: 0..errors; -- errors that may still happen
+  forth: record
+    used: length;
+    what: array [place] of kind;
+    origin: array [place] of real_number; -- of a sync block: the next block's
+  end;
+  back: record
+    used: length;
+    request: array [place] of boolean;
+    wanted: array [place] of number;
+  end;
+
+procedure shift_forth();
+begin
+  for k: place do
+    if k < forth.used then
+      forth.what[k] := forth.what[k + 1];
+      forth.origin[k] := forth.origin[k + 1];
+    end;
+  end;
+  undefine forth.what[forth.used];
+  undefine forth.origin[forth.used];
+  forth.used := forth.used - 1;
+end;
+
+procedure shift_back();
+begin
+  for k: place do
+    if k < back.used then
+      back.request[k] := back.request[k + 1];
+      back.wanted[k] := back.wanted[k + 1];
+    end;
+  end;
+  undefine back.request[back.used];
+  undefine back.wanted[back.used];
+  back.used := back.used - 1;
+end;
+
+rule "send a block, new or again"
+  !announce & sent < window & forth.used < capacity
+==>
+begin
+  forth.used := forth.used + 1;
+  forth.what[forth.used] := BLOCK;
+  forth.origin[forth.used] := (base + sent) % reality;
+  sent := sent + 1;
+  if top < sent then top := sent; end;
+end;
+
+rule "send a sync block"
+  forth.used < capacity
+==>
+begin
+  forth.used := forth.used + 1;
+  forth.what[forth.used] := SYNC;
+  forth.origin[forth.used] := (base + sent) % reality;
+  announce := false;
+end;
+
+rule "damage what is last on its way"
+  forth.used > 0 & left > 0
+==>
+begin
+  left := left - 1;
+  forth.what[forth.used] := DAMAGED;
+end;
+
+rule "receive"
+  forth.used > 0
+==>
+var ahead: number;
+begin
+  switch forth.what[1]
+    case DAMAGED:
+      lost := true;
+      expected := (expected + 1) % reality;
+    case SYNC:
+      -- Less than half of the numbers is ahead, the other half behind.
+      ahead := (forth.origin[1] + numbers - expected % numbers) % numbers;
+      coming := forth.origin[1] % numbers;
+      lost := ahead > 0 & ahead < (numbers + 1) / 2;
+    case BLOCK:
+      if !lost then
+        if coming = expected % numbers then
+          assert forth.origin[1] = expected "each block is taken once and in order";
+          expected := (expected + 1) % reality;
+        end;
+        coming := (coming + 1) % numbers;
+      end;
+  end;
+  shift_forth();
+end;
+
+rule "tell what is expected"
+  back.used < capacity
+==>
+begin
+  back.used := back.used + 1;
+  back.request[back.used] := lost;
+  back.wanted[back.used] := expected % numbers;
+end;
+
+rule "take what is told"
+  back.used > 0
+==>
+var steps: number;
+begin
+  steps := (back.wanted[1] + numbers - base % numbers) % numbers;
+  assert steps <= top "only what was sent is acknowledged";
+  base := (base + steps) % reality;
+  top := top - steps;
+  if steps > sent then
+    -- The stream skips what has come meanwhile: the number told last is no longer the next block's.
+    sent := 0;
+    announce := true;
+  else
+    sent := sent - steps;
+  end;
+  if back.request[1] then
+    sent := 0;
+    announce := true;
+  end;
+  shift_back();
+end;
+
+rule "lose what is told"
+  back.used > 0 & left > 0
+==>
+begin
+  left := left - 1;
+  shift_back();
+end;
+
+startstate
+begin
+  base := 0;
+  sent := 0;
+  top := 0;
+  announce := false;
+  expected := 0;
+  coming := 0;
+  lost := false;
+  left := errors;
+  forth.used := 0;
+  back.used := 0;
+end;
+
+invariant "the receiver is inside the window"
+  (expected + reality - base) % reality <= top;
+
+liveness "what was sent arrives and is known to have"
+  top = 0 & !lost;
