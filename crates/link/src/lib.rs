@@ -14,6 +14,7 @@ pub mod crc;
 pub mod end;
 mod lanes;
 pub mod pair;
+pub mod pcie;
 pub mod replay;
 
 pub use block::{Block, Control};
