@@ -100,6 +100,31 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
+/// Two messages of which the home has to take one before the other.
+const LETTERS: &str = "
+protocol letters \"a letter and its farewell, in order\"
+line 64 bytes
+channels { ask remote -> home; reply home -> remote; ordered ask per line; ordered reply per line }
+messages { ask: Get (again: bool), Bye; reply: Data (line) }
+remote cache {
+  states { I; W waits Data }
+  variables { again: bool }
+  I | read_once | send Get (again = again), send Bye, again := true | W
+  W | Data      | done                           | I
+}
+home memory {
+  states { Idle; Open }
+  variables { who: remote }
+  Idle | Get                  | send Data, who := sender | Open
+  Open | Get                  | leave
+  Open | Bye if sender == who | who := none              | Idle
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+system lines { remotes 1; lines 2 }
+system both { remotes 2; lines 2 }
+";
+
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
@@ -324,4 +349,24 @@ fn variables_begin_with_what_the_text_says() {
         violated(text, "two_caches", few, "owns:   bool = false"),
         "no deadlock"
     );
+}
+
+#[test]
+fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
+    let across = LETTERS.replace(" per line", "");
+    let states = |text: &str, system: &str| verified(text, system).states;
+    for system in ["one", "two"] {
+        assert_eq!(states(LETTERS, system), states(&across, system));
+    }
+    // Lines that are in no order together share nothing.
+    let one = states(LETTERS, "one");
+    assert_eq!(states(LETTERS, "lines"), one * one);
+    assert_ne!(states(&across, "lines"), one * one);
+    let two = states(LETTERS, "two");
+    assert_eq!(states(LETTERS, "both"), two * two);
+    // Without an order the farewell may come first.
+    for system in ["one", "lines"] {
+        let name = violated(LETTERS, system, "; ordered ask per line", "");
+        assert_eq!(name, "no unexpected message");
+    }
 }

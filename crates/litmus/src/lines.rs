@@ -203,7 +203,8 @@ impl<'p> Lines<'p> {
             let mut ended = Vec::new();
             if next.take_and_tell(&self.system, step, &mut ended)? {
                 let takes = match step {
-                    Step::Arrives(Arrival::Ordered(order)) => Some(order),
+                    // One of a single line binds no others.
+                    Step::Arrives(Arrival::Ordered(order)) => order.3.is_none().then_some(order),
                     _ => None,
                 };
                 moves.push(self.told(&world, next, ended, takes, step.spontaneous())?);
@@ -252,7 +253,7 @@ impl<'p> Lines<'p> {
         let ended = ended.map(|one| (one.remote, one.found.map(|copy| copy.1)));
         let mut puts = Vec::new();
         for arrival in after.network.arrivals(self.system.protocol) {
-            if let Arrival::Ordered(order) = arrival {
+            if let Arrival::Ordered(order @ (.., None)) = arrival {
                 let kept = before.network.queued(order) - usize::from(takes == Some(order));
                 let put = after.network.queued(order) - kept;
                 puts.extend(std::iter::repeat_n(order, put));

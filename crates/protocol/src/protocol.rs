@@ -29,6 +29,8 @@ pub struct Protocol {
     /// (sender, receiver) pair. A channel stands in at most one; a channel in
     /// none is unordered. A single ordered channel is a group of one.
     pub orders: Vec<Vec<ChannelId>>,
+    /// Of each of these sets, whether only messages about one line are in order.
+    pub per_line: Vec<bool>,
     /// Message kinds.
     pub messages: Vec<Message>,
     /// Messages that stay behind others which were sent before them, though no order of channels says so.

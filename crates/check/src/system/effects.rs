@@ -454,7 +454,7 @@ impl<'p> System<'p> {
             }
             Storage::Queued(index, label) => {
                 let queue = &self.queues[index];
-                let place = self.queue_at(index, from.as_ref(), to.as_ref());
+                let place = self.queue_at(index, &context.line, from.as_ref(), to.as_ref());
                 let length = place.clone().field("length");
                 let over = format!(
                     "more than {} in flight on {}",
@@ -470,7 +470,9 @@ impl<'p> System<'p> {
                     out.push(entry.clone().field(name).set(value));
                 };
                 part("kind", queue.kinds.nth(label));
-                part("line", context.line.clone());
+                if !queue.per_line {
+                    part("line", context.line.clone());
+                }
                 for (column, value) in flow.columns.iter().zip(stored) {
                     part(&format!("field{column}"), value);
                 }
@@ -580,11 +582,11 @@ impl<'p> System<'p> {
         for index in 0..self.queues.len() {
             if self.queues[index].carries_line {
                 let positions = self.queues[index].positions;
-                let all = self.over_queues(index, &mut |system, queue| {
-                    let each = system.with_bound(positions, |_, i| {
+                let all = self.over_queues(index, line, &mut |system, queue| {
+                    let each = system.with_bound(positions, |system, i| {
                         let entry = queue.clone().field("slot").at(i);
                         i.each(vec![when(
-                            entry.clone().field("line").is(line),
+                            system.queues[index].about(&entry, line),
                             vec![entry.field("current").set(false)],
                         )])
                     });
@@ -624,16 +626,11 @@ impl<'p> System<'p> {
         for index in 0..self.queues.len() {
             if self.queues[index].carries_line {
                 let positions = self.queues[index].positions;
-                let some = self.some_queue(index, &mut |system, queue| {
-                    system.with_bound(positions, |_, i| {
+                let some = self.some_queue(index, line, &mut |system, queue| {
+                    system.with_bound(positions, |system, i| {
                         let entry = queue.clone().field("slot").at(i);
-                        i.any(
-                            entry
-                                .clone()
-                                .field("line")
-                                .is(line)
-                                .and(entry.field("current")),
-                        )
+                        let about = system.queues[index].about(&entry, line);
+                        i.any(about.and(entry.field("current")))
                     })
                 });
                 found = found.or(some);
@@ -675,13 +672,13 @@ impl<'p> System<'p> {
                 self.nest_claim(&stored, place, &mut |_, place| place.at(false).gt(0))
             }
             Storage::Queued(index, label) => {
-                let place = self.queue_at(index, from, to);
+                let place = self.queue_at(index, line, from, to);
                 let queue = &self.queues[index];
                 let (positions, kind) = (queue.positions, queue.kinds.nth(label));
-                self.with_bound(positions, |_, i| {
+                self.with_bound(positions, |system, i| {
                     let entry = place.field("slot").at(i);
                     let its = entry.clone().field("kind").is(kind);
-                    let its = its.and(entry.clone().field("line").is(line));
+                    let its = its.and(system.queues[index].about(&entry, line));
                     i.any(its.and(!Expr::from(entry.field("current"))))
                 })
             }
@@ -731,21 +728,23 @@ impl<'p> System<'p> {
     fn over_queues(
         &mut self,
         queue: usize,
+        line: &Expr,
         body: &mut dyn FnMut(&mut Self, Place) -> Vec<Stmt>,
     ) -> Vec<Stmt> {
         let types = self.queue_types(queue);
-        let place = Place::from(self.queues[queue].variable);
+        let place = self.queues_of(queue, line);
         self.nest_statements(&types, place, body)
     }
 
-    /// Whether something holds of some queue of a group.
+    /// Whether something holds of some queue of a group that has messages about a line.
     pub fn some_queue(
         &mut self,
         queue: usize,
+        line: &Expr,
         claim: &mut dyn FnMut(&mut Self, Place) -> Expr,
     ) -> Expr {
         let types = self.queue_types(queue);
-        let place = Place::from(self.queues[queue].variable);
+        let place = self.queues_of(queue, line);
         self.nest_claim(&types, place, claim)
     }
 

@@ -123,10 +123,22 @@ pub(super) struct Queue {
     pub kinds: TypeId,
     pub positions: TypeId,
     pub capacity: i32,
+    /// Whether there is one for each line; otherwise an entry says which line it is about.
+    pub per_line: bool,
     /// Whether an entry says if its copy of the line is current.
     pub carries_line: bool,
     /// The names of its channels.
     pub name: String,
+}
+
+impl Queue {
+    /// Whether an entry of the queue that has messages about a line is about it.
+    pub fn about(&self, entry: &Place, line: &Expr) -> Expr {
+        match self.per_line {
+            true => Expr::Bool(true),
+            false => entry.clone().field("line").is(line),
+        }
+    }
 }
 
 /// The device behind the home, if the home has local operations.
@@ -659,10 +671,11 @@ impl<'p> System<'p> {
             }
         }
         let kinds = self.build.enumeration(&variable, labels);
-        let mut parts = vec![
-            ("kind".to_string(), kinds),
-            ("line".to_string(), self.line_type),
-        ];
+        let per_line = self.protocol.per_line[group];
+        let mut parts = vec![("kind".to_string(), kinds)];
+        if !per_line {
+            parts.push(("line".to_string(), self.line_type));
+        }
         for (i, (remote, largest)) in columns.into_iter().enumerate() {
             let values = self.build.range("field", 0, largest);
             self.optional.extend(remote.then_some(values));
@@ -672,7 +685,8 @@ impl<'p> System<'p> {
             parts.push(("current".to_string(), TypeId::BOOL));
         }
         let entry = self.build.record("entry", parts);
-        let capacity = i32::from(self.options.room()) * self.lines;
+        let lines = if per_line { 1 } else { self.lines };
+        let capacity = i32::from(self.options.room()) * lines;
         let positions = self.build.range("position", 0, capacity - 1);
         let length = self.build.range("length", 0, capacity);
         let slots = self.build.array("slots", positions, entry);
@@ -683,8 +697,12 @@ impl<'p> System<'p> {
         for _ in 0..ends {
             ty = self.build.array("queues", self.remote_type, ty);
         }
+        if per_line {
+            ty = self.build.array("queues", self.line_type, ty);
+        }
         let queue = Queue {
             direction,
+            per_line,
             variable: self.build.state(variable, ty),
             kinds,
             positions,
@@ -787,9 +805,24 @@ impl<'p> System<'p> {
         table
     }
 
-    /// The queue of a sender and a receiver.
-    pub fn queue_at(&self, queue: usize, from: Option<&Expr>, to: Option<&Expr>) -> Place {
-        ends(Place::from(self.queues[queue].variable), from, to)
+    /// All queues of a group that have messages about a line.
+    pub fn queues_of(&self, queue: usize, line: &Expr) -> Place {
+        let queue = &self.queues[queue];
+        match queue.per_line {
+            true => queue.variable.at(line),
+            false => queue.variable.into(),
+        }
+    }
+
+    /// The queue of a sender and a receiver that has messages about a line.
+    pub fn queue_at(
+        &self,
+        queue: usize,
+        line: &Expr,
+        from: Option<&Expr>,
+        to: Option<&Expr>,
+    ) -> Place {
+        ends(self.queues_of(queue, line), from, to)
     }
 }
 

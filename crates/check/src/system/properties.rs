@@ -44,11 +44,15 @@ impl<'p> System<'p> {
             self.build.invariant(bound.excess(), holds);
         }
         let idle = self.for_all_lines(Self::idle);
-        let queues = (0..self.queues.len()).collect::<Vec<_>>();
-        let empty = queues
-            .into_iter()
-            .map(|queue| !self.some_queue(queue, &mut |_, place| place.field("length").gt(0)));
-        let empty: Vec<Expr> = empty.collect();
+        let holds = |_: &mut Self, place: Place| place.field("length").gt(0);
+        let mut empty = Vec::new();
+        for queue in 0..self.queues.len() {
+            empty.push(match self.queues[queue].per_line {
+                true => self.for_all_lines(|s, line| !s.some_queue(queue, line, &mut { holds })),
+                // Whichever line is named.
+                false => !self.some_queue(queue, &Expr::Int(0), &mut { holds }),
+            });
+        }
         self.build
             .quiescent(empty.into_iter().fold(idle, Expr::and));
         Ok(())
@@ -229,7 +233,7 @@ impl<'p> System<'p> {
                         self.count_cells(flow, place)
                     }
                     Storage::Queued(queue, label) => {
-                        let place = self.queue_at(queue, from.as_ref(), to.as_ref());
+                        let place = self.queue_at(queue, line, from.as_ref(), to.as_ref());
                         self.count_queued(queue, label, place, line)
                     }
                 });
@@ -263,7 +267,7 @@ impl<'p> System<'p> {
         sum((0..queue.capacity).map(|i| {
             let entry = place.clone().field("slot").at(i);
             let kind = entry.clone().field("kind").is(queue.kinds.nth(label));
-            kind.and(entry.field("line").is(line)).as_number()
+            kind.and(queue.about(&entry, line)).as_number()
         }))
     }
 }

@@ -478,7 +478,7 @@ impl<'p> System<'p> {
                     guard = guard.and(count.lt(limit));
                 }
                 Storage::Queued(index, label) => {
-                    let queue = self.queue_at(index, context.own.as_ref(), None);
+                    let queue = self.queue_at(index, &context.line, context.own.as_ref(), None);
                     let count = self.count_queued(index, label, queue, &context.line);
                     guard = guard.and(count.lt(limit));
                 }

@@ -140,7 +140,7 @@ impl<'p> System<'p> {
                 arrival
             }
             Storage::Queued(queue, label) => {
-                let place = self.queue_at(queue, from.as_ref(), to.as_ref());
+                let place = self.queue_at(queue, &line, from.as_ref(), to.as_ref());
                 self.queued_arrival(index, queue, label, place, &line)
             }
         };
@@ -247,7 +247,7 @@ impl<'p> System<'p> {
         let kinds = self.queues[queue].kinds;
         let mut present = head.clone().field("kind").is(kinds.nth(label));
         if self.lines > 1 {
-            present = present.and(head.clone().field("line").is(line));
+            present = present.and(self.queues[queue].about(&head, line));
         }
         let (mut look, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (column, ty) in columns.into_iter().zip(stored) {

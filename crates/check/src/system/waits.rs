@@ -40,7 +40,8 @@ impl System<'_> {
         ]);
         words.extend(self.state_words(context));
         if let Storage::Queued(queue, _) = self.flows[flow].storage {
-            let queue = self.queue_at(queue, context.sender.as_ref(), context.own.as_ref());
+            let (from, to) = (context.sender.as_ref(), context.own.as_ref());
+            let queue = self.queue_at(queue, &context.line, from, to);
             let length = queue.field("length");
             words.push(Piece::Choice(
                 length.clone().gt(1),

@@ -76,7 +76,8 @@ pub(super) enum ChannelItem<'a> {
         to: EndItem<'a>,
         span: Span,
     },
-    Ordered(Vec<Name<'a>>),
+    /// Whether only messages about one line are in order.
+    Ordered(Vec<Name<'a>>, bool),
     Behind {
         message: Name<'a>,
         earlier: Vec<Name<'a>>,

@@ -663,9 +663,14 @@ impl<'a, 's> Parser<'a, 's> {
                     let (message, earlier) = (names[0], self.names("a message")?);
                     return Ok(ChannelItem::Behind { message, earlier });
                 }
+                let next = self.raw(1);
+                if self.word() == "per" && self.slice(next.1) == "line" {
+                    let per_line = self.eat_word("per") && self.eat_word("line");
+                    return Ok(ChannelItem::Ordered(names, per_line));
+                }
                 names.push(self.name("a channel")?);
             }
-            return Ok(ChannelItem::Ordered(names));
+            return Ok(ChannelItem::Ordered(names, false));
         }
         self.production("channel");
         let name = self.name("the name of a channel")?;

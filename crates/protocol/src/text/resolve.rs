@@ -312,9 +312,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     let line_bytes = blocks
         .line
         .and_then(|(number, _)| resolver.line_bytes(number));
-    let orders = blocks
+    let (orders, per_line) = blocks
         .channels
-        .map_or_else(Vec::new, |block| resolver.channels(block));
+        .map_or_else(Default::default, |block| resolver.channels(block));
     if let Some(block) = blocks.messages {
         resolver.messages(block);
     }
@@ -374,6 +374,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         line_bytes: line_bytes?,
         channels: resolver.channels,
         orders,
+        per_line,
         messages: resolver.messages,
         behind,
         kinds,
@@ -568,7 +569,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Declares the channels; returns their orders.
-    fn channels(&mut self, block: &Block<ChannelItem<'a>>) -> Vec<Vec<ChannelId>> {
+    fn channels(&mut self, block: &Block<ChannelItem<'a>>) -> (Vec<Vec<ChannelId>>, Vec<bool>) {
         for item in &block.items {
             let &ChannelItem::Channel {
                 name,
@@ -601,10 +602,10 @@ impl<'a> Resolver<'a, '_> {
                 });
             }
         }
-        let mut orders: Vec<Vec<ChannelId>> = Vec::new();
+        let (mut orders, mut per_line): (Vec<Vec<ChannelId>>, Vec<bool>) = Default::default();
         let mut stands: FxHashMap<u16, Span> = FxHashMap::default();
         for item in &block.items {
-            let ChannelItem::Ordered(names) = item else {
+            let ChannelItem::Ordered(names, of_line) = item else {
                 continue;
             };
             let mut order = Vec::new();
@@ -626,8 +627,9 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
             orders.push(order);
+            per_line.push(*of_line);
         }
-        orders
+        (orders, per_line)
     }
 
     fn messages(&mut self, block: &Block<Group<'a>>) {

@@ -38,8 +38,20 @@ pub struct Flight<D: Data> {
     pub carried: Carried<D>,
 }
 
-/// An order of channels from one agent to another, about all lines.
-pub type Order = (usize, End, End);
+/// An order of channels from one agent to another, about one line or all of them.
+pub type Order = (usize, End, End, Option<u8>);
+
+/// The order in which a message goes, if there is one.
+pub fn order_of(
+    protocol: &Protocol,
+    message: MessageId,
+    (from, to): (End, End),
+    line: u8,
+) -> Option<Order> {
+    let order = protocol.order_of(protocol.message(message).channel)?;
+    let line = protocol.per_line[order].then_some(line);
+    Some((order, from, to, line))
+}
 
 /// Which message arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,9 +137,9 @@ impl<D: Data> Network<D> {
 
     /// Puts a message in, behind those of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
-        match protocol.order_of(protocol.message(flight.message).channel) {
+        let ends = (flight.from, flight.to);
+        match order_of(protocol, flight.message, ends, flight.line) {
             Some(order) => {
-                let order = (order, flight.from, flight.to);
                 self.ordered.entry(order).or_default().push(flight);
             }
             None => {

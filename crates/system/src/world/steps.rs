@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Effect, Event};
 use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{MessageId, Right};
 
-use super::network::{Arrival, Carried, Flight};
+use super::network::{order_of, Arrival, Carried, Flight};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
@@ -446,10 +446,11 @@ impl<D: Data> World<D> {
                 Bytes::Write => Carried::Write(what),
             },
         };
-        match protocol.order_of(protocol.message(message).channel) {
+        match order_of(protocol, message, (from, to), line) {
             Some(order) => {
-                let room = usize::from(system.room) * usize::from(system.lines);
-                if self.network.queued((order, from, to)) >= room {
+                let lines = order.3.map_or(system.lines, |_| 1);
+                let room = usize::from(system.room) * usize::from(lines);
+                if self.network.queued(order) >= room {
                     return Err(Wrong::Exceeded(format!("more than {room} in an order")));
                 }
             }
