@@ -1,4 +1,5 @@
-//! Texts with several kinds of remotes, with variables that begin with something, and with messages that stay behind others.
+//! Texts with several kinds of remotes, with variables that begin with something or are counted round, and with messages
+//! that stay behind others.
 
 #[path = "../../murphi/tests/tools/mod.rs"]
 mod tools;
@@ -125,6 +126,29 @@ system lines { remotes 1; lines 2 }
 system both { remotes 2; lines 2 }
 ";
 
+/// Reads that are numbered; the notes of two of them may be under way, so that two numbers are too few to tell an old
+/// note from one of the next read, and three are enough.
+const NUMBERED: &str = "
+protocol numbered \"reads that are numbered\"
+line 64 bytes
+channels { ask remote -> home; reply home -> remote; note home -> remote; ordered note }
+messages { ask: Get (turn: cycle 3); reply: Data (line, turn: cycle 3); note: Note (turn: cycle 3) }
+remote cache {
+  states { I; W waits Data }
+  variables { now: cycle 3; open: 0..3 }
+  I | read_once if open < 2 | send Get (turn = now), open += 1 | W
+  W | Data if turn == now   | done, now += 1                   | I
+  I | Note if turn != now   | open -= 1                        | stay
+  W | Note                  | open -= 1                        | stay
+}
+home memory {
+  states { Idle }
+  Idle | Get | send Data (turn = turn), send Note (turn = turn) | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+";
+
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
@@ -219,13 +243,18 @@ fn verified(text: &str, system: &str) -> Report {
 
 fn violated(text: &str, system: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "`{from}`");
-    match judged(&text.replace(from, to), system).outcome {
+    refuted(&text.replace(from, to), system)
+}
+
+/// The property that a text violates.
+fn refuted(text: &str, system: &str) -> String {
+    match judged(text, system).outcome {
         Outcome::Violated {
             property: Property::Assertion(name) | Property::Invariant(name),
             ..
         } => name,
         Outcome::Violated { property, .. } => property.to_string(),
-        other => panic!("{other:?} with `{to}`"),
+        other => panic!("{other:?}: {text}"),
     }
 }
 
@@ -368,5 +397,26 @@ fn an_order_for_each_line_keeps_messages_of_one_line_and_no_others() {
     for system in ["one", "lines"] {
         let name = violated(LETTERS, system, "; ordered ask per line", "");
         assert_eq!(name, "no unexpected message");
+    }
+}
+
+#[test]
+fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_them() {
+    let states = |size: &str| verified(&NUMBERED.replace("cycle 3", size), "one").states;
+    // Every number is as good as every other.
+    let three = states("cycle 3");
+    assert_eq!(three % 3, 0);
+    assert_eq!(states("cycle 6"), 2 * three);
+    verified(NUMBERED, "two");
+    for wrong in [
+        NUMBERED.replace("cycle 3", "cycle 2"),
+        // One note may then stay behind while the other is always that of the read before.
+        NUMBERED.replace("; ordered note", ""),
+        // Steps of two, counted round, are two numbers of 4.
+        NUMBERED
+            .replace("cycle 3", "cycle 4")
+            .replace("now += 1", "now += 2"),
+    ] {
+        assert_eq!(refuted(&wrong, "one"), "no unexpected message");
     }
 }

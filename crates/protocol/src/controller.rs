@@ -420,6 +420,8 @@ pub enum Expression {
     Any(Box<Expression>),
     /// Not.
     Not(Box<Expression>),
+    /// What is left of a number that is not below zero when it is counted round, up to this size.
+    Round(Box<Expression>, u16),
     /// A binary operator on numbers, truth values or remotes.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }

@@ -529,6 +529,7 @@ impl Run<'_, '_> {
     fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
             Type::Range { max } | Type::PerRemote { max } => max,
+            Type::Cycle { size } => size - 1,
             Type::Count | Type::Remote => self.machine.remotes,
             Type::Bool => 1,
             Type::RemoteSet => {
@@ -607,6 +608,7 @@ impl Run<'_, '_> {
             Expression::All(condition) => i32::from(self.quantify(condition, false)?),
             Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
+            Expression::Round(number, size) => self.eval(number)? % i32::from(*size),
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
         })
     }

@@ -156,6 +156,13 @@ impl Words<'_> {
                 };
                 format!("send {}{fields}{to}", self.message(*message))
             }
+            Statement::Assign(variable, Expression::Round(sum, _)) => {
+                let by = match &**sum {
+                    Expression::Binary(Operator::Add, _, by) => by,
+                    other => other,
+                };
+                format!("{} += {}", self.variable(*variable), self.expression(by))
+            }
             Statement::Assign(variable, value) => {
                 let ty = self.controller.variables[variable.index()].ty;
                 format!("{} := {}", self.variable(*variable), self.typed(ty, value))
@@ -248,6 +255,9 @@ impl Words<'_> {
                 (format!("{} != {}", self.set(a, 4), self.set(b, 4)), 4)
             }
             Expression::Not(condition) => (format!("not {}", self.within(condition, 3)), 3),
+            Expression::Round(number, size) => {
+                (format!("{} mod {size}", self.within(number, 5)), 5)
+            }
             Expression::Binary(operator, left, right) => {
                 let (sign, binding) = match operator {
                     Or => ("or", 1),

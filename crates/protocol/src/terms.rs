@@ -62,6 +62,11 @@ pub enum Type {
         /// Largest value.
         max: u16,
     },
+    /// `0 .. size - 1`, counted round, written `cycle size`.
+    Cycle {
+        /// How many values there are.
+        size: u16,
+    },
     /// `0 .. number of remotes`, written `count`.
     Count,
     /// `false` or `true`.

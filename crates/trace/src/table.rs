@@ -166,6 +166,7 @@ impl Table<'_> {
             (Type::Range { max } | Type::PerRemote { max }, Value::One(one)) => {
                 (0..=i64::from(max)).contains(one)
             }
+            (Type::Cycle { size }, Value::One(one)) => (0..i64::from(size)).contains(one),
             (Type::Count | Type::Remote, Value::One(one)) => (0..=remotes).contains(one),
             (Type::Bool, Value::One(one)) => (0..=1).contains(one),
             (Type::RemoteSet, Value::Some(_)) => true,
@@ -350,6 +351,7 @@ impl Reading<'_> {
             Expression::All(condition) => (!self.of_some(condition, false)?).into(),
             Expression::Any(condition) => self.of_some(condition, true)?.into(),
             Expression::Not(condition) => (self.one(condition)? == 0).into(),
+            Expression::Round(number, size) => self.one(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
                 let a = self.one(a)?;
                 // What stands behind a condition that decides may have no meaning.

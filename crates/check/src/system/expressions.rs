@@ -108,6 +108,7 @@ impl<'p> System<'p> {
                 let member = system.member(context, set, i.into());
                 member.as_number()
             }),
+            E::Round(number, size) => self.number(context, number) % i32::from(*size),
             E::Binary(operator, a, b) => match operator {
                 Operator::Add => self.number(context, a) + self.number(context, b),
                 Operator::Subtract => self.number(context, a) - self.number(context, b),
@@ -196,6 +197,7 @@ impl<'p> System<'p> {
             | E::Element(..)
             | E::Field(_)
             | E::Table(..)
+            | E::Round(..)
             | E::Count(_) => self.number(context, e).is_not(0),
         }
     }

@@ -855,6 +855,7 @@ fn variable_type(
 pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
     match ty {
         ValueType::Range { max } | ValueType::PerRemote { max } => max.into(),
+        ValueType::Cycle { size } => i32::from(size) - 1,
         ValueType::Count | ValueType::Remote => remotes,
         ValueType::Bool => 1,
         ValueType::RemoteSet => (1 << remotes) - 1,

@@ -394,6 +394,21 @@ impl<'a, 's> Parser<'a, 's> {
                 max: last.value.min(u32::from(u16::MAX)) as u16,
             });
         }
+        if self.eat_word("cycle") {
+            let size = self.number("how many values there are")?;
+            if !(2..=u32::from(u16::MAX)).contains(&size.value) {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::OutOfRange,
+                        size.span,
+                        "the size of a cycle is out of range",
+                    )
+                    .label("must be 2 to 65535"),
+                );
+            }
+            let size = size.value.clamp(2, u32::from(u16::MAX)) as u16;
+            return Ok(Type::Cycle { size });
+        }
         if self.eat_word("set") {
             self.expect_word("of")?;
             self.expect_word("remote")?;
@@ -409,7 +424,8 @@ impl<'a, 's> Parser<'a, 's> {
                 self.advance();
                 Ok(ty)
             }
-            _ => self.expected("a type (`0..7`, `count`, `bool`, `remote`, `set of remote`)"),
+            _ => self
+                .expected("a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `set of remote`)"),
         }
     }
 

@@ -6,10 +6,11 @@ use crate::controller::{Expression, Initial, Operator, Set, Value, MEMORY_WRITES
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
 
-/// The type of a value. Ranges and counts are all numbers.
+/// The type of a value. Ranges and counts are all numbers; each size of a cycle is a type of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Number,
+    Cycle(u16),
     Bool,
     Remote,
     Set,
@@ -19,17 +20,19 @@ impl Kind {
     pub(super) fn of(ty: Type) -> Kind {
         match ty {
             Type::Range { .. } | Type::Count | Type::PerRemote { .. } => Kind::Number,
+            Type::Cycle { size } => Kind::Cycle(size),
             Type::Bool => Kind::Bool,
             Type::Remote => Kind::Remote,
             Type::RemoteSet => Kind::Set,
         }
     }
-    fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            Kind::Number => "a number",
-            Kind::Bool => "a truth value",
-            Kind::Remote => "a remote",
-            Kind::Set => "a set of remotes",
+            Kind::Number => "a number".into(),
+            Kind::Cycle(size) => format!("a number of `cycle {size}`"),
+            Kind::Bool => "a truth value".into(),
+            Kind::Remote => "a remote".into(),
+            Kind::Set => "a set of remotes".into(),
         }
     }
 }
@@ -81,10 +84,15 @@ fn meaning(operator: Operator) -> Meaning {
     }
 }
 
+/// What is said of numbers counted round where something else is done with them.
+const CYCLES: &str =
+    "what is counted round is copied, compared by `==` and `!=` with another of its size, and counted on by `+= 1`";
+
 /// The largest value of a type of numbers, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
     match ty {
         Type::Range { max } | Type::PerRemote { max } => max,
+        Type::Cycle { size } => size - 1,
         Type::Count => 8,
         _ => u16::MAX,
     }
@@ -118,6 +126,13 @@ impl<'a> Resolver<'a, '_> {
             .label(format!("this is {}", found.words()));
         if (wanted, found) == (Kind::Set, Kind::Remote) {
             diagnostic = diagnostic.note("the set that holds one remote is written `{ remote }`");
+        }
+        if let Kind::Cycle(_) = if matches!(wanted, Kind::Cycle(_)) {
+            wanted
+        } else {
+            found
+        } {
+            diagnostic = diagnostic.note(CYCLES);
         }
         self.sink.push(diagnostic);
         None
@@ -159,6 +174,9 @@ impl<'a> Resolver<'a, '_> {
         by: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Value> {
+        if let Type::Cycle { size } = ty {
+            return self.counted_on(name, operator, (variable, size), by);
+        }
         let (Kind::Number | Kind::Set) = Kind::of(ty) else {
             let message = format!("`{}` is neither a number nor a set", name.text);
             self.sink
@@ -170,6 +188,36 @@ impl<'a> Resolver<'a, '_> {
             Operand::Single(value, _) => Value::Single(value, ty),
             Operand::Set(set) => Value::Set(set),
         })
+    }
+
+    /// What `x += 1` stores in a number that is counted round.
+    fn counted_on(
+        &mut self,
+        name: Name<'a>,
+        operator: Operator,
+        (variable, size): (VariableId, u16),
+        by: &Expr<'a>,
+    ) -> Option<Value> {
+        let (Operator::Add, ExprKind::Number(value)) = (operator, &by.kind) else {
+            let message = format!("`{}` is counted round", name.text);
+            let label = "a number stands after `+=`, and nothing else does";
+            let diagnostic = Diagnostic::new(Code::Type, by.span, message);
+            self.sink.push(diagnostic.label(label).note(CYCLES));
+            return None;
+        };
+        let number = Number {
+            value: *value,
+            span: by.span,
+        };
+        let most = u32::from(size) - 1;
+        let by = ranged(number, 1, most, "the number of steps is", self.sink)?;
+        let sum = Expression::Binary(
+            Operator::Add,
+            Box::new(Expression::Variable(variable)),
+            Box::new(Expression::Constant(by as u16)),
+        );
+        let next = Expression::Round(Box::new(sum), size);
+        Some(Value::Single(next, Type::Cycle { size }))
     }
 
     pub(super) fn expression(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
@@ -218,7 +266,7 @@ impl<'a> Resolver<'a, '_> {
                         self.expression(right, scope);
                         return None;
                     };
-                    if let (Meaning::Makes(_), Kind::Bool | Kind::Remote) =
+                    if let (Meaning::Makes(_), Kind::Bool | Kind::Remote | Kind::Cycle(_)) =
                         (meaning(*operator), one.kind())
                     {
                         let kind = one.kind().words();
@@ -306,7 +354,7 @@ impl<'a> Resolver<'a, '_> {
         };
         let number = |value: u16| Some(Initial::Number(value));
         let (found, all) = match &expr.kind {
-            ExprKind::Number(value) if kind == Kind::Number => {
+            ExprKind::Number(value) if matches!(kind, Kind::Number | Kind::Cycle(_)) => {
                 let number = Number {
                     value: *value,
                     span: expr.span,
@@ -334,7 +382,9 @@ impl<'a> Resolver<'a, '_> {
             Type::RemoteSet => "`{}`, or the name of a kind for all its remotes",
             Type::Remote => "`none`",
             Type::Bool => "`true` or `false`",
-            Type::Range { .. } | Type::PerRemote { .. } => "a number of its range",
+            Type::Range { .. } | Type::Cycle { .. } | Type::PerRemote { .. } => {
+                "a number of its range"
+            }
         };
         self.sink.push(
             Diagnostic::new(Code::Type, expr.span, "a variable cannot begin with this")

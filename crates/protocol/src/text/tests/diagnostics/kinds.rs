@@ -24,8 +24,8 @@ remote device dma {
   %device%
 }
 home directory {
-  states { I }
-  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; %variables% }
+  states { I; J }
+  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; at: cycle 3; on: cycle 3; far: cycle 4 = 3; %variables% }
   I | GetM | send Data, send Inv to cpu, send One | stay
   I | GetS | send Copy | stay
   %home%
@@ -150,4 +150,28 @@ fn goals_of_several_tables() {
           home { on Get(r) { ensure others(r) == I; grant r M with Data }; reach I with Inv }
         # ^^^^ misplaced: a home written as goals, and remotes with several tables
     "#]]);
+}
+
+#[test]
+fn numbers_that_are_counted_round() {
+    kinds(
+        "home",
+        expect![[r#"
+              J | GetM if at == on and far != at | at := on, at += 1, far += 3, on += 3, far -= 1, at := 0, at += n | stay
+            #                                 ^^ type: expected a number of `cycle 4`, found a number of `cycle 3`
+            #                                                                         ^ out-of-range: the number of steps is out of range
+            #                                                                                   ^ type: `far` is counted round
+            #                                                                                            ^ type: expected a number of `cycle 3`, found a number
+            #                                                                                                     ^ type: `at` is counted round
+              J | GetS if at < on | n := at, n := at + 1, at += 0, far := on | stay
+            #             ^^ type: expected a number, found a number of `cycle 3`
+            #                  ^^ type: expected a number, found a number of `cycle 3`
+            #                            ^^ type: expected a number, found a number of `cycle 3`
+            #                                     ^^ type: expected a number or a set of remotes, found a number of `cycle 3`
+            #                                                   ^ out-of-range: the number of steps is out of range
+            #                                                             ^^ type: expected a number of `cycle 4`, found a number of `cycle 3`
+              J | GetM if at == 1 | | stay
+            #                   ^ type: expected a number of `cycle 3`, found a number
+        "#]],
+    );
 }
