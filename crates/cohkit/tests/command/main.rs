@@ -118,16 +118,16 @@ fn a_wrong_command_line_is_bad_input() {
     check(
         &["tabel"],
         expect![[r#"
-        exit code 2
-        --- stderr
-        error: unrecognized subcommand 'tabel'
+            exit code 2
+            --- stderr
+            error: unrecognized subcommand 'tabel'
 
-          tip: a similar subcommand exists: 'table'
+              tip: some similar subcommands exist: 'trace', 'table'
 
-        Usage: cohkit <COMMAND>
+            Usage: cohkit <COMMAND>
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
     check(
         &["table"],
