@@ -27,6 +27,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let ending = match path.extension().and_then(|extension| extension.to_str()) {
         Some("m") => "Murphi models end in `.m`",
         Some("litmus") => "litmus tests end in `.litmus`",
+        Some("json") => "traces are what `cohkit sim --trace` and others write",
         _ => "protocol texts end in `.coh`",
     };
     // What has no ending is meant as a name.
