@@ -1,5 +1,6 @@
 //! Shapes in the simulator: what is seen is what the models allow, and more than one end of it.
 
+use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
@@ -7,6 +8,7 @@ use cohkit_litmus::models::ends;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::timed::{observe, NotRun, Options, Seen};
 use cohkit_protocol::construct;
+use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 
@@ -85,6 +87,28 @@ fn store_buffers_show_what_cores_in_order_do_not() {
             !holds(&watch(&protocol, &shape, Cores::InOrder, 300)),
             "{name}"
         );
+    }
+}
+
+/// Windows are seen: what total store order forbids happens, and nothing that release consistency forbids.
+#[test]
+fn windows_show_what_store_buffers_do_not() {
+    let protocol = parse(&text("mesi")).unwrap();
+    let windows = Cores::Relaxed(Orders::default());
+    for (name, weak) in [
+        ("MP", true),
+        ("LB", true),
+        ("S", true),
+        ("MP+poll+poaa", false),
+        ("SB+dmb.sys", false),
+        ("IRIW+poaas", false),
+    ] {
+        let shape = named(name).unwrap();
+        let seen = watch(&protocol, &shape, windows, 200);
+        assert_eq!(seen.failure, None, "{name}");
+        let allowed = axioms::ends(&shape, Model::Rc).unwrap();
+        assert!(seen.ends.keys().all(|end| allowed.contains(end)), "{name}");
+        assert_eq!(seen.ends.keys().any(|end| shape.holds(end)), weak, "{name}");
     }
 }
 
