@@ -354,6 +354,10 @@ impl Listener for Telling<'_, '_, '_, '_> {
     }
 
     fn guaranteed(&mut self, verdict: &Guaranteed, source: &Source) -> Result<(), Failure> {
+        // Where texts are composed, a part is no better than what programs find of it.
+        if let Some((outcome, _)) = self.batch.judged.last_mut() {
+            *outcome = (*outcome).max(verdict.outcome());
+        }
         let (json, text) = (|| verdict.json(source), || verdict.text(source));
         self.batch.tell(verdict.outcome(), json, text, self.console)
     }

@@ -778,6 +778,19 @@ fn a_text_that_composes_others_is_their_product() {
     let (code, said) = outcome(&[]);
     assert_eq!(code, Some(0), "{said}");
     let near = fs::read_to_string(shipped("eci-near.coh")).expect("a text");
+    // Programs judge a part, too: its systems are verified, and what it guarantees is not there.
+    let promised = format!("{near}accesses {{ load after load }}\nguarantee sc\n");
+    fs::write(at("eci-near.coh"), promised).expect("written");
+    let (code, said) = outcome(&[]);
+    assert!(
+        said.contains("programs: violated: sequential consistency"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("\neci_both both: violated, by a part\n"),
+        "{said}"
+    );
+    assert_eq!(code, Some(1), "{said}");
     let row = near.lines().find(|row| row.contains("send AckDropped "));
     let row = row.expect("an invalidation is answered");
     let kept = format!("{} S", row.trim_end_matches([' ', 'I']));
