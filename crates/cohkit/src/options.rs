@@ -93,7 +93,7 @@ pub(crate) struct Table {
 /// Tests are in the format of the herd tools, in AArch64 assembly or in C. Every order is tried in which threads go on, messages
 /// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
 /// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
-/// of total store order where cores buffer stores.
+/// of total store order where cores buffer stores, or of release consistency where they have windows.
 ///
 /// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by their names.
 #[derive(Args, Debug)]
