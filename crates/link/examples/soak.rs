@@ -6,7 +6,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use cohkit_link::{Lanes, Parameters};
+use cohkit_link::{Lanes, Layer, Parameters};
 use common::Link;
 
 /// Slots of one way: about 70 ns.
@@ -48,14 +48,14 @@ fn main() {
     }
     let blocks: u64 = link.wires.iter().map(|wire| wire.blocks).sum();
     let damaged: u64 = link.wires.iter().map(|wire| wire.damaged).sum();
-    let replayed: u64 = link.ends.iter().map(|end| end.sender.replayed).sum();
+    let replayed: u64 = link.ends.iter().map(|end| end.retry.sender.replayed).sum();
     let words: u64 = link.traffic.iter().map(|traffic| traffic.words).sum();
     let share = words as f64 / (7 * blocks) as f64;
     let formula = common::share_left(RATE, DELAY);
     assert!(link.settle(), "everything arrives");
     for end in 0..2 {
         assert_eq!(link.ends[end].shortages(&link.ends[1 - end]), []);
-        assert_eq!(link.ends[end].sender.impossible, 0);
+        assert_eq!(link.ends[end].retry.sender.impossible, 0);
         assert_eq!(link.ends[end].overrun, 0);
     }
     let messages: u64 = link.traffic.iter().map(common::Traffic::messages).sum();

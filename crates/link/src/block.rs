@@ -1,6 +1,8 @@
 //! Blocks of 512 bits: seven words of messages and a control word.
 
 use crate::crc::crc24;
+use crate::layer::Carried;
+use crate::replay::Sync;
 
 /// Words of messages in a block.
 pub const SLOTS: usize = 7;
@@ -25,17 +27,8 @@ pub enum Control {
         /// The circuit of each slot.
         circuits: [u8; SLOTS],
     },
-    /// Where both directions are. Not numbered.
-    Sync {
-        /// Blocks from `receive` on are wanted again.
-        request: bool,
-        /// The stream goes back.
-        retry: bool,
-        /// The number of the next numbered block.
-        transmit: u8,
-        /// The number of the next block that is accepted.
-        receive: u8,
-    },
+    /// Where both directions are.
+    Sync(Sync),
     /// Nothing. Not numbered.
     Idle,
 }
@@ -63,17 +56,12 @@ impl Block {
                     | u64::from(credits) << 52,
                 |head, (slot, circuit)| head | u64::from(*circuit) << (24 + 4 * slot),
             ),
-            Control::Sync {
-                request,
-                retry,
-                transmit,
-                receive,
-            } => {
+            Control::Sync(sync) => {
                 SYNC << 61
-                    | u64::from(request) << 53
-                    | u64::from(retry) << 52
-                    | u64::from(transmit) << 44
-                    | u64::from(receive) << 36
+                    | u64::from(sync.request) << 53
+                    | u64::from(sync.retry) << 52
+                    | u64::from(sync.transmit) << 44
+                    | u64::from(sync.receive) << 36
             }
             Control::Idle => IDLE << 61,
         };
@@ -109,20 +97,29 @@ impl Block {
                 credits: (head >> 52) as u8,
                 circuits: std::array::from_fn(|slot| (head >> (24 + 4 * slot)) as u8 & 15),
             },
-            SYNC => Control::Sync {
+            SYNC => Control::Sync(Sync {
                 request: head >> 53 & 1 == 1,
                 retry: head >> 52 & 1 == 1,
                 transmit: (head >> 44) as u8,
                 receive: (head >> 36) as u8,
-            },
+            }),
             IDLE => Control::Idle,
             _ => return None,
         })
     }
+}
 
-    /// Turns one of the 512 bits around.
-    pub fn flip(&mut self, bit: u32) {
+impl Carried for Block {
+    fn bits(&self) -> u64 {
+        Block::BITS
+    }
+
+    fn flip(&mut self, bit: u64) {
         self.0[bit as usize / 64] ^= 1 << (bit % 64);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0[SLOTS] >> 61 == IDLE
     }
 }
 
@@ -138,12 +135,12 @@ mod tests {
             credits: 0x15,
             circuits: [0, 4, 12, 13, EMPTY, 5, 1],
         };
-        let sync = Control::Sync {
+        let sync = Control::Sync(Sync {
             request: true,
             retry: false,
             transmit: 255,
             receive: 128,
-        };
+        });
         for control in [data, sync, Control::Idle] {
             assert_eq!(Block::new(control, [3; SLOTS]).control(), Some(control));
         }
@@ -168,7 +165,7 @@ mod tests {
     fn errors_that_are_a_multiple_of_the_polynomial_are_missed() {
         // A checksum that can never be wrong would be none.
         let mut block = Block::bare(Control::Idle);
-        for bit in [24, 21, 20, 17, 15, 11, 9, 8, 6, 5, 1, 0] {
+        for bit in [24u64, 21, 20, 17, 15, 11, 9, 8, 6, 5, 1, 0] {
             block.flip(64 + bit);
         }
         assert_eq!(block.control(), Some(Control::Idle));

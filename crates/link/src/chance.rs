@@ -1,6 +1,6 @@
 //! Bit errors that follow from a seed.
 
-use crate::Block;
+use crate::layer::Carried;
 
 /// A small generator of numbers (SplitMix64).
 pub struct Chance(u64);
@@ -25,7 +25,7 @@ impl Chance {
     }
 }
 
-/// Independent bit errors on a stream of blocks. The distance to the next one is drawn once per error, so that a block
+/// Independent bit errors on a stream of units. The distance to the next one is drawn once per error, so that a unit
 /// without errors costs one comparison.
 pub struct Noise {
     chance: Chance,
@@ -55,18 +55,18 @@ impl Noise {
         (even.ln() / (-self.rate).ln_1p()) as u64
     }
 
-    /// Flips what is wrong in the next block; says how many bits were.
-    pub fn pass(&mut self, block: &mut Block) -> u32 {
-        let mut at = 0;
+    /// Flips what is wrong in the next unit; says how many bits were.
+    pub fn pass(&mut self, unit: &mut impl Carried) -> u32 {
+        let (mut at, bits) = (0, unit.bits());
         let mut flipped = 0;
-        while self.ahead < Block::BITS - at {
+        while self.ahead < bits - at {
             at += self.ahead;
-            block.flip(at as u32);
+            unit.flip(at);
             flipped += 1;
             at += 1;
             self.ahead = self.gap();
         }
-        self.ahead = self.ahead.saturating_sub(Block::BITS - at);
+        self.ahead = self.ahead.saturating_sub(bits - at);
         flipped
     }
 }

@@ -1,7 +1,8 @@
 //! One end of a link: circuits with credits, packed into blocks, sent until they arrive.
 
 use crate::block::{EMPTY, SLOTS};
-use crate::replay::{Receiver, Sender, BLOCKS_PER_ACK};
+use crate::layer::{Layer, Message, Refused, Shortage};
+use crate::replay::{Next, Retry};
 use crate::{Block, Control};
 use std::collections::VecDeque;
 
@@ -25,17 +26,21 @@ pub struct Parameters {
     /// Slots after which an unanswered request, or a block that nobody acknowledged, is asked for again.
     /// Longer than the round trip, or more is replayed than need be.
     pub patience: u32,
+    /// Words that one clock of the receiver takes from each circuit.
+    pub drain: [u32; CIRCUITS],
     /// The words of a message, from its circuit and its first word.
     pub words: fn(u8, u64) -> usize,
 }
 
 impl Parameters {
-    /// ECI's: 256 words on circuits 0 to 5 and 32 on the others; 17 words for a message with data, 2 for others.
+    /// ECI's: 256 words on circuits 0 to 5 and 32 on the others; 17 words for a message with data, 2 for others;
+    /// each circuit with data drains 3 words a clock, the others share what comes in one, 7.
     pub const ECI: Parameters = Parameters {
         buffers: [256, 256, 256, 256, 256, 256, 32, 32, 32, 32, 32, 32, 32],
         needs: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
         fifo: 4 * LONGEST,
         patience: 256,
+        drain: [7, 7, 3, 3, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7],
         words: eci_words,
     };
 }
@@ -50,24 +55,6 @@ pub fn eci_words(circuit: u8, header: u64) -> usize {
     }
 }
 
-/// Why a message was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// The words before it have to leave first.
-    Full,
-    /// There is no such circuit, or its first word tells another number of words, or it needs more than is ever free.
-    Malformed,
-}
-
-/// Words that one circuit lacks though nothing is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortage {
-    /// The circuit.
-    pub circuit: u8,
-    /// Words lost; fewer than none if there are too many.
-    pub words: i64,
-}
-
 /// One message that comes in, word by word.
 #[derive(Clone, Copy)]
 struct Partial {
@@ -79,10 +66,8 @@ struct Partial {
 /// One end of a link.
 pub struct End {
     parameters: Parameters,
-    /// The outgoing direction.
-    pub sender: Sender,
-    /// The incoming direction.
-    pub receiver: Receiver,
+    /// What was sent until it has come.
+    pub retry: Retry<Block>,
     waiting: [VecDeque<u64>; CIRCUITS],
     waiting_words: usize,
     credits: [u32; CREDITED],
@@ -94,13 +79,6 @@ pub struct End {
     owed: [u32; CREDITED],
     high_next: bool,
     partial: [Partial; CIRCUITS],
-    acks_sent: u64,
-    /// What the partner knows to have arrived by the last sync block.
-    told: u64,
-    answer: bool,
-    /// Slots since the last request or, without one, since something numbered left.
-    quiet: u32,
-    request: bool,
     /// Words that found their buffer full: the partner sent without credit.
     pub overrun: u64,
 }
@@ -114,8 +92,7 @@ impl End {
             )
         };
         End {
-            sender: Sender::default(),
-            receiver: Receiver::default(),
+            retry: Retry::new(parameters.patience),
             waiting: std::array::from_fn(|_| VecDeque::with_capacity(parameters.fifo)),
             waiting_words: 0,
             credits: [0; CREDITED],
@@ -129,11 +106,6 @@ impl End {
                 have: 0,
                 need: 0,
             }; CIRCUITS],
-            acks_sent: 0,
-            told: 0,
-            answer: false,
-            quiet: 0,
-            request: false,
             overrun: 0,
             parameters,
         }
@@ -174,65 +146,21 @@ impl End {
         Ok(())
     }
 
-    /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
-    pub fn retrain(&mut self) {
-        self.receiver.lose();
-        self.request = true;
-    }
-
     /// Whether nothing is left to do: all sent and acknowledged, all credits returned but what is less than one.
     pub fn is_at_rest(&self) -> bool {
         self.waiting_words == 0
-            && self.sender.is_settled()
-            && !self.receiver.is_lost()
-            && !self.answer
-            && !self.request
-            && self.acks_due() < BLOCKS_PER_ACK
+            && self.retry.is_at_rest()
             && self.owed.iter().all(|&words| words < WORDS_PER_CREDIT)
-    }
-
-    fn acks_due(&self) -> u64 {
-        self.receiver.taken() - self.acks_sent
     }
 
     /// The block for the next slot of the lanes.
     pub fn transmit(&mut self) -> Block {
-        self.quiet += 1;
-        let late = self.quiet >= self.parameters.patience;
-        if self.request || self.sender.announce || (late && self.receiver.is_lost()) {
-            return self.sync();
+        let new = self.retry.wants().and_then(|ack| self.pack(ack));
+        match self.retry.transmit(new) {
+            Next::Block(block) => block,
+            Next::Sync(sync) => Block::bare(Control::Sync(sync)),
+            Next::Idle => Block::bare(Control::Idle),
         }
-        if let Some(block) = self.sender.again() {
-            return block;
-        }
-        if self.sender.has_room() {
-            if let Some(block) = self.pack() {
-                self.sender.keep(block);
-                if !self.receiver.is_lost() {
-                    self.quiet = 0;
-                }
-                return block;
-            }
-        }
-        if self.answer || (late && !self.sender.is_settled()) {
-            return self.sync();
-        }
-        Block::bare(Control::Idle)
-    }
-
-    fn sync(&mut self) -> Block {
-        let control = Control::Sync {
-            request: self.receiver.is_lost(),
-            retry: self.sender.announce,
-            transmit: self.sender.number(),
-            receive: self.receiver.number(),
-        };
-        self.request = false;
-        self.sender.announce = false;
-        self.answer = false;
-        self.told = self.receiver.taken();
-        self.quiet = 0;
-        Block::bare(control)
     }
 
     /// The circuit of the next word, if a word may leave.
@@ -261,7 +189,7 @@ impl End {
     }
 
     /// A new numbered block, if there are words, credits or acknowledgements for one.
-    fn pack(&mut self) -> Option<Block> {
+    fn pack(&mut self, ack: bool) -> Option<(Block, bool)> {
         let mut circuits = [EMPTY; SLOTS];
         let mut words = [0; SLOTS];
         for slot in 0..SLOTS {
@@ -279,7 +207,6 @@ impl End {
         }
         let due = |owed: &[u32]| owed.iter().any(|&words| words >= WORDS_PER_CREDIT);
         let (low, high) = (due(&self.owed[..8]), due(&self.owed[8..]));
-        let ack = self.acks_due() >= BLOCKS_PER_ACK;
         if circuits[0] == EMPTY && !low && !high && !ack {
             return None;
         }
@@ -294,57 +221,35 @@ impl End {
                 credits |= 1 << bit;
             }
         }
-        if ack {
-            self.acks_sent += BLOCKS_PER_ACK;
-        }
         let control = Control::Data {
             ack,
             high,
             credits,
             circuits,
         };
-        Some(Block::new(control, words))
+        Some((Block::new(control, words), ack))
     }
 
     /// A block has come.
     pub fn receive(&mut self, block: &Block) {
         match block.control() {
-            None => {
-                self.receiver.damaged += 1;
-                // One request for all that is lost at once.
-                self.request |= !self.receiver.is_lost();
-                self.receiver.lose();
-            }
+            None => self.retry.damaged(),
             Some(Control::Idle) => {}
-            Some(Control::Sync {
-                request,
-                transmit,
-                receive,
-                ..
-            }) => {
-                self.sender.sync(receive, request);
-                let knew = self.receiver.is_lost();
-                self.receiver.sync(transmit);
-                self.request |= self.receiver.is_lost() && !knew;
-                self.answer |= self.receiver.taken() > self.told;
-            }
+            Some(Control::Sync(sync)) => self.retry.synced(sync),
             Some(Control::Data {
                 ack,
                 high,
                 credits,
                 circuits,
             }) => {
-                if self.receiver.take() {
-                    self.data(ack, high, credits, circuits, block.words());
+                if self.retry.take(ack) {
+                    self.data(high, credits, circuits, block.words());
                 }
             }
         }
     }
 
-    fn data(&mut self, ack: bool, high: bool, credits: u8, circuits: [u8; SLOTS], words: &[u64]) {
-        if ack {
-            self.sender.bit();
-        }
+    fn data(&mut self, high: bool, credits: u8, circuits: [u8; SLOTS], words: &[u64]) {
         let from = if high { 8 } else { 0 };
         for (bit, own) in self.credits[from..].iter_mut().take(8).enumerate() {
             *own += u32::from(credits >> bit & 1) * WORDS_PER_CREDIT;
@@ -387,17 +292,133 @@ impl End {
         }
     }
 
-    /// Which credits toward `partner` are lost (or too many), where both are at rest and nothing is on the lanes.
-    pub fn shortages(&self, partner: &End) -> Vec<Shortage> {
+    /// One clock of the receiver: each circuit is emptied at its pace.
+    pub fn clock(&mut self, mut deliver: impl FnMut(u8, &[u64])) {
+        for circuit in 0..CIRCUITS as u8 {
+            let limit = self.parameters.drain[usize::from(circuit)] as usize;
+            self.drain(circuit, limit, |words| deliver(circuit, words));
+        }
+    }
+
+    /// What blocks that `partner` has not taken yet hold of a circuit: words, and words of credit.
+    fn under_way(&self, partner: &End, circuit: usize) -> (u64, u64) {
+        let taken = partner.retry.receiver.taken();
+        let (mut words, mut room) = (0, 0);
+        for block in self.retry.sender.under_way(taken) {
+            if let Some(Control::Data {
+                high,
+                credits,
+                circuits,
+                ..
+            }) = block.control()
+            {
+                words += circuits
+                    .iter()
+                    .filter(|&&c| usize::from(c) == circuit)
+                    .count() as u64;
+                if high == (circuit >= 8) {
+                    room += u64::from(credits >> (circuit % 8) & 1) * u64::from(WORDS_PER_CREDIT);
+                }
+            }
+        }
+        (words, room)
+    }
+}
+
+const NAMES: [&str; CIRCUITS] = [
+    "I/O requests",
+    "I/O responses",
+    "requests with data, even",
+    "requests with data, odd",
+    "responses with data, even",
+    "responses with data, odd",
+    "requests, even",
+    "requests, odd",
+    "forwards, even",
+    "forwards, odd",
+    "responses, even",
+    "responses, odd",
+    "coprocessor and interrupts",
+    "link management",
+];
+
+impl Layer for End {
+    type Unit = Block;
+
+    fn circuits(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn header_bits(&self, _: &Message) -> u64 {
+        64
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), Refused> {
+        let quarters = usize::from(message.bytes) / 32;
+        if !message.bytes.is_multiple_of(32) || quarters > 4 || message.token >> 40 != 0 {
+            return Err(Refused::Malformed);
+        }
+        let mut words = [0; LONGEST];
+        words[0] = ((1 << quarters) - 1) << 46 | message.token;
+        End::send(self, message.circuit, &words[..=4 * quarters])
+    }
+
+    fn take(&mut self, circuit: u8) -> Option<Message> {
+        let mut message = None;
+        while message.is_none() && !self.buffers.get(usize::from(circuit))?.is_empty() {
+            self.drain(circuit, 1, |words| {
+                message = Some(Message {
+                    circuit,
+                    bytes: 8 * (words.len() - 1) as u16,
+                    token: words[0] & 0xff_ffff_ffff,
+                });
+            });
+        }
+        message
+    }
+
+    fn transmit(&mut self) -> Block {
+        End::transmit(self)
+    }
+
+    fn receive(&mut self, block: &Block) {
+        End::receive(self, block);
+    }
+
+    fn retrain(&mut self) {
+        self.retry.retrain();
+    }
+
+    fn is_at_rest(&self) -> bool {
+        End::is_at_rest(self)
+    }
+
+    fn shortages(&self, partner: &End) -> Vec<Shortage> {
+        let lost = |circuit: usize| {
+            // Of a message that is leaving, the words still to go have their credit already.
+            let leaving = self.leaving.filter(|&(c, _)| usize::from(c) == circuit);
+            let accounted = u64::from(self.credits[circuit])
+                + leaving.map_or(0, |(_, left)| left as u64)
+                + self.under_way(partner, circuit).0
+                + partner.buffers[circuit].len() as u64
+                + u64::from(partner.owed[circuit])
+                + partner.under_way(self, circuit).1;
+            i64::from(partner.parameters.buffers[circuit]) - accounted as i64
+        };
         (0..CREDITED)
             .map(|circuit| Shortage {
                 circuit: circuit as u8,
-                words: i64::from(partner.parameters.buffers[circuit])
-                    - i64::from(self.credits[circuit])
-                    - i64::from(partner.owed[circuit])
-                    - partner.buffers[circuit].len() as i64,
+                lost: lost(circuit),
             })
-            .filter(|shortage| shortage.words != 0)
+            .filter(|shortage| shortage.lost != 0)
             .collect()
+    }
+
+    fn replayed(&self) -> u64 {
+        self.retry.sender.replayed
+    }
+
+    fn impossible(&self) -> u64 {
+        self.retry.sender.impossible + self.overrun
     }
 }

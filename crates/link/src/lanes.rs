@@ -48,7 +48,7 @@ pub struct Lanes {
     pub rate: u64,
     /// Bits of data, and bits on the lane for them.
     pub code: (u32, u32),
-    /// Words in a metaframe, and how many of them are the lane's own.
+    /// Words or bytes in a metaframe, and how many of them are the lane's own.
     pub metaframe: (u32, u32),
 }
 
@@ -60,6 +60,17 @@ impl Lanes {
         code: (64, 67),
         metaframe: (2048, 4),
     };
+
+    /// PCIe of generation 3 to 5 (8, 16 or 32 thousand million transfers a second): 128 of 130 bits, and 4 of 1538 bytes
+    /// are skips. Flits of CXL travel on the same lanes.
+    pub fn pcie(count: u32, giga_transfers: u32) -> Lanes {
+        Lanes {
+            count,
+            rate: u64::from(giga_transfers) * 1_000_000_000,
+            code: (128, 130),
+            metaframe: (1538, 4),
+        }
+    }
 
     /// The same link with other lanes.
     #[must_use]

@@ -1,7 +1,8 @@
 //! Two links beside each other, as one way to send.
 
-use crate::end::Refused;
+use crate::layer::Refused;
 use crate::End;
+use std::collections::VecDeque;
 
 /// Which link a message takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,5 +53,40 @@ impl Pair {
         let link = self.choose(circuit, odd);
         self.links[link].send(circuit, words)?;
         Ok(link)
+    }
+}
+
+/// Where a device joins the messages of one line that arrived on either link. They leave in the order in which they
+/// arrived, each after a fixed time.
+pub struct Join<M> {
+    delay: u64,
+    waiting: VecDeque<(u64, M)>,
+}
+
+impl<M> Join<M> {
+    /// A stage of so many clocks; of none where no line's messages arrive on both links.
+    pub fn new(balance: Balance, delay: u64) -> Join<M> {
+        Join {
+            delay: if balance.joins() { delay } else { 0 },
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// A message has arrived on one of the links, at a time that is not before that of the last one.
+    pub fn arrive(&mut self, now: u64, message: M) {
+        self.waiting.push_back((now + self.delay, message));
+    }
+
+    /// When the next message leaves.
+    pub fn due(&self) -> Option<u64> {
+        self.waiting.front().map(|next| next.0)
+    }
+
+    /// The next message that has left by now.
+    pub fn leave(&mut self, now: u64) -> Option<M> {
+        if self.due()? > now {
+            return None;
+        }
+        self.waiting.pop_front().map(|next| next.1)
     }
 }

@@ -1,10 +1,10 @@
-//! Go-back-n: what was sent stays until it is acknowledged, and is sent again from where the partner lost it.
+//! Go-back-n without numbers on blocks: what was sent stays until it is acknowledged, and is sent again from where the partner lost it.
 //!
 //! Data blocks carry no number; both ends count them. After a damaged block the receiver counts nothing until a sync block
 //! tells the number of the next one. A block is sent again with the bits it had, so credits and acknowledgements in it are
 //! taken once, as its words are.
 
-use crate::{Block, Control};
+use std::collections::VecDeque;
 
 /// Blocks that may be under way. Numbers have 8 bits, and a sync block may stand as far before what the receiver expects as
 /// after it (a request that was repeated is answered twice), so both distances together must stay below 256.
@@ -12,11 +12,9 @@ pub const WINDOW: u64 = 127;
 /// Blocks that one acknowledging bit stands for. More than one, so that blocks sent only to acknowledge die out.
 pub const BLOCKS_PER_ACK: u64 = 8;
 
-const PLACES: usize = 128;
-
 /// The side that keeps what was sent.
-pub struct Sender {
-    kept: Box<[Block; PLACES]>,
+pub struct Sender<B> {
+    kept: VecDeque<B>,
     /// The oldest that is not acknowledged.
     base: u64,
     /// The next one to go.
@@ -32,10 +30,10 @@ pub struct Sender {
     pub impossible: u64,
 }
 
-impl Default for Sender {
-    fn default() -> Sender {
+impl<B> Default for Sender<B> {
+    fn default() -> Sender<B> {
         Sender {
-            kept: Box::new([Block::bare(Control::Idle); PLACES]),
+            kept: VecDeque::with_capacity(WINDOW as usize),
             base: 0,
             next: 0,
             top: 0,
@@ -47,7 +45,7 @@ impl Default for Sender {
     }
 }
 
-impl Sender {
+impl<B: Clone> Sender<B> {
     /// Whether a new block may be sent.
     pub fn has_room(&self) -> bool {
         self.next == self.top && self.top - self.base < WINDOW
@@ -64,28 +62,32 @@ impl Sender {
     }
 
     /// Keeps a new block, which leaves now. Only with [`Sender::has_room`].
-    pub fn keep(&mut self, block: Block) {
+    pub fn keep(&mut self, block: B) {
         debug_assert!(self.has_room());
-        self.kept[self.top as usize % PLACES] = block;
+        self.kept.push_back(block);
         self.top += 1;
         self.next = self.top;
     }
 
     /// The next block to send again, if there is one.
-    pub fn again(&mut self) -> Option<Block> {
-        if self.next == self.top {
-            return None;
-        }
-        let block = self.kept[self.next as usize % PLACES];
+    pub fn again(&mut self) -> Option<B> {
+        let block = self.kept.get((self.next - self.base) as usize)?.clone();
         self.next += 1;
         self.replayed += 1;
         Some(block)
+    }
+
+    /// What is on its way to a partner that has taken `taken`: to go, going, or to go again.
+    pub fn under_way(&self, taken: u64) -> impl Iterator<Item = &B> {
+        let known = taken.saturating_sub(self.base) as usize;
+        self.kept.iter().skip(known)
     }
 
     fn acknowledged(&mut self, to: u64) {
         if to > self.top {
             self.impossible += 1;
         } else if to > self.base {
+            self.kept.drain(..(to - self.base) as usize);
             self.base = to;
             if self.next < to {
                 // The stream skips what has come meanwhile: the number told last is no longer the next block's.
@@ -169,6 +171,160 @@ impl Receiver {
     }
 }
 
+/// What goes out next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next<B> {
+    /// Where both directions are.
+    Sync(Sync),
+    /// A numbered block, new or again.
+    Block(B),
+    /// Nothing.
+    Idle,
+}
+
+/// Where both directions are; not numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sync {
+    /// Blocks from `receive` on are wanted again.
+    pub request: bool,
+    /// The stream goes back.
+    pub retry: bool,
+    /// The number of the next numbered block.
+    pub transmit: u8,
+    /// The number of the next block that is accepted.
+    pub receive: u8,
+}
+
+/// Both directions of one end: what is to be sent next, and what of that which comes is taken.
+pub struct Retry<B> {
+    /// The outgoing direction.
+    pub sender: Sender<B>,
+    /// The incoming direction.
+    pub receiver: Receiver,
+    acks_sent: u64,
+    /// What the partner knows to have arrived by the last sync block.
+    told: u64,
+    answer: bool,
+    /// Slots since the last request or, without one, since something numbered left.
+    quiet: u32,
+    patience: u32,
+    request: bool,
+}
+
+impl<B: Clone> Retry<B> {
+    /// An end that asks again after `patience` slots without an answer.
+    pub fn new(patience: u32) -> Retry<B> {
+        Retry {
+            sender: Sender::default(),
+            receiver: Receiver::default(),
+            acks_sent: 0,
+            told: 0,
+            answer: false,
+            quiet: 0,
+            patience,
+            request: false,
+        }
+    }
+
+    /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
+    pub fn retrain(&mut self) {
+        self.receiver.lose();
+        self.request = true;
+    }
+
+    /// Whether all is sent and acknowledged, and nothing has to be told.
+    pub fn is_at_rest(&self) -> bool {
+        self.sender.is_settled()
+            && !self.receiver.is_lost()
+            && !self.answer
+            && !self.request
+            && !self.ack_is_due()
+    }
+
+    fn ack_is_due(&self) -> bool {
+        self.receiver.taken() - self.acks_sent >= BLOCKS_PER_ACK
+    }
+
+    fn is_late(&self) -> bool {
+        self.quiet.saturating_add(1) >= self.patience
+    }
+
+    fn must_sync(&self) -> bool {
+        self.request || self.sender.announce || (self.is_late() && self.receiver.is_lost())
+    }
+
+    /// Whether a new block may go in the next slot, and then whether an acknowledgement is due, which it may take along.
+    pub fn wants(&self) -> Option<bool> {
+        (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())
+    }
+
+    /// What goes out in the next slot. `new` is a new block, if one was wanted and there is something for one; and whether
+    /// it takes an acknowledgement along.
+    pub fn transmit(&mut self, new: Option<(B, bool)>) -> Next<B> {
+        let late = self.is_late();
+        if self.must_sync() {
+            return self.sync();
+        }
+        self.quiet = self.quiet.saturating_add(1);
+        if let Some(block) = self.sender.again() {
+            return Next::Block(block);
+        }
+        if let Some((block, ack)) = new {
+            self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
+            self.sender.keep(block.clone());
+            if !self.receiver.is_lost() {
+                self.quiet = 0;
+            }
+            return Next::Block(block);
+        }
+        if self.answer || (late && !self.sender.is_settled()) {
+            return self.sync();
+        }
+        Next::Idle
+    }
+
+    fn sync(&mut self) -> Next<B> {
+        let sync = Sync {
+            request: self.receiver.is_lost(),
+            retry: self.sender.announce,
+            transmit: self.sender.number(),
+            receive: self.receiver.number(),
+        };
+        self.request = false;
+        self.sender.announce = false;
+        self.answer = false;
+        self.told = self.receiver.taken();
+        self.quiet = 0;
+        Next::Sync(sync)
+    }
+
+    /// A block has come damaged.
+    pub fn damaged(&mut self) {
+        self.receiver.damaged += 1;
+        // One request for all that is lost at once.
+        self.request |= !self.receiver.is_lost();
+        self.receiver.lose();
+    }
+
+    /// A sync block has come.
+    pub fn synced(&mut self, sync: Sync) {
+        self.sender.sync(sync.receive, sync.request);
+        let knew = self.receiver.is_lost();
+        self.receiver.sync(sync.transmit);
+        self.request |= self.receiver.is_lost() && !knew;
+        self.answer |= self.receiver.taken() > self.told;
+    }
+
+    /// A numbered block has come whole, with an acknowledgement or without; whether it is to be taken.
+    pub fn take(&mut self, ack: bool) -> bool {
+        let new = self.receiver.take();
+        if new && ack {
+            self.sender.bit();
+        }
+        new
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +336,7 @@ mod tests {
         let mut sender = Sender::default();
         let mut receiver = Receiver::default();
         for _ in 0..3 {
-            sender.keep(Block::bare(Control::Idle));
+            sender.keep(());
             assert!(receiver.take());
         }
         // A request from before they came, its answer, and what is expected by now.
@@ -190,7 +346,7 @@ mod tests {
         sender.sync(3, false);
         assert!(sender.announce);
         receiver.sync(sender.number());
-        sender.keep(Block::bare(Control::Idle));
+        sender.keep(());
         assert!(receiver.take());
         assert_eq!(receiver.taken(), 4);
     }

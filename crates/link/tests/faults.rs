@@ -3,37 +3,16 @@
 mod common;
 
 use cohkit_link::chance::{Chance, Noise};
-use cohkit_link::end::{Refused, Shortage};
-use cohkit_link::{Balance, Block, Control, End, Pair, Parameters};
-use common::{message, Link};
 
-/// Random traffic over bad lanes. `COHKIT_SEED=n` repeats one.
-fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("COHKIT_SEED") {
-        Ok(seed) => vec![seed.parse().expect("COHKIT_SEED is a number")],
-        Err(_) => (0..count).collect(),
-    }
-}
-
-/// Tells how to repeat the seed if its test fails.
-struct Told(u64, &'static str);
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let Told(seed, test) = self;
-            eprintln!(
-                "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test faults {test}"
-            );
-        }
-    }
-}
+use cohkit_link::{Balance, Block, Control, End, Layer, Pair, Parameters, Refused, Shortage};
+use common::{message, seeds, Link, Told};
 
 #[test]
 fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
     for seed in seeds(40) {
         let _told = Told(
             seed,
+            "faults",
             "whatever_bits_are_wrong_all_arrives_once_and_in_order",
         );
         let mut chance = Chance::new(seed);
@@ -47,8 +26,11 @@ fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
         for end in 0..2 {
             assert_eq!(link.ends[end].shortages(&link.ends[1 - end]), []);
             assert_eq!(link.ends[end].overrun, 0);
-            assert_eq!(link.ends[end].sender.impossible, 0);
-            assert_eq!(link.wires[end].damaged, link.ends[1 - end].receiver.damaged);
+            assert_eq!(link.ends[end].retry.sender.impossible, 0);
+            assert_eq!(
+                link.wires[end].damaged,
+                link.ends[1 - end].retry.receiver.damaged
+            );
         }
         assert_eq!(rate > 0.0, link.wires[0].damaged > 0, "seed {seed}");
     }
@@ -57,7 +39,7 @@ fn whatever_bits_are_wrong_all_arrives_once_and_in_order() {
 #[test]
 fn a_link_that_goes_down_loses_nothing() {
     for seed in seeds(20) {
-        let _told = Told(seed, "a_link_that_goes_down_loses_nothing");
+        let _told = Told(seed, "faults", "a_link_that_goes_down_loses_nothing");
         let mut chance = Chance::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {
@@ -124,7 +106,7 @@ fn a_credit_lost_to_an_error_that_the_checksum_missed_is_found() {
         link.ends[0].shortages(&link.ends[1]),
         [Shortage {
             circuit: 6,
-            words: 8
+            lost: 8
         }]
     );
 }
@@ -185,7 +167,7 @@ fn damage_costs_what_the_formula_says() {
     }
     let share = link.traffic[0].words as f64 / (7.0 * link.wires[0].blocks as f64);
     let expected = common::share_left(rate, delay);
-    let replayed = link.ends[0].sender.replayed as f64 / link.wires[0].blocks as f64;
+    let replayed = link.ends[0].retry.sender.replayed as f64 / link.wires[0].blocks as f64;
     assert!(replayed > 0.01, "{replayed}");
     assert!(
         (share / expected - 1.0).abs() < 0.05,

@@ -187,3 +187,25 @@ pub fn share_left(rate: f64, delay: usize) -> f64 {
     let lost = (2 * delay + 2) as f64 + wrong * f64::from(Parameters::ECI.patience);
     (1.0 - wrong) / (1.0 - wrong + wrong * lost)
 }
+
+/// Seeds of random tests. `COHKIT_SEED=n` repeats one.
+pub fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("COHKIT_SEED") {
+        Ok(seed) => vec![seed.parse().expect("COHKIT_SEED is a number")],
+        Err(_) => (0..count).collect(),
+    }
+}
+
+/// Tells how to repeat the seed if its test fails.
+pub struct Told(pub u64, pub &'static str, pub &'static str);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Told(seed, file, test) = self;
+            eprintln!(
+                "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test {file} {test}"
+            );
+        }
+    }
+}

@@ -1,6 +1,15 @@
-//! PCIe by lanes: what its packets leave of the raw rate, by formula. Its state machines are not here.
+//! PCIe by lanes: what its packets leave of the raw rate, by formula; its ends as state machines; reads and their answers.
+
+mod end;
+pub mod numbered;
+pub mod reads;
 
 use crate::lanes::Ratio;
+
+pub use end::{
+    Body, Content, End, Packet, Parameters, COMPLETIONS, DATA_CREDIT, LINK_PACKET, NON_POSTED,
+    POSTED,
+};
 
 /// Bytes of a write or of a read request beside its data: link and framing 8, common header 4, 64-bit address 12.
 pub const REQUEST: u64 = 24;

@@ -1,0 +1,171 @@
+//! CCIX over PCIe: several messages in a posted packet, with the optimised header or the one of PCIe.
+//!
+//! The public sources here tell the sizes of packets and of lines, not those of headers. These are assumed and named:
+//! [`OPTIMISED`], [`COMPATIBLE`] and [`MESSAGE`]. Chained requests, whose length no source tells, are not here; nor are
+//! the credits that messages have beside those of packets, so all circuits have to be emptied.
+
+use crate::layer::{Layer, Message, Refused, Shortage};
+use crate::pcie::{self, Body, Packet, POSTED};
+use std::collections::VecDeque;
+
+/// Bytes of the optimised header beside the 8 of framing: assumed, 4 to 8.
+pub const OPTIMISED: u64 = 4;
+/// Bytes of a header as PCIe has it: as in a write with an address of 64 bits.
+pub const COMPATIBLE: u64 = 16;
+/// Bytes of a message beside its data: assumed, 8 to 24.
+pub const MESSAGE: u16 = 16;
+/// Bytes of framing, number and checksum of a packet.
+pub const FRAMING: u64 = 8;
+
+const NAMES: [&str; 4] = ["requests", "snoops", "responses", "data"];
+
+/// Messages that travel in one packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bundle {
+    messages: Vec<Message>,
+    bytes: u16,
+}
+
+impl Body for Bundle {
+    fn class(&self) -> u8 {
+        POSTED
+    }
+
+    fn bytes(&self) -> u16 {
+        self.bytes
+    }
+
+    fn spoil(&mut self, bit: u64) {
+        if let Some(message) = self.messages.first_mut() {
+            message.token ^= 1 << (bit % 64);
+        }
+    }
+}
+
+/// One end of a link.
+pub struct End {
+    /// The link of PCIe under it.
+    pub link: pcie::End<Bundle>,
+    payload: u16,
+    packing: bool,
+    fifo: usize,
+    waiting: [VecDeque<Message>; 4],
+    turn: usize,
+    came: [VecDeque<Message>; 4],
+}
+
+impl End {
+    /// An end with packets of at most `payload` bytes (128, 256 or 512), with headers of so many bytes beside framing,
+    /// and one message in a packet without `packing`.
+    pub fn new(payload: u16, header: u64, packing: bool, limit: u64) -> End {
+        let mut parameters = pcie::Parameters::new(payload, limit);
+        parameters.headers[usize::from(POSTED)] = FRAMING + header;
+        let fifo = 4 * parameters.fifo;
+        // A packet is made when it can leave, so that it is as full as it can be.
+        parameters.fifo = 1;
+        End {
+            link: pcie::End::new(parameters),
+            payload,
+            packing,
+            fifo,
+            waiting: Default::default(),
+            turn: 0,
+            came: Default::default(),
+        }
+    }
+
+    /// Messages in the fullest packet, of `bytes` of data each.
+    pub fn messages_in_packet(&self, bytes: u16) -> u16 {
+        if self.packing {
+            self.payload / (MESSAGE + bytes)
+        } else {
+            1
+        }
+    }
+
+    /// Makes packets of what waits, as far as the link takes them. Circuits take turns.
+    fn pack(&mut self) {
+        while self.link.has_room(POSTED) {
+            let mut bundle = Bundle::default();
+            for _ in 0..NAMES.len() {
+                let circuit = self.turn % NAMES.len();
+                while let Some(first) = self.waiting[circuit].front() {
+                    let bytes = bundle.bytes + MESSAGE + first.bytes;
+                    let full = !self.packing && !bundle.messages.is_empty();
+                    if bytes > self.payload || full {
+                        break;
+                    }
+                    bundle.bytes = bytes;
+                    bundle.messages.extend(self.waiting[circuit].pop_front());
+                }
+                self.turn += 1;
+            }
+            if bundle.messages.is_empty() || self.link.send(bundle).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Layer for End {
+    type Unit = Packet<Bundle>;
+
+    fn circuits(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn header_bits(&self, _: &Message) -> u64 {
+        8 * u64::from(MESSAGE)
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), Refused> {
+        let waiting = self.waiting.get_mut(usize::from(message.circuit));
+        let waiting = waiting.ok_or(Refused::Malformed)?;
+        if message.bytes > self.payload.saturating_sub(MESSAGE) {
+            return Err(Refused::Malformed);
+        }
+        if waiting.len() >= self.fifo {
+            return Err(Refused::Full);
+        }
+        waiting.push_back(message);
+        Ok(())
+    }
+
+    fn take(&mut self, circuit: u8) -> Option<Message> {
+        while let Some(bundle) = self.link.take(POSTED) {
+            for message in bundle.messages {
+                self.came[usize::from(message.circuit)].push_back(message);
+            }
+        }
+        self.came.get_mut(usize::from(circuit))?.pop_front()
+    }
+
+    fn transmit(&mut self) -> Packet<Bundle> {
+        self.pack();
+        self.link.transmit()
+    }
+
+    fn receive(&mut self, packet: &Packet<Bundle>) {
+        self.link.receive(packet);
+    }
+
+    fn retrain(&mut self) {
+        self.link.retrain();
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.waiting.iter().all(VecDeque::is_empty) && self.link.is_at_rest()
+    }
+
+    fn shortages(&self, _: &End) -> Vec<Shortage> {
+        Vec::new()
+    }
+
+    fn replayed(&self) -> u64 {
+        self.link.sender.replayed
+    }
+
+    fn impossible(&self) -> u64 {
+        self.link.sender.impossible + self.link.overrun
+    }
+}

@@ -1,0 +1,461 @@
+//! CXL.mem over flits of 68 or 256 bytes: messages in slots by their bits, data in slots of their own, credits for
+//! messages of each class, and flits sent again.
+//!
+//! What no public source here says is chosen and named. Slots take as many messages of one class as have room in them by
+//! bits (the standard lists fewer combinations). Flits of both sizes are sent again as ECI's blocks are ([`crate::replay`]).
+//! The 6 bytes of forward error correction mend one wrong byte in each third of a flit.
+
+use crate::lanes::Ratio;
+use crate::layer::{Carried, Layer, Message, Refused, Shortage};
+use crate::replay::{Next, Retry, Sync};
+use std::collections::VecDeque;
+
+/// Requests to memory; snoops of back-invalidation in the other direction.
+pub const REQUEST: u8 = 0;
+/// Answers to those snoops; answers without data in the other direction.
+pub const RESPONSE: u8 = 1;
+/// Writes to memory; answers with data in the other direction.
+pub const DATA: u8 = 2;
+
+/// Bytes of data of a message with data.
+pub const LINE: u16 = 64;
+/// Slots of data for a line.
+const SLOTS_OF_LINE: u32 = 4;
+/// Bits of a slot.
+const SLOT: u32 = 128;
+/// Slots of data that may be promised: no header of another line leaves before fewer are.
+const PROMISED: u32 = 20;
+
+/// The flits of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flits {
+    /// 2 bytes of protocol number, 4 slots of 16 bytes, 2 bytes of checksum. Without back-invalidation.
+    Small,
+    /// 2 bytes of header, a slot of 14 bytes and 14 of 16, 2 bytes of credits, 8 of checksum, 6 of error correction.
+    Large,
+}
+
+/// Who sends: the host (M2S) or the memory device (S2M).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Sends requests, answers to snoops, and writes.
+    Host,
+    /// Sends snoops, answers, and data.
+    Device,
+}
+
+impl Flits {
+    /// Bytes of a flit.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Flits::Small => 68,
+            Flits::Large => 256,
+        }
+    }
+
+    /// Slots that carry data, or messages in all of their 16 bytes.
+    fn whole_slots(self) -> u32 {
+        match self {
+            Flits::Small => 3,
+            Flits::Large => 14,
+        }
+    }
+
+    /// Bits for messages in the first slot: that of small flits gives 4 of its 16 bytes to the flit's header.
+    fn first_slot(self) -> u32 {
+        match self {
+            Flits::Small => 96,
+            Flits::Large => 112,
+        }
+    }
+
+    /// Bits of a message beside its data. None if these flits have no such message.
+    pub fn header(self, side: Side, class: u8) -> Option<u32> {
+        let [small, large] = match (side, class) {
+            (Side::Host, REQUEST) => [87, 100],
+            (Side::Host, RESPONSE) => [0, 40],
+            (Side::Host, DATA) => [87, 104],
+            (Side::Device, REQUEST) => [0, 84],
+            (Side::Device, RESPONSE) => [30, 40],
+            (Side::Device, DATA) => [40, 40],
+            _ => [0, 0],
+        };
+        let bits = if self == Flits::Small { small } else { large };
+        (bits > 0).then_some(bits)
+    }
+
+    /// Messages in a flit in the long run, where only those of one class are sent: with data, each takes four slots more,
+    /// and a small flit may be all data.
+    pub fn messages(self, side: Side, class: u8) -> Option<Ratio> {
+        let bits = self.header(side, class)?;
+        let (first, whole) = (
+            u128::from(self.first_slot() / bits),
+            u128::from(SLOT / bits),
+        );
+        let slots = u128::from(self.whole_slots());
+        Some(match (class, self) {
+            (DATA, Flits::Small) => Ratio::new(4 * first, 4 * first + 1),
+            // Of each `1 + 4 whole` slots beyond the data promised by the first, one holds headers.
+            (DATA, Flits::Large) => {
+                let headers = Ratio::new(slots - 4 * first, 1 + 4 * whole);
+                Ratio::new(first * headers.under + whole * headers.over, headers.under)
+            }
+            _ => Ratio::new(first + slots * whole, 1),
+        })
+    }
+}
+
+/// What a flit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// With a header, and credits for each class as powers of two (0: none).
+    Headed { ack: bool, credits: [u8; 3] },
+    /// Four slots of data.
+    Data,
+    /// Where both directions are.
+    Sync(Sync),
+    /// Nothing.
+    Idle,
+}
+
+/// A flit. Its checksum is not computed: wrong bits beyond what is mended change what it says, and are seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flit {
+    flits: Flits,
+    kind: Kind,
+    /// Messages that begin here.
+    messages: Vec<Message>,
+    /// Slots of data, of the messages that began first.
+    data: u32,
+    /// The wrong byte of each third.
+    mended: [Option<u64>; 3],
+    wrong: bool,
+}
+
+impl Flit {
+    fn new(flits: Flits, kind: Kind) -> Flit {
+        Flit {
+            flits,
+            kind,
+            messages: Vec::new(),
+            data: 0,
+            mended: [None; 3],
+            wrong: false,
+        }
+    }
+}
+
+impl Carried for Flit {
+    fn bits(&self) -> u64 {
+        8 * self.flits.bytes()
+    }
+
+    fn flip(&mut self, bit: u64) {
+        let byte = bit / 8;
+        if self.flits == Flits::Large {
+            let third = &mut self.mended[byte as usize % 3];
+            if third.is_none_or(|mended| mended == byte) {
+                *third = Some(byte);
+                return;
+            }
+        }
+        self.wrong = true;
+        match self.messages.first_mut() {
+            Some(message) => message.token ^= 1 << (bit % 64),
+            None => self.data ^= 1,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.kind == Kind::Idle
+    }
+}
+
+/// What can be chosen of an end.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// Its flits.
+    pub flits: Flits,
+    /// Its side.
+    pub side: Side,
+    /// Messages of each class for which the receiver has room.
+    pub room: [u32; 3],
+    /// Messages that wait to be sent, of each class.
+    pub fifo: usize,
+    /// Flits after which an unanswered request, or a flit that nobody acknowledged, is asked for again.
+    pub patience: u32,
+}
+
+impl Parameters {
+    /// Room for 64 messages of each class, chosen as no source here tells it.
+    pub fn new(flits: Flits, side: Side) -> Parameters {
+        Parameters {
+            flits,
+            side,
+            room: [64; 3],
+            fifo: 64,
+            patience: 256,
+        }
+    }
+}
+
+/// One end of a link.
+pub struct End {
+    parameters: Parameters,
+    /// What was sent until it has come.
+    pub retry: Retry<Flit>,
+    waiting: [VecDeque<Message>; 3],
+    credits: [u32; 3],
+    /// Slots of data that follow what has left.
+    promised: u32,
+    turn: usize,
+    came: [VecDeque<Message>; 3],
+    owed: [u32; 3],
+    /// Messages whose data is not all here, and the slots of it that are.
+    partial: VecDeque<Message>,
+    slots: u32,
+    /// Flits that error correction mended.
+    pub mended: u64,
+    /// Messages that came without credit.
+    pub overrun: u64,
+}
+
+impl End {
+    /// An end from which nothing can be sent yet: credits come from the partner.
+    pub fn new(parameters: Parameters) -> End {
+        let mut owed = parameters.room;
+        let partner = match parameters.side {
+            Side::Host => Side::Device,
+            Side::Device => Side::Host,
+        };
+        for class in [REQUEST, RESPONSE, DATA] {
+            if parameters.flits.header(partner, class).is_none() {
+                owed[usize::from(class)] = 0;
+            }
+        }
+        End {
+            retry: Retry::new(parameters.patience),
+            waiting: Default::default(),
+            credits: [0; 3],
+            promised: 0,
+            turn: 0,
+            came: Default::default(),
+            owed,
+            partial: VecDeque::new(),
+            slots: 0,
+            mended: 0,
+            overrun: 0,
+            parameters,
+        }
+    }
+
+    /// Puts messages of one class into a slot; says whether there were any.
+    fn begin(&mut self, flit: &mut Flit, bits: u32) -> bool {
+        for step in 0..3 {
+            let class = (self.turn + step) % 3;
+            let Parameters { flits, side, .. } = self.parameters;
+            let header = flits.header(side, class as u8).unwrap_or(u32::MAX);
+            let mut left = bits / header;
+            while left > 0
+                && self.credits[class] > 0
+                && (class != usize::from(DATA) || self.promised < PROMISED)
+            {
+                let Some(message) = self.waiting[class].pop_front() else {
+                    break;
+                };
+                self.credits[class] -= 1;
+                if class == usize::from(DATA) {
+                    self.promised += SLOTS_OF_LINE;
+                }
+                flit.messages.push(message);
+                left -= 1;
+            }
+            if left < bits / header {
+                self.turn = class + 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A new flit, if there are messages, data, credits or an acknowledgement for one.
+    fn pack(&mut self, ack: bool) -> Option<(Flit, bool)> {
+        let flits = self.parameters.flits;
+        if flits == Flits::Small && self.promised >= 4 {
+            let mut flit = Flit::new(flits, Kind::Data);
+            flit.data = 4;
+            self.promised -= 4;
+            return Some((flit, false));
+        }
+        let mut flit = Flit::new(flits, Kind::Idle);
+        self.begin(&mut flit, flits.first_slot());
+        for _ in 0..flits.whole_slots() {
+            if self.promised > 0 {
+                self.promised -= 1;
+                flit.data += 1;
+            } else if !self.begin(&mut flit, SLOT) {
+                break;
+            }
+        }
+        let credits = self.owed.map(|owed| owed.min(64));
+        if flit.messages.is_empty() && flit.data == 0 && credits == [0; 3] && !ack {
+            return None;
+        }
+        let credits = credits.map(|owed| owed.checked_ilog2().map_or(0, |power| 1 << power));
+        for (owed, given) in self.owed.iter_mut().zip(credits) {
+            *owed -= u32::from(given);
+        }
+        flit.kind = Kind::Headed { ack, credits };
+        Some((flit, ack))
+    }
+
+    fn unpack(&mut self, flit: &Flit) {
+        for &message in &flit.messages {
+            if message.circuit == DATA {
+                self.partial.push_back(message);
+            } else {
+                self.came(message);
+            }
+        }
+        self.slots += flit.data;
+        while self.slots >= SLOTS_OF_LINE {
+            self.slots -= SLOTS_OF_LINE;
+            if let Some(message) = self.partial.pop_front() {
+                self.came(message);
+            }
+        }
+    }
+
+    fn came(&mut self, message: Message) {
+        let class = usize::from(message.circuit);
+        let held = self.came[class].len();
+        self.overrun += u64::from(held >= self.parameters.room[class] as usize);
+        self.came[class].push_back(message);
+    }
+
+    /// What flits that `partner` has not taken yet hold of a class: messages, and credits.
+    fn under_way(&self, partner: &End, class: usize) -> (u32, u32) {
+        let taken = partner.retry.receiver.taken();
+        let (mut messages, mut room) = (0, 0);
+        for flit in self.retry.sender.under_way(taken) {
+            let of_class = |message: &&Message| usize::from(message.circuit) == class;
+            messages += flit.messages.iter().filter(of_class).count() as u32;
+            if let Kind::Headed { credits, .. } = flit.kind {
+                room += u32::from(credits[class]);
+            }
+        }
+        (messages, room)
+    }
+}
+
+impl Layer for End {
+    type Unit = Flit;
+
+    fn circuits(&self) -> &'static [&'static str] {
+        match self.parameters.side {
+            Side::Host => &["Req", "BIRsp", "RwD"],
+            Side::Device => &["BISnp", "NDR", "DRS"],
+        }
+    }
+
+    fn header_bits(&self, message: &Message) -> u64 {
+        let Parameters { flits, side, .. } = self.parameters;
+        flits.header(side, message.circuit).unwrap_or(0).into()
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), Refused> {
+        let Parameters { flits, side, .. } = self.parameters;
+        let data = if message.circuit == DATA { LINE } else { 0 };
+        if flits.header(side, message.circuit).is_none() || message.bytes != data {
+            return Err(Refused::Malformed);
+        }
+        let waiting = &mut self.waiting[usize::from(message.circuit)];
+        if waiting.len() >= self.parameters.fifo {
+            return Err(Refused::Full);
+        }
+        waiting.push_back(message);
+        Ok(())
+    }
+
+    fn take(&mut self, circuit: u8) -> Option<Message> {
+        let class = usize::from(circuit);
+        let message = self.came.get_mut(class)?.pop_front()?;
+        self.owed[class] += 1;
+        Some(message)
+    }
+
+    fn transmit(&mut self) -> Flit {
+        let flits = self.parameters.flits;
+        let new = self.retry.wants().and_then(|ack| self.pack(ack));
+        match self.retry.transmit(new) {
+            Next::Block(flit) => flit,
+            Next::Sync(sync) => Flit::new(flits, Kind::Sync(sync)),
+            Next::Idle => Flit::new(flits, Kind::Idle),
+        }
+    }
+
+    fn receive(&mut self, flit: &Flit) {
+        if flit.wrong {
+            return self.retry.damaged();
+        }
+        self.mended += u64::from(flit.mended != [None; 3]);
+        match flit.kind {
+            Kind::Idle => {}
+            Kind::Sync(sync) => self.retry.synced(sync),
+            Kind::Data => {
+                if self.retry.take(false) {
+                    self.unpack(flit);
+                }
+            }
+            Kind::Headed { ack, credits } => {
+                if self.retry.take(ack) {
+                    for (own, given) in self.credits.iter_mut().zip(credits) {
+                        *own += u32::from(given);
+                    }
+                    self.unpack(flit);
+                }
+            }
+        }
+    }
+
+    fn retrain(&mut self) {
+        self.retry.retrain();
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.waiting.iter().all(VecDeque::is_empty)
+            && self.promised == 0
+            && self.owed == [0; 3]
+            && self.retry.is_at_rest()
+    }
+
+    fn shortages(&self, partner: &End) -> Vec<Shortage> {
+        let Parameters { flits, side, .. } = self.parameters;
+        (0..3u8)
+            .filter(|&class| flits.header(side, class).is_some())
+            .map(|circuit| {
+                let class = usize::from(circuit);
+                let waits = |message: &&Message| message.circuit == circuit;
+                let accounted = self.credits[class]
+                    + self.under_way(partner, class).0
+                    + partner.partial.iter().filter(waits).count() as u32
+                    + partner.came[class].len() as u32
+                    + partner.owed[class]
+                    + partner.under_way(self, class).1;
+                Shortage {
+                    circuit,
+                    lost: i64::from(partner.parameters.room[class]) - i64::from(accounted),
+                }
+            })
+            .filter(|shortage| shortage.lost != 0)
+            .collect()
+    }
+
+    fn replayed(&self) -> u64 {
+        self.retry.sender.replayed
+    }
+
+    fn impossible(&self) -> u64 {
+        self.retry.sender.impossible + self.overrun
+    }
+}

@@ -1,0 +1,194 @@
+//! Two ends with lanes between them, driven as fast as the lanes go, and traffic that counts itself.
+
+use crate::chance::Noise;
+use crate::layer::{Carried, Layer, Message};
+use std::collections::VecDeque;
+
+/// Ticks that a byte takes on a single lane: a number that each count of lanes to 16 divides.
+pub const LANE_BYTE: u64 = 720_720;
+
+/// One direction of the lanes.
+pub struct Wire<U> {
+    lanes: u32,
+    delay: u64,
+    /// When the next unit may leave.
+    free: u64,
+    /// What is under way, and when it arrives.
+    pub under_way: VecDeque<(u64, U)>,
+    /// What damages it.
+    pub noise: Noise,
+    /// Units that arrived, and how many of them had wrong bits.
+    pub units: u64,
+    /// Units with wrong bits.
+    pub damaged: u64,
+    /// Bits that arrived.
+    pub bits: u64,
+    /// Bits of units that say nothing.
+    pub idle: u64,
+}
+
+impl<U: Carried> Wire<U> {
+    fn new(lanes: u32, delay: u64, noise: Noise) -> Wire<U> {
+        Wire {
+            lanes,
+            delay,
+            free: 0,
+            under_way: VecDeque::new(),
+            noise,
+            units: 0,
+            damaged: 0,
+            bits: 0,
+            idle: 0,
+        }
+    }
+
+    fn enter(&mut self, now: u64, unit: U) {
+        self.free = now + unit.bits() * (LANE_BYTE / 8) / u64::from(self.lanes);
+        self.under_way.push_back((self.free + self.delay, unit));
+    }
+
+    fn leave(&mut self) -> Option<U> {
+        let (_, mut unit) = self.under_way.pop_front()?;
+        self.units += 1;
+        self.bits += unit.bits();
+        if unit.is_idle() {
+            self.idle += unit.bits();
+        }
+        self.damaged += u64::from(self.noise.pass(&mut unit) > 0);
+        Some(unit)
+    }
+}
+
+/// Messages of one direction: each carries its number on its circuit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages sent on each circuit.
+    pub sent: [u64; 16],
+    /// Messages that came, of each circuit.
+    pub came: [u64; 16],
+    /// Bytes of data that came.
+    pub data: u64,
+    /// Bits of headers that came.
+    pub headers: u64,
+    /// Messages that came when another was expected.
+    pub astray: u64,
+}
+
+impl Traffic {
+    /// Messages that came.
+    pub fn messages(&self) -> u64 {
+        self.came.iter().sum()
+    }
+}
+
+/// Two ends and what is between them.
+pub struct Drive<L: Layer> {
+    /// The ends.
+    pub ends: [L; 2],
+    /// `wires[0]` goes from the first end to the second.
+    pub wires: [Wire<L::Unit>; 2],
+    /// The traffic of each direction.
+    pub traffic: [Traffic; 2],
+    /// Ticks since the beginning.
+    pub now: u64,
+}
+
+impl<L: Layer> Drive<L> {
+    /// Ends at both sides of so many lanes, `delay` ticks long, with bit errors at `rate`.
+    pub fn new(ends: [L; 2], lanes: u32, delay: u64, rate: f64, seed: u64) -> Drive<L> {
+        let wire = |side: u64| Wire::new(lanes, delay, Noise::new(rate, seed ^ (0x1111 << side)));
+        Drive {
+            ends,
+            wires: [wire(0), wire(1)],
+            traffic: Default::default(),
+            now: 0,
+        }
+    }
+
+    /// Goes on to the next arrival or departure.
+    pub fn step(&mut self) {
+        let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
+        let [there, back] = &self.wires;
+        let times = [arrival(there), arrival(back), there.free, back.free];
+        let (mut event, mut time) = (0, u64::MAX);
+        for (place, &at) in times.iter().enumerate() {
+            if at < time {
+                (event, time) = (place, at);
+            }
+        }
+        self.now = self.now.max(time);
+        let from = event % 2;
+        if event < 2 {
+            if let Some(unit) = self.wires[from].leave() {
+                self.ends[1 - from].receive(&unit);
+            }
+        } else {
+            let unit = self.ends[from].transmit();
+            self.wires[from].enter(self.now, unit);
+        }
+    }
+
+    /// The lanes are down for so many ticks, then they are `lanes`. What was under way is lost.
+    pub fn retrain(&mut self, ticks: u64, lanes: u32) {
+        for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
+            wire.under_way.clear();
+            wire.free = self.now + ticks;
+            wire.lanes = lanes;
+            end.retrain();
+        }
+    }
+
+    /// Sends the next message of a circuit, if there is room.
+    pub fn send(&mut self, from: usize, circuit: u8, bytes: u16) -> bool {
+        let sent = &mut self.traffic[from].sent[usize::from(circuit)];
+        let message = Message {
+            circuit,
+            bytes,
+            token: *sent,
+        };
+        let taken = self.ends[from].send(message).is_ok();
+        *sent += u64::from(taken);
+        taken
+    }
+
+    /// Fills a circuit.
+    pub fn fill(&mut self, from: usize, circuit: u8, bytes: u16) {
+        while self.send(from, circuit, bytes) {}
+    }
+
+    /// Takes everything that has come from one end, and judges it.
+    pub fn drain(&mut self, from: usize) {
+        let circuits = self.ends[from].circuits().len() as u8;
+        for circuit in 0..circuits {
+            while let Some(message) = self.ends[1 - from].take(circuit) {
+                let traffic = &mut self.traffic[from];
+                let next = &mut traffic.came[usize::from(circuit)];
+                traffic.astray += u64::from(message.circuit != circuit || message.token != *next);
+                *next += 1;
+                traffic.data += u64::from(message.bytes);
+                traffic.headers += self.ends[from].header_bits(&message);
+            }
+        }
+    }
+
+    /// Whether nothing is missing, came twice, or came out of order; and no credit is lost.
+    pub fn is_whole(&self) -> bool {
+        let [first, second] = &self.ends;
+        self.traffic
+            .iter()
+            .all(|traffic| traffic.sent == traffic.came && traffic.astray == 0)
+            && self.ends.iter().all(|end| end.impossible() == 0)
+            && first.shortages(second).is_empty()
+            && second.shortages(first).is_empty()
+    }
+
+    /// Lets everything arrive and come to rest within so many steps; says whether it did, with nothing amiss.
+    pub fn settle(&mut self, steps: u64) -> bool {
+        (0..steps).any(|_| {
+            self.step();
+            self.drain(0);
+            self.drain(1);
+            self.ends.iter().all(Layer::is_at_rest) && self.is_whole()
+        })
+    }
+}

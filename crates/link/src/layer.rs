@@ -1,0 +1,71 @@
+//! What all link layers have in common, so that one driver moves any of them.
+
+/// A message as a link sees it: its circuit, the bytes of data it carries, and a token that means something to others only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The virtual circuit, the class of PCIe or that of CXL.
+    pub circuit: u8,
+    /// Bytes of data beside its header.
+    pub bytes: u16,
+    /// Comes out as it went in. ECI's headers have room for 40 bits of it.
+    pub token: u64,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// What was sent before it has to leave first.
+    Full,
+    /// There is no such circuit, or it has no such messages, or they need more than is ever free.
+    Malformed,
+}
+
+/// Credits that one circuit lacks, wherever its messages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The circuit.
+    pub circuit: u8,
+    /// Words of ECI or messages of CXL for which nobody has room any more; fewer than none if there is too much.
+    pub lost: i64,
+}
+
+/// What travels on the wires in one piece.
+pub trait Carried: Clone {
+    /// Bits before the coding of the lanes.
+    fn bits(&self) -> u64;
+    /// Turns one of them around.
+    fn flip(&mut self, bit: u64);
+    /// Whether it is sent only because something has to be.
+    fn is_idle(&self) -> bool;
+}
+
+/// One end of a link, whose time is the units that leave: whoever drives it asks for one whenever the lanes are free.
+pub trait Layer {
+    /// What travels.
+    type Unit: Carried;
+    /// The circuits on which this end sends, by name.
+    fn circuits(&self) -> &'static [&'static str];
+    /// Bits of a message beside its data.
+    fn header_bits(&self, message: &Message) -> u64;
+    /// Takes a message that is to be sent.
+    ///
+    /// # Errors
+    /// If there is no room for it now, or it is none of this circuit's.
+    fn send(&mut self, message: Message) -> Result<(), Refused>;
+    /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.
+    fn take(&mut self, circuit: u8) -> Option<Message>;
+    /// What leaves when the lanes are free.
+    fn transmit(&mut self) -> Self::Unit;
+    /// Something has come.
+    fn receive(&mut self, unit: &Self::Unit);
+    /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
+    fn retrain(&mut self);
+    /// Whether nothing is left to do until a message is sent or taken.
+    fn is_at_rest(&self) -> bool;
+    /// Which credits toward `partner` are lost, or too many. Exact at any moment, as what is under way counts.
+    fn shortages(&self, partner: &Self) -> Vec<Shortage>;
+    /// Units sent again.
+    fn replayed(&self) -> u64;
+    /// Things that cannot be: messages without credit, acknowledgements of what was not sent.
+    fn impossible(&self) -> u64;
+}
