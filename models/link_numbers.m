@@ -1,0 +1,167 @@
+-- verdict: verified
+-- states: 231552
+-- dialect: rumur
+-- counted by: rumur
+--
+-- Replay on a link whose packets carry a number, as PCIe's do. The receiver takes the packet that it expects, tells again what it
+-- has of one that it had, and refuses once what came after a damaged one. Nothing else is refused until the one that it expects
+-- comes, so where that is damaged too, or the refusal, the sender goes back by itself. Window 2, numbers modulo 6, three errors.
+-- Numbers are counted modulo 12 in the model, which tells those that look alike apart.
+
+const
+  window: 2;
+  numbers: 6;
+  reality: 12;
+  capacity: 2;
+  errors: 3;
+
+type
+  number: 0..numbers - 1;
+  real_number: 0..reality - 1;
+  length: 0..capacity;
+  place: 1..capacity;
+
+var
+  base: real_number; -- the oldest that is not acknowledged
+  kept: 0..window; -- how many from it on have ever left
+  sent: 0..window; -- how many of these have left since the stream went back
+  expected: real_number;
+  refused: boolean;
+  tell: boolean; -- what has come has to be told
+  refuse: boolean; -- what is lost has to be told
+  left: 0..errors; -- errors that may still happen
+  forth: record
+    used: length;
+    damaged: array [place] of boolean;
+    origin: array [place] of real_number;
+  end;
+  back: record
+    used: length;
+    refusal: array [place] of boolean;
+    wanted: array [place] of number;
+  end;
+
+procedure shift_forth();
+begin
+  for k: place do
+    if k < forth.used then
+      forth.damaged[k] := forth.damaged[k + 1];
+      forth.origin[k] := forth.origin[k + 1];
+    end;
+  end;
+  undefine forth.damaged[forth.used];
+  undefine forth.origin[forth.used];
+  forth.used := forth.used - 1;
+end;
+
+procedure shift_back();
+begin
+  for k: place do
+    if k < back.used then
+      back.refusal[k] := back.refusal[k + 1];
+      back.wanted[k] := back.wanted[k + 1];
+    end;
+  end;
+  undefine back.refusal[back.used];
+  undefine back.wanted[back.used];
+  back.used := back.used - 1;
+end;
+
+rule "send a packet, new or again"
+  sent < window & forth.used < capacity
+==>
+begin
+  forth.used := forth.used + 1;
+  forth.damaged[forth.used] := false;
+  forth.origin[forth.used] := (base + sent) % reality;
+  sent := sent + 1;
+  if kept < sent then kept := sent; end;
+end;
+
+rule "go back, as nothing was told for long"
+  -- Or not for so long: this is right even where patience ends before the round trip.
+  sent > 0
+==>
+begin
+  sent := 0;
+end;
+
+rule "damage what is last on its way"
+  forth.used > 0 & left > 0
+==>
+begin
+  left := left - 1;
+  forth.damaged[forth.used] := true;
+end;
+
+rule "receive"
+  forth.used > 0
+==>
+var ahead: number;
+begin
+  ahead := (forth.origin[1] + reality - expected) % numbers;
+  if !forth.damaged[1] & ahead = 0 then
+    assert forth.origin[1] = expected "each packet is taken once and in order";
+    expected := (expected + 1) % reality;
+    refused := false;
+    tell := true;
+  elsif !forth.damaged[1] & ahead > numbers / 2 then
+    tell := true;
+  elsif !refused then
+    refused := true;
+    refuse := true;
+  end;
+  shift_forth();
+end;
+
+rule "tell what is expected"
+  (tell | refuse) & back.used < capacity
+==>
+begin
+  back.used := back.used + 1;
+  back.refusal[back.used] := refuse;
+  back.wanted[back.used] := expected % numbers;
+  tell := false;
+  refuse := false;
+end;
+
+rule "take what is told"
+  back.used > 0
+==>
+var steps: number;
+begin
+  steps := (back.wanted[1] + numbers - base % numbers) % numbers;
+  assert steps <= kept "only what was sent is acknowledged";
+  base := (base + steps) % reality;
+  kept := kept - steps;
+  if steps > sent | back.refusal[1] then sent := 0; else sent := sent - steps; end;
+  shift_back();
+end;
+
+rule "lose what is told"
+  back.used > 0 & left > 0
+==>
+begin
+  left := left - 1;
+  shift_back();
+end;
+
+startstate
+begin
+  base := 0;
+  kept := 0;
+  sent := 0;
+  expected := 0;
+  refused := false;
+  tell := false;
+  refuse := false;
+  left := errors;
+  forth.used := 0;
+  back.used := 0;
+end;
+
+invariant "the receiver is inside the window"
+  (expected + reality - base) % reality <= kept;
+
+liveness "what was sent arrives and is known to have"
+  kept = 0;
