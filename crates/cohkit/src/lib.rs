@@ -26,6 +26,7 @@ mod graph;
 mod guarantee;
 pub mod interrupt;
 pub mod judge;
+mod link;
 mod list;
 mod litmus;
 mod lock;
@@ -75,6 +76,7 @@ where
             Command::Sim(options) => sim::run(&options, console),
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),
+            Command::Link(options) => link::run(&options, console),
             Command::List(options) => list::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),

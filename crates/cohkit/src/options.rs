@@ -3,6 +3,7 @@
 use crate::size;
 use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cohkit_link::rates::Kind;
 use cohkit_protocol::protocol::System;
 use cohkit_rtl::lockstep::shapes::SHAPES;
 use std::ffi::OsString;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Sim(Sim),
     Play(Play),
     Rtl(Rtl),
+    Link(Link),
     Reproduce(Reproduce),
     List(List),
     Platform(ShowPlatform),
@@ -60,6 +62,51 @@ pub(crate) struct ShowPlatform {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Tells what one gets of a link: what each layer leaves of its rate, and its data by formula and by driving two ends.
+///
+/// The ends are state machines with the framing, credits and replay of the link, as fast as its lanes go. Their data is
+/// below the formula where credits do not last for the way there and back, or where bit errors make them send again.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Link {
+    /// The link: one of ECI's two, PCIe of generation 3 to 5, CCIX over PCIe of generation 4, or CXL.mem over PCIe of
+    /// generation 5 with flits of 68 or 256 bytes.
+    #[arg(value_name = "LINK", value_parser = Kind::ALL.map(|(name, _)| name))]
+    pub link: String,
+
+    /// Lanes that work, of the 12 of ECI's link or the 16 of the others; all if not given.
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<u32>,
+
+    /// Most bytes of data in a message of ECI (32, 64, 96 or 128), in a packet of PCIe (128 to 1024), or of messages in a
+    /// packet of CCIX (128, 256 or 512). The usual size if not given.
+    #[arg(long, value_name = "N")]
+    pub payload: Option<u16>,
+
+    /// Nanoseconds of one way, at most 10,000.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=10_000))]
+    pub delay: u32,
+
+    /// Bit errors per bit, at most 0.0001.
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = bit_errors)]
+    pub bit_errors: f64,
+
+    /// The seed of bit errors.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// A rate of bit errors that a link survives.
+fn bit_errors(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (0.0..=1e-4).contains(&rate) => Ok(rate),
+        _ => Err("a number from 0 to 0.0001 is needed".to_string()),
+    }
 }
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.

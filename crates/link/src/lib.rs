@@ -22,6 +22,7 @@ mod lanes;
 pub mod layer;
 pub mod pair;
 pub mod pcie;
+pub mod rates;
 pub mod replay;
 
 pub use block::{Block, Control};

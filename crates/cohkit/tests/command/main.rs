@@ -3,6 +3,7 @@
 mod checkpoints;
 mod files;
 mod limits;
+mod link;
 mod list;
 mod litmus;
 mod models;

@@ -1,0 +1,84 @@
+//! `cohkit link` from outside.
+
+use crate::{cohkit, text};
+use serde_json::Value;
+
+fn answer(arguments: &[&str]) -> Value {
+    let mut command = cohkit(["link", "--json"]);
+    let output = command.args(arguments).output().expect("starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_str(&text(&output.stdout)).expect("JSON")
+}
+
+/// The rates of a list, by what they are of.
+fn rates(answer: &Value, list: &str, key: &str) -> Vec<f64> {
+    let entries = answer[list].as_array().expect("a list");
+    let rate = |entry: &Value| entry[key].as_f64().expect("a rate");
+    entries.iter().map(rate).collect()
+}
+
+#[test]
+fn published_rates_come_out_by_formula_and_by_driven_ends() {
+    // Both links of ECI leave 24.04 GiB/s for messages, and 22.62 for lines; these are of one.
+    let eci = answer(&["eci"]);
+    let gib = |rate: f64| (rate * 100.0 / f64::from(1 << 30)).round() / 100.0;
+    let steps = rates(&eci, "steps", "bytes_per_second");
+    assert_eq!(
+        steps.iter().map(|&rate| gib(rate)).collect::<Vec<_>>(),
+        [14.41, 13.76, 13.73, 12.02]
+    );
+    for key in ["formula_bytes_per_second", "driven_bytes_per_second"] {
+        assert!(
+            rates(&eci, "data", key)
+                .iter()
+                .all(|&rate| gib(rate) == 11.31),
+            "{eci}"
+        );
+    }
+    // Large writes with both directions full, in GB/s.
+    for (link, published) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {
+        let driven = rates(&answer(&[link]), "data", "driven_bytes_per_second")[1] / 1e9;
+        assert!((driven / published - 1.0).abs() < 0.001, "{link}: {driven}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_errors() {
+    let noisy = |seed| {
+        answer(&[
+            "cxl68",
+            "--bit-errors",
+            "1e-6",
+            "--lanes",
+            "4",
+            "--seed",
+            seed,
+        ])
+    };
+    assert_eq!(noisy("1"), noisy("1"));
+    assert_ne!(noisy("1")["data"], noisy("2")["data"]);
+    assert!(rates(&noisy("1"), "data", "sent_again_percent")[0] > 0.0);
+}
+
+#[test]
+fn what_a_link_does_not_have_is_said_with_what_it_has() {
+    for (arguments, said) in [
+        (["eci", "--lanes", "13"], "eci has 1 to 12 lanes"),
+        (["eci", "--lanes", "0"], "eci has 1 to 12 lanes"),
+        (
+            ["pcie4", "--payload", "100"],
+            "pcie4 has data of 128, 256, 512, 1024 bytes",
+        ),
+        (["pcie6", "--seed", "0"], "pcie5"),
+        (
+            ["eci", "--bit-errors", "0.1"],
+            "a number from 0 to 0.0001 is needed",
+        ),
+        (["eci", "--delay", "99999"], "10000"),
+    ] {
+        let output = cohkit(["link"]).args(arguments).output().expect("starts");
+        assert_eq!(output.status.code(), Some(2));
+        let errors = text(&output.stderr);
+        assert!(errors.contains(said), "{errors}");
+    }
+}

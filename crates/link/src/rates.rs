@@ -1,0 +1,372 @@
+//! What one gets of a link: its rate after each layer by formula, and its data by driving two ends against each other.
+
+use crate::drive::{Drive, LANE_BYTE};
+use crate::layer::Layer;
+use crate::pcie::reads::{Completer, Requester};
+use crate::pcie::{self, COMPLETIONS, LINK_PACKET, NON_POSTED, POSTED};
+use crate::{ccix, cxl, end, Lanes, Message, Parameters, Ratio};
+use cxl::{Flits, Side};
+use std::collections::VecDeque;
+
+/// A link that one can ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of ECI's two links.
+    Eci,
+    /// PCIe of generation 3, 4 or 5, by its transfers: 8, 16 or 32 thousand million a second.
+    Pcie(u32),
+    /// CCIX over PCIe of generation 4.
+    Ccix,
+    /// CXL.mem over PCIe of generation 5.
+    Cxl(Flits),
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// The link.
+    pub kind: Kind,
+    /// Lanes that work.
+    pub lanes: u32,
+    /// Most bytes of data in a packet or message.
+    pub payload: u16,
+    /// Nanoseconds of one way.
+    pub delay: u32,
+    /// Bit errors per bit.
+    pub errors: f64,
+    /// The seed of these.
+    pub seed: u64,
+}
+
+/// The data of one kind of traffic, in bytes per second of one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// What it is.
+    pub name: &'static str,
+    /// Whether both directions carry data.
+    pub both: bool,
+    /// The rate that framing leaves, without errors and with enough credits.
+    pub formula: f64,
+    /// The rate that the ends reach.
+    pub run: f64,
+    /// Units of a hundred that were sent again.
+    pub replayed: f64,
+}
+
+/// What one gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Bytes per second that are left after each step from the wires to messages.
+    pub steps: Vec<(&'static str, f64)>,
+    /// Data by kind of traffic.
+    pub flows: Vec<Flow>,
+}
+
+/// Bytes on all lanes for which each run lasts, after an eighth of them.
+const RUN: u64 = 2_400_000;
+/// Most bytes of a read request: as hosts set it.
+const REQUEST: u64 = 512;
+/// Tags of a reader.
+const TAGS: u16 = 256;
+
+impl Kind {
+    /// All, by the names that users give.
+    pub const ALL: [(&'static str, Kind); 7] = [
+        ("eci", Kind::Eci),
+        ("pcie3", Kind::Pcie(8)),
+        ("pcie4", Kind::Pcie(16)),
+        ("pcie5", Kind::Pcie(32)),
+        ("ccix", Kind::Ccix),
+        ("cxl68", Kind::Cxl(Flits::Small)),
+        ("cxl256", Kind::Cxl(Flits::Large)),
+    ];
+
+    /// The lanes of a whole link.
+    pub fn lanes(self) -> u32 {
+        if self == Kind::Eci {
+            12
+        } else {
+            16
+        }
+    }
+
+    /// The sizes of data that may be asked for, the usual one first.
+    pub fn payloads(self) -> &'static [u16] {
+        match self {
+            Kind::Eci => &[128, 96, 64, 32],
+            Kind::Pcie(_) => &[256, 128, 512, 1024],
+            Kind::Ccix => &[512, 256, 128],
+            Kind::Cxl(_) => &[64],
+        }
+    }
+
+    fn on(self, count: u32) -> Lanes {
+        match self {
+            Kind::Eci => Lanes::ECI.with(count),
+            Kind::Pcie(rate) => Lanes::pcie(count, rate),
+            Kind::Ccix => Lanes::pcie(count, 16),
+            Kind::Cxl(_) => Lanes::pcie(count, 32),
+        }
+    }
+}
+
+impl Question {
+    /// About a whole link without errors, 50 ns long.
+    pub fn new(kind: Kind) -> Question {
+        Question {
+            kind,
+            lanes: kind.lanes(),
+            payload: kind.payloads()[0],
+            delay: 50,
+            errors: 0.0,
+            seed: 0,
+        }
+    }
+
+    /// What one gets.
+    pub fn answer(&self) -> Answer {
+        let lanes = self.kind.on(self.lanes);
+        let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
+        let blocks = lanes.blocks();
+        let mut steps = vec![
+            ("on the wires", lanes.raw().value()),
+            ("after their coding", coded.value()),
+            ("after the lanes' own words", blocks.value()),
+        ];
+        let flows = match self.kind {
+            Kind::Eci => {
+                steps.push(("after control words", lanes.messages().value()));
+                self.eci()
+            }
+            Kind::Pcie(_) => {
+                let left = blocks.value() * (1.0 - self.link_share());
+                steps.push(("after acknowledgements and credits", left));
+                self.pcie()
+            }
+            Kind::Ccix => {
+                let left = blocks.value() * (1.0 - self.link_share());
+                steps.push(("after acknowledgements and credits", left));
+                self.ccix()
+            }
+            Kind::Cxl(flits) => {
+                let slots = 16.0 * if flits == Flits::Small { 4.0 } else { 15.0 };
+                let left = blocks.value() * slots / flits.bytes() as f64;
+                steps.push(("after the framing of flits", left));
+                self.cxl(flits)
+            }
+        };
+        Answer { steps, flows }
+    }
+
+    /// Bytes between two packets of the link layer of each kind, as published for packets of 256 bytes.
+    fn limit(&self) -> u64 {
+        if self.lanes > 8 {
+            168
+        } else {
+            203
+        }
+    }
+
+    /// The share of bytes for packets of the link layer where the other direction is full.
+    fn link_share(&self) -> f64 {
+        (2 * LINK_PACKET) as f64 / self.limit() as f64
+    }
+
+    /// Drives two ends, which `feed` keeps busy, and measures the data that comes from the first.
+    fn run<L: Layer>(
+        &self,
+        name: &'static str,
+        both: bool,
+        share: f64,
+        ends: [L; 2],
+        mut feed: impl FnMut(&mut Drive<L>),
+    ) -> Flow {
+        let blocks = self.kind.on(self.lanes).blocks();
+        let bytes = blocks.value() / f64::from(self.lanes) * f64::from(self.delay) / 1e9;
+        let delay = (bytes * LANE_BYTE as f64) as u64;
+        let mut drive = Drive::new(ends, self.lanes, delay, self.errors, self.seed);
+        let mut from = None;
+        let run = RUN / u64::from(self.lanes) * LANE_BYTE;
+        let (begin, end) = (run / 8, run + run / 8);
+        while drive.now < end {
+            feed(&mut drive);
+            drive.step();
+            if drive.now >= begin && from.is_none() {
+                from = Some((drive.traffic[0].data, drive.now));
+            }
+        }
+        let (data, since) = from.unwrap_or_default();
+        let lane_bytes = (drive.now - since) as f64 / LANE_BYTE as f64 * f64::from(self.lanes);
+        let run = (drive.traffic[0].data - data) as f64 / lane_bytes;
+        let units = drive.wires[0].units.max(1);
+        Flow {
+            name,
+            both,
+            formula: share * blocks.value(),
+            run: run * blocks.value(),
+            replayed: 100.0 * drive.ends[0].replayed() as f64 / units as f64,
+        }
+    }
+
+    /// One way and both ways, with messages of these circuits.
+    fn filled<L: Layer>(
+        &self,
+        name: &'static str,
+        shares: [f64; 2],
+        circuits: [&[u8]; 2],
+        bytes: u16,
+        ends: impl Fn() -> [L; 2],
+    ) -> [Flow; 2] {
+        [false, true].map(|both| {
+            self.run(name, both, shares[usize::from(both)], ends(), |drive| {
+                for from in 0..=usize::from(both) {
+                    for &circuit in circuits[from] {
+                        drive.fill(from, circuit, bytes);
+                    }
+                    drive.drain(from);
+                }
+            })
+        })
+    }
+
+    fn eci(&self) -> Vec<Flow> {
+        let words = u32::from(self.payload) / 8 + 1;
+        let lanes = self.kind.on(self.lanes);
+        let payload = lanes.payload(words);
+        let share = Ratio::new(
+            payload.over * lanes.blocks().under,
+            payload.under * lanes.blocks().over,
+        );
+        let ends = || std::array::from_fn(|_| end::End::new(Parameters::ECI));
+        let circuits: &[u8] = &[4, 5];
+        self.filled(
+            "answers with data, of even and odd lines",
+            [share.value(); 2],
+            [circuits; 2],
+            self.payload,
+            ends,
+        )
+        .into()
+    }
+
+    /// The share of bytes for packets with data, one way and both ways, where each byte of them takes `back` bytes of
+    /// requests the other way. One way, what fills the wire asks for packets of the link layer in the other direction, which
+    /// ask for some in this one.
+    fn packet_shares(&self, back: f64) -> [f64; 2] {
+        let share = self.link_share();
+        [
+            (1.0 - share * share) / (1.0 + share * back),
+            (1.0 - share) / (1.0 + back),
+        ]
+    }
+
+    fn pcie(&self) -> Vec<Flow> {
+        let payload = u64::from(self.payload);
+        let ends = || std::array::from_fn(|_| self.pcie_end());
+        let data = payload as f64 / (payload + pcie::REQUEST) as f64;
+        let writes = self.packet_shares(0.0).map(|share| share * data);
+        let circuits: &[u8] = &[POSTED];
+        let mut flows: Vec<Flow> = self
+            .filled("writes", writes, [circuits; 2], self.payload, ends)
+            .into();
+        let (completions, packet) = (REQUEST.div_ceil(payload), payload.min(REQUEST));
+        let answer = REQUEST + completions * pcie::COMPLETION;
+        let data = packet as f64 / (packet + pcie::COMPLETION) as f64;
+        let reads = self.packet_shares(pcie::REQUEST as f64 / answer as f64);
+        for both in [false, true] {
+            let share = reads[usize::from(both)] * data;
+            flows.push(self.pcie_reads(both, share, ends()));
+        }
+        flows
+    }
+
+    fn pcie_end(&self) -> pcie::End<Message> {
+        pcie::End::new(pcie::Parameters::new(self.payload, self.limit()))
+    }
+
+    /// The second end reads from the first, and with `both` the first from the second.
+    fn pcie_reads(&self, both: bool, share: f64, ends: [pcie::End<Message>; 2]) -> Flow {
+        let completer = Completer {
+            payload: self.payload.into(),
+            boundary: 64,
+        };
+        let mut readers = [(); 2].map(|()| Requester::new(TAGS, REQUEST));
+        let mut requests: [VecDeque<Message>; 2] = Default::default();
+        let mut answers: [VecDeque<Message>; 2] = Default::default();
+        let mut reads = 0;
+        let first = usize::from(!both);
+        self.run("reads", both, share, ends, move |drive| {
+            for side in first..2 {
+                let reader = &mut readers[side];
+                if reader.waiting() == 0 {
+                    reader.want(reads, reads * 4096, 4096);
+                    reads += 1;
+                }
+                if requests[side].is_empty() {
+                    requests[side].extend(reader.next_request());
+                }
+                while let Some(&request) = requests[side].front() {
+                    if drive.ends[side].send(request).is_err() {
+                        break;
+                    }
+                    requests[side].pop_front();
+                    requests[side].extend(reader.next_request());
+                }
+                while let Some(completion) = drive.ends[side].take(COMPLETIONS) {
+                    let known = reader.complete(completion);
+                    drive.traffic[1 - side].astray += u64::from(known.is_err());
+                    drive.traffic[1 - side].data += u64::from(completion.bytes);
+                }
+            }
+            for side in 0..2 - first {
+                // One request at a time, so that its answers need not be kept.
+                if answers[side].is_empty() {
+                    if let Some(request) = drive.ends[side].take(NON_POSTED) {
+                        answers[side].extend(completer.answer(request));
+                    }
+                }
+                while let Some(&answer) = answers[side].front() {
+                    if drive.ends[side].send(answer).is_err() {
+                        break;
+                    }
+                    answers[side].pop_front();
+                }
+            }
+        })
+    }
+
+    fn ccix(&self) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        for (name, header) in [
+            ("lines of 64 bytes, optimised header", ccix::OPTIMISED),
+            ("lines of 64 bytes, header of PCIe", ccix::COMPATIBLE),
+        ] {
+            let ends =
+                || [(); 2].map(|()| ccix::End::new(self.payload, header, true, self.limit()));
+            let messages = u64::from(ends()[0].messages_in_packet(64));
+            let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
+            let data = (64 * messages) as f64 / packet as f64;
+            let shares = self.packet_shares(0.0).map(|share| share * data);
+            let circuits: &[u8] = &[3];
+            flows.extend(self.filled(name, shares, [circuits; 2], 64, ends));
+        }
+        flows
+    }
+
+    fn cxl(&self, flits: Flits) -> Vec<Flow> {
+        let end = |side| cxl::End::new(cxl::Parameters::new(flits, side));
+        let share = |side| {
+            let messages = flits.messages(side, cxl::DATA).map_or(0.0, Ratio::value);
+            [messages * f64::from(cxl::LINE) / flits.bytes() as f64; 2]
+        };
+        let circuits: &[u8] = &[cxl::DATA];
+        let writes = || [end(Side::Host), end(Side::Device)];
+        let reads = || [end(Side::Device), end(Side::Host)];
+        let filled = |name, side, ends: &dyn Fn() -> [cxl::End; 2]| {
+            self.filled(name, share(side), [circuits; 2], cxl::LINE, ends)
+        };
+        let mut flows = Vec::from(filled("writes", Side::Host, &writes));
+        flows.extend(filled("answers to reads", Side::Device, &reads));
+        flows
+    }
+}

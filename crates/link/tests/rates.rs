@@ -1,0 +1,62 @@
+//! What the command answers: driven ends reach what the formulas say.
+
+use cohkit_link::cxl::Flits;
+use cohkit_link::rates::{Flow, Kind, Question};
+
+fn agree(question: &Question) {
+    let answer = question.answer();
+    assert!(answer.steps.is_sorted_by(|more, less| more.1 > less.1));
+    for flow in answer.flows {
+        let off = (flow.run / flow.formula - 1.0).abs();
+        assert!(off < 0.003, "{question:?}: {flow:?}");
+        assert_eq!(flow.replayed, 0.0);
+    }
+}
+
+#[test]
+fn driven_ends_reach_what_the_formulas_say_on_every_link() {
+    for (_, kind) in Kind::ALL {
+        for &payload in kind.payloads() {
+            agree(&Question {
+                payload,
+                ..Question::new(kind)
+            });
+        }
+    }
+}
+
+#[test]
+fn degraded_links_give_what_their_lanes_give() {
+    for (_, kind) in Kind::ALL {
+        for lanes in [1, 5] {
+            agree(&Question {
+                lanes,
+                ..Question::new(kind)
+            });
+        }
+    }
+}
+
+/// The first kind of traffic, in both directions.
+fn first(question: &Question) -> Flow {
+    let mut flows = question.answer().flows.into_iter();
+    flows.find(|flow| flow.both).expect("each link has one")
+}
+
+#[test]
+fn a_long_way_is_bound_by_credits_and_a_noisy_one_by_replay() {
+    for kind in [Kind::Eci, Kind::Pcie(16), Kind::Cxl(Flits::Small)] {
+        let question = Question::new(kind);
+        let far = first(&Question {
+            delay: 1000,
+            ..question
+        });
+        assert!(far.run < 0.6 * far.formula, "{far:?}");
+        let noisy = first(&Question {
+            errors: 1e-6,
+            ..question
+        });
+        assert!(noisy.replayed > 0.5, "{noisy:?}");
+        assert!(noisy.run < 0.995 * noisy.formula, "{noisy:?}");
+    }
+}
