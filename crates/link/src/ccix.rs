@@ -87,18 +87,18 @@ impl End {
     fn pack(&mut self) {
         while self.link.has_room(POSTED) {
             let mut bundle = Bundle::default();
-            for _ in 0..NAMES.len() {
-                let circuit = self.turn % NAMES.len();
-                while let Some(first) = self.waiting[circuit].front() {
-                    let bytes = bundle.bytes + MESSAGE + first.bytes;
-                    let full = !self.packing && !bundle.messages.is_empty();
-                    if bytes > self.payload || full {
-                        break;
-                    }
-                    bundle.bytes = bytes;
-                    bundle.messages.extend(self.waiting[circuit].pop_front());
-                }
+            let mut passed = 0;
+            while passed < NAMES.len() && (self.packing || bundle.messages.is_empty()) {
+                let waiting = &mut self.waiting[self.turn % NAMES.len()];
                 self.turn += 1;
+                passed += 1;
+                let room = self.payload - bundle.bytes;
+                let fits = |first: &Message| MESSAGE + first.bytes <= room;
+                if waiting.front().is_some_and(fits) {
+                    bundle.messages.extend(waiting.pop_front());
+                    bundle.bytes = bundle.messages.iter().map(|m| MESSAGE + m.bytes).sum();
+                    passed = 0;
+                }
             }
             if bundle.messages.is_empty() || self.link.send(bundle).is_err() {
                 return;

@@ -1,6 +1,6 @@
 //! What one gets of a link: its rate after each layer by formula, and its data by driving two ends against each other.
 
-use crate::drive::{Drive, LANE_BYTE};
+use crate::drive::{Drive, Traffic, LANE_BYTE};
 use crate::layer::Layer;
 use crate::pcie::reads::{Completer, Requester};
 use crate::pcie::{self, COMPLETIONS, LINK_PACKET, NON_POSTED, POSTED};
@@ -195,6 +195,10 @@ impl Question {
                 from = Some((drive.traffic[0].data, drive.now));
             }
         }
+        debug_assert_eq!(
+            drive.traffic.each_ref().map(|traffic| traffic.astray),
+            [0; 2]
+        );
         let (data, since) = from.unwrap_or_default();
         let lane_bytes = (drive.now - since) as f64 / LANE_BYTE as f64 * f64::from(self.lanes);
         let run = (drive.traffic[0].data - data) as f64 / lane_bytes;
@@ -219,8 +223,9 @@ impl Question {
     ) -> [Flow; 2] {
         [false, true].map(|both| {
             self.run(name, both, shares[usize::from(both)], ends(), |drive| {
-                for from in 0..=usize::from(both) {
-                    for &circuit in circuits[from] {
+                let sides = circuits.iter().enumerate();
+                for (from, circuits) in sides.take(1 + usize::from(both)) {
+                    for &circuit in *circuits {
                         drive.fill(from, circuit, bytes);
                     }
                     drive.drain(from);
@@ -290,46 +295,24 @@ impl Question {
             payload: self.payload.into(),
             boundary: 64,
         };
-        let mut readers = [(); 2].map(|()| Requester::new(TAGS, REQUEST));
-        let mut requests: [VecDeque<Message>; 2] = Default::default();
+        let mut readers = [(); 2].map(|()| Reader::new());
         let mut answers: [VecDeque<Message>; 2] = Default::default();
-        let mut reads = 0;
         let first = usize::from(!both);
         self.run("reads", both, share, ends, move |drive| {
-            for side in first..2 {
-                let reader = &mut readers[side];
-                if reader.waiting() == 0 {
-                    reader.want(reads, reads * 4096, 4096);
-                    reads += 1;
+            for (side, end) in drive.ends.iter_mut().enumerate() {
+                if side >= first {
+                    let traffic = &mut drive.traffic[1 - side];
+                    readers[side].go_on(end, traffic);
                 }
-                if requests[side].is_empty() {
-                    requests[side].extend(reader.next_request());
-                }
-                while let Some(&request) = requests[side].front() {
-                    if drive.ends[side].send(request).is_err() {
-                        break;
+                if side < 2 - first {
+                    // One request at a time, so that its answers need not be kept.
+                    let answers = &mut answers[side];
+                    if answers.is_empty() {
+                        if let Some(request) = end.take(NON_POSTED) {
+                            answers.extend(completer.answer(request));
+                        }
                     }
-                    requests[side].pop_front();
-                    requests[side].extend(reader.next_request());
-                }
-                while let Some(completion) = drive.ends[side].take(COMPLETIONS) {
-                    let known = reader.complete(completion);
-                    drive.traffic[1 - side].astray += u64::from(known.is_err());
-                    drive.traffic[1 - side].data += u64::from(completion.bytes);
-                }
-            }
-            for side in 0..2 - first {
-                // One request at a time, so that its answers need not be kept.
-                if answers[side].is_empty() {
-                    if let Some(request) = drive.ends[side].take(NON_POSTED) {
-                        answers[side].extend(completer.answer(request));
-                    }
-                }
-                while let Some(&answer) = answers[side].front() {
-                    if drive.ends[side].send(answer).is_err() {
-                        break;
-                    }
-                    answers[side].pop_front();
+                    hand_over(end, answers);
                 }
             }
         })
@@ -368,5 +351,47 @@ impl Question {
         let mut flows = Vec::from(filled("writes", Side::Host, &writes));
         flows.extend(filled("answers to reads", Side::Device, &reads));
         flows
+    }
+}
+
+/// Hands messages over as far as there is room.
+fn hand_over(end: &mut pcie::End<Message>, messages: &mut VecDeque<Message>) {
+    while let Some(&message) = messages.front() {
+        if end.send(message).is_err() {
+            return;
+        }
+        messages.pop_front();
+    }
+}
+
+/// Reads page after page, with all tags in use.
+struct Reader {
+    requester: Requester,
+    requests: VecDeque<Message>,
+    reads: u64,
+}
+
+impl Reader {
+    fn new() -> Reader {
+        Reader {
+            requester: Requester::new(TAGS, REQUEST),
+            requests: VecDeque::new(),
+            reads: 0,
+        }
+    }
+
+    fn go_on(&mut self, end: &mut pcie::End<Message>, traffic: &mut Traffic) {
+        if self.requester.waiting() == 0 {
+            self.requester.want(self.reads, 0, 4096);
+            self.reads += 1;
+        }
+        if self.requests.is_empty() {
+            self.requests.extend(self.requester.next_request());
+        }
+        hand_over(end, &mut self.requests);
+        while let Some(completion) = end.take(COMPLETIONS) {
+            traffic.astray += u64::from(self.requester.complete(completion).is_err());
+            traffic.data += u64::from(completion.bytes);
+        }
     }
 }

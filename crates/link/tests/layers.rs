@@ -462,3 +462,37 @@ fn messages_of_both_links_are_joined_after_a_named_time_or_at_once() {
         );
     }
 }
+
+/// Messages of each circuit that came from the first end, where all its circuits are full for a while.
+fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
+    let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
+    while drive.now < TICKS / 4 {
+        for (circuit, &bytes) in sizes.iter().enumerate() {
+            drive.fill(0, circuit as u8, bytes);
+        }
+        drive.step();
+        drive.drain(0);
+    }
+    drive.traffic[0].came[..sizes.len()].to_vec()
+}
+
+/// CCIX once filled its packets with requests for as long as there were any, and data never left.
+#[test]
+fn no_circuit_starves_another() {
+    let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
+    let [host, device] = flits(Flits::Large);
+    for (came, fair) in [
+        (shared(eci(), &lines), 3),
+        (shared(pcie(), &[256, 0, 256]), 2),
+        (shared(ccix(), &[0, 0, 0, 64]), 2),
+        (shared([host, device], &[0, 0, 64]), 10),
+    ] {
+        let (most, least) = (came.iter().max(), came.iter().min());
+        assert!(
+            least
+                .zip(most)
+                .is_some_and(|(least, most)| least * fair >= *most),
+            "{came:?}"
+        );
+    }
+}
