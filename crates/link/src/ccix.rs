@@ -5,7 +5,7 @@
 //! the credits that messages have beside those of packets, so all circuits have to be emptied.
 
 use crate::layer::{Layer, Message, Refused, Shortage};
-use crate::pcie::{self, Body, Packet, POSTED};
+use crate::pcie::{self, Body, Packet, LINK_PACKET, POSTED};
 use std::collections::VecDeque;
 
 /// Bytes of the optimised header beside the 8 of framing: assumed, 4 to 8.
@@ -143,6 +143,22 @@ impl Layer for End {
     fn transmit(&mut self) -> Packet<Bundle> {
         self.pack();
         self.link.transmit()
+    }
+
+    fn idle_units(&self) -> u64 {
+        if self.waiting.iter().any(|waiting| !waiting.is_empty()) {
+            0
+        } else {
+            self.link.idle_units()
+        }
+    }
+
+    fn idle_bits(&self) -> u64 {
+        8 * LINK_PACKET
+    }
+
+    fn skip(&mut self, units: u64) {
+        self.link.skip(units);
     }
 
     fn receive(&mut self, packet: &Packet<Bundle>) {

@@ -55,6 +55,11 @@ impl Noise {
         (even.ln() / (-self.rate).ln_1p()) as u64
     }
 
+    /// Whether there are no errors.
+    pub fn is_silent(&self) -> bool {
+        self.rate <= 0.0
+    }
+
     /// Flips what is wrong in the next unit; says how many bits were.
     pub fn pass(&mut self, unit: &mut impl Carried) -> u32 {
         let (mut at, bits) = (0, unit.bits());

@@ -394,6 +394,23 @@ impl Layer for End {
         }
     }
 
+    fn idle_units(&self) -> u64 {
+        let waits = self.waiting.iter().any(|waiting| !waiting.is_empty());
+        if waits || self.promised > 0 || self.owed != [0; 3] {
+            0
+        } else {
+            self.retry.idle_slots()
+        }
+    }
+
+    fn idle_bits(&self) -> u64 {
+        8 * self.parameters.flits.bytes()
+    }
+
+    fn skip(&mut self, units: u64) {
+        self.retry.skip(units);
+    }
+
     fn receive(&mut self, flit: &Flit) {
         if flit.wrong {
             return self.retry.damaged();

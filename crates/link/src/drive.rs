@@ -42,8 +42,13 @@ impl<U: Carried> Wire<U> {
         }
     }
 
+    /// Ticks for so many bits.
+    fn ticks(&self, bits: u64) -> u64 {
+        bits * (LANE_BYTE / 8) / u64::from(self.lanes)
+    }
+
     fn enter(&mut self, now: u64, unit: U) {
-        self.free = now + unit.bits() * (LANE_BYTE / 8) / u64::from(self.lanes);
+        self.free = now + self.ticks(unit.bits());
         self.under_way.push_back((self.free + self.delay, unit));
     }
 
@@ -91,6 +96,9 @@ pub struct Drive<L: Layer> {
     pub traffic: [Traffic; 2],
     /// Ticks since the beginning.
     pub now: u64,
+    /// Units that say nothing leave one by one, as they do on wires. Otherwise they are skipped where no bits go wrong, which
+    /// changes nothing else.
+    pub awake: bool,
 }
 
 impl<L: Layer> Drive<L> {
@@ -102,21 +110,57 @@ impl<L: Layer> Drive<L> {
             wires: [wire(0), wire(1)],
             traffic: Default::default(),
             now: 0,
+            awake: false,
         }
     }
 
-    /// Goes on to the next arrival or departure.
-    pub fn step(&mut self) {
+    /// When a side sends something next that is not skipped.
+    fn departure(&self, from: usize) -> u64 {
+        let (end, wire) = (&self.ends[from], &self.wires[from]);
+        if self.awake || !wire.noise.is_silent() {
+            return wire.free;
+        }
+        let ticks = wire.ticks(end.idle_bits()).checked_mul(end.idle_units());
+        ticks.map_or(u64::MAX, |ticks| wire.free.saturating_add(ticks))
+    }
+
+    /// Skips the idle units that have begun before now.
+    fn catch_up(&mut self, from: usize) {
+        let (end, wire) = (&mut self.ends[from], &mut self.wires[from]);
+        if !self.awake && wire.noise.is_silent() && wire.free < self.now {
+            let bits = end.idle_bits();
+            let units = (self.now - wire.free).div_ceil(wire.ticks(bits));
+            end.skip(units);
+            wire.free += units * wire.ticks(bits);
+            wire.units += units;
+            wire.bits += units * bits;
+            wire.idle += units * bits;
+        }
+    }
+
+    /// Whether something is going to happen, what and when.
+    fn next(&self) -> Option<(usize, u64)> {
         let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
         let [there, back] = &self.wires;
-        let times = [arrival(there), arrival(back), there.free, back.free];
-        let (mut event, mut time) = (0, u64::MAX);
-        for (place, &at) in times.iter().enumerate() {
+        let departures = [self.departure(0), self.departure(1)];
+        let times = [arrival(there), arrival(back), departures[0], departures[1]];
+        let (mut event, mut time) = (None, u64::MAX);
+        for (place, at) in times.into_iter().enumerate() {
             if at < time {
-                (event, time) = (place, at);
+                (event, time) = (Some(place), at);
             }
         }
+        Some((event?, time))
+    }
+
+    /// Goes on to the next arrival or departure that says something; says whether there is one.
+    pub fn step(&mut self) -> bool {
+        let Some((event, time)) = self.next() else {
+            return false;
+        };
         self.now = self.now.max(time);
+        self.catch_up(0);
+        self.catch_up(1);
         let from = event % 2;
         if event < 2 {
             if let Some(unit) = self.wires[from].leave() {
@@ -126,6 +170,17 @@ impl<L: Layer> Drive<L> {
             let unit = self.ends[from].transmit();
             self.wires[from].enter(self.now, unit);
         }
+        true
+    }
+
+    /// Goes on until a time, at which nothing has happened yet.
+    pub fn advance(&mut self, until: u64) {
+        while self.next().is_some_and(|(_, time)| time < until) {
+            self.step();
+        }
+        self.now = self.now.max(until);
+        self.catch_up(0);
+        self.catch_up(1);
     }
 
     /// The lanes are down for so many ticks, then they are `lanes`. What was under way is lost.

@@ -10,6 +10,10 @@ use std::collections::VecDeque;
 pub const CIRCUITS: usize = 14;
 /// Words that one credit stands for.
 pub const WORDS_PER_CREDIT: u32 = 8;
+/// Clocks of the receiver in a second.
+pub const CLOCK: u64 = 322_265_625;
+/// Words that it takes in a clock from each circuit with data.
+pub const DRAINED: u32 = 3;
 /// Words of the longest message: a header and a line.
 pub const LONGEST: usize = 17;
 const CREDITED: usize = CIRCUITS - 1;
@@ -40,7 +44,9 @@ impl Parameters {
         needs: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
         fifo: 4 * LONGEST,
         patience: 256,
-        drain: [7, 7, 3, 3, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7],
+        drain: [
+            7, 7, DRAINED, DRAINED, DRAINED, DRAINED, 7, 7, 7, 7, 7, 7, 7, 7,
+        ],
         words: eci_words,
     };
 }
@@ -379,6 +385,23 @@ impl Layer for End {
 
     fn transmit(&mut self) -> Block {
         End::transmit(self)
+    }
+
+    fn idle_units(&self) -> u64 {
+        let due = |&words: &u32| words >= WORDS_PER_CREDIT;
+        if self.waiting_words > 0 || self.owed.iter().any(due) {
+            0
+        } else {
+            self.retry.idle_slots()
+        }
+    }
+
+    fn idle_bits(&self) -> u64 {
+        Block::BITS
+    }
+
+    fn skip(&mut self, units: u64) {
+        self.retry.skip(units);
     }
 
     fn receive(&mut self, block: &Block) {

@@ -31,6 +31,7 @@ pub struct Shortage {
 
 /// What travels on the wires in one piece.
 pub trait Carried: Clone {
+    /// Bits of one that says nothing.
     /// Bits before the coding of the lanes.
     fn bits(&self) -> u64;
     /// Turns one of them around.
@@ -56,6 +57,13 @@ pub trait Layer {
     fn take(&mut self, circuit: u8) -> Option<Message>;
     /// What leaves when the lanes are free.
     fn transmit(&mut self) -> Self::Unit;
+    /// How many units would leave that say nothing before one that says something, if nothing is sent, taken or comes:
+    /// fewer if it is not known, `u64::MAX` for all. So a simulation need not ask for each.
+    fn idle_units(&self) -> u64;
+    /// Bits of a unit that says nothing.
+    fn idle_bits(&self) -> u64;
+    /// So many units that say nothing have left, no more than [`Layer::idle_units`].
+    fn skip(&mut self, units: u64);
     /// Something has come.
     fn receive(&mut self, unit: &Self::Unit);
     /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.

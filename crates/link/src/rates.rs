@@ -190,7 +190,9 @@ impl Question {
         let (begin, end) = (run / 8, run + run / 8);
         while drive.now < end {
             feed(&mut drive);
-            drive.step();
+            if !drive.step() {
+                break;
+            }
             if drive.now >= begin && from.is_none() {
                 from = Some((drive.traffic[0].data, drive.now));
             }
@@ -235,23 +237,46 @@ impl Question {
     }
 
     fn eci(&self) -> Vec<Flow> {
-        let words = u32::from(self.payload) / 8 + 1;
         let lanes = self.kind.on(self.lanes);
-        let payload = lanes.payload(words);
-        let share = Ratio::new(
-            payload.over * lanes.blocks().under,
-            payload.under * lanes.blocks().over,
-        );
-        let ends = || std::array::from_fn(|_| end::End::new(Parameters::ECI));
-        let circuits: &[u8] = &[4, 5];
-        self.filled(
-            "answers with data, of even and odd lines",
-            [share.value(); 2],
-            [circuits; 2],
-            self.payload,
-            ends,
-        )
-        .into()
+        let words = u32::from(self.payload) / 8 + 1;
+        let lines = |words_per_second: f64| {
+            words_per_second * f64::from(words - 1) / f64::from(words) / lanes.blocks().value()
+        };
+        let messages = lanes.messages().value();
+        let paced = end::DRAINED as f64 * 8.0 * end::CLOCK as f64;
+        let flows = [
+            ("answers, lines of both parities", &[4, 5][..], messages),
+            ("answers, lines of one parity", &[4], messages.min(paced)),
+        ];
+        flows
+            .into_iter()
+            .flat_map(|(name, circuits, rate)| {
+                [false, true].map(|both| self.eci_flow(name, circuits, both, lines(rate)))
+            })
+            .collect()
+    }
+
+    /// Answers on these circuits, which the receivers empty at the pace of their clock.
+    fn eci_flow(&self, name: &'static str, circuits: &[u8], both: bool, share: f64) -> Flow {
+        let lane = self.kind.on(self.lanes).blocks().value() / f64::from(self.lanes);
+        let clock = (lane * LANE_BYTE as f64 / end::CLOCK as f64) as u64;
+        let mut next = 0;
+        let ends = std::array::from_fn(|_| end::End::new(Parameters::ECI));
+        self.run(name, both, share, ends, move |drive| {
+            for from in 0..=usize::from(both) {
+                for &circuit in circuits {
+                    drive.fill(from, circuit, self.payload);
+                }
+            }
+            while next <= drive.now {
+                next += clock;
+                let [to, from] = &mut drive.ends;
+                let [there, back] = &mut drive.traffic;
+                for (end, traffic) in [(from, there), (to, back)] {
+                    end.clock(|_, words| traffic.data += 8 * (words.len() as u64 - 1));
+                }
+            }
+        })
     }
 
     /// The share of bytes for packets with data, one way and both ways, where each byte of them takes `back` bytes of

@@ -56,6 +56,10 @@ impl<B: Clone> Sender<B> {
         self.base == self.top && !self.announce
     }
 
+    fn is_going_back(&self) -> bool {
+        self.next < self.top
+    }
+
     /// The number of the next block, as a sync block tells it.
     pub fn number(&self) -> u8 {
         self.next as u8
@@ -247,6 +251,23 @@ impl<B: Clone> Retry<B> {
 
     fn is_late(&self) -> bool {
         self.quiet.saturating_add(1) >= self.patience
+    }
+
+    /// How many idle slots pass before the next one that is not, if nothing comes and no new block goes.
+    pub fn idle_slots(&self) -> u64 {
+        if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_going_back() {
+            0
+        } else if self.receiver.is_lost() || !self.sender.is_settled() {
+            u64::from(self.patience.saturating_sub(1).saturating_sub(self.quiet))
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// So many idle slots have passed.
+    pub fn skip(&mut self, slots: u64) {
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        self.quiet = self.quiet.saturating_add(slots);
     }
 
     fn must_sync(&self) -> bool {

@@ -6,6 +6,7 @@ mod common;
 use cohkit_link::chance::Chance;
 use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::layer::Carried;
 use cohkit_link::pcie;
 use cohkit_link::{
     ccix, Balance, Block, Control, End, Join, Layer, Message, Parameters, Refused, Shortage,
@@ -494,5 +495,70 @@ fn no_circuit_starves_another() {
                 .is_some_and(|(least, most)| least * fair >= *most),
             "{came:?}"
         );
+    }
+}
+
+/// Messages at random times, with idle units skipped and one by one: what came by when, what was sent again, and the steps.
+fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (Vec<String>, u64) {
+    let mut chance = Chance::new(seed);
+    let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
+    drive.awake = awake;
+    let (mut seen, mut units, mut time) = (Vec::new(), 0, 0);
+    for _ in 0..60 {
+        time += chance.below(1000) * LANE_BYTE + 1;
+        drive.advance(time);
+        let from = chance.below(2) as usize;
+        let circuit = chance.below(sizes.len() as u64) as usize;
+        for _ in 0..chance.below(12) {
+            drive.send(from, circuit as u8, sizes[circuit]);
+        }
+        drive.drain(chance.below(2) as usize);
+        if chance.below(20) == 0 {
+            drive.retrain(100 * LANE_BYTE, LANES);
+        }
+        if chance.below(2) == 0 {
+            // Damage to what says something, where a byte more than can be mended is wrong.
+            time += chance.below(100) * LANE_BYTE;
+            drive.advance(time);
+            let under_way = drive.wires[chance.below(2) as usize].under_way.iter_mut();
+            if let Some((_, unit)) = under_way.rev().find(|(_, unit)| !unit.is_idle()) {
+                unit.flip(0);
+                unit.flip(24 * 8);
+            }
+        }
+        let sent = drive.wires.each_ref().map(|wire| wire.bits - wire.idle);
+        let replayed = drive.ends.each_ref().map(Layer::replayed);
+        seen.push(format!("{:?} {sent:?} {replayed:?}", drive.traffic));
+        units = drive.wires[0].units;
+    }
+    let before = units;
+    // Nobody asks for what is skipped.
+    let mut steps = 0;
+    drive.advance(time + 100_000 * LANE_BYTE);
+    while drive.now < time + 110_000 * LANE_BYTE && drive.step() {
+        steps += 1;
+    }
+    assert!(drive.wires[0].units > before || !awake);
+    (seen, steps)
+}
+
+#[test]
+fn skipping_what_says_nothing_changes_nothing() {
+    fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
+        let (skipped, few) = at_times(ends(), sizes, seed, false);
+        let (whole, many) = at_times(ends(), sizes, seed, true);
+        for (place, pair) in skipped.iter().zip(&whole).enumerate() {
+            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {place}");
+        }
+        assert!(few * 100 < many, "{name}: {few} steps instead of {many}");
+    }
+    for seed in seeds(12) {
+        let _told = Told(seed, "layers", "skipping_what_says_nothing_changes_nothing");
+        let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
+        same("eci", eci, &lines, seed);
+        same("pcie", pcie, &[256, 0, 256], seed);
+        same("ccix", ccix, &[0, 0, 0, 64], seed);
+        same("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
+        same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
     }
 }

@@ -27,13 +27,10 @@ fn published_rates_come_out_by_formula_and_by_driven_ends() {
         steps.iter().map(|&rate| gib(rate)).collect::<Vec<_>>(),
         [14.41, 13.76, 13.73, 12.02]
     );
+    // A circuit is emptied at 3 words a clock: known as 6.4 to 6.8 GiB/s of lines.
     for key in ["formula_bytes_per_second", "driven_bytes_per_second"] {
-        assert!(
-            rates(&eci, "data", key)
-                .iter()
-                .all(|&rate| gib(rate) == 11.31),
-            "{eci}"
-        );
+        let data: Vec<f64> = rates(&eci, "data", key).into_iter().map(gib).collect();
+        assert_eq!(data, [11.31, 11.31, 6.78, 6.78]);
     }
     // Large writes with both directions full, in GB/s.
     for (link, published) in [("pcie3", 12.99), ("pcie4", 25.99), ("pcie5", 51.98)] {

@@ -300,7 +300,7 @@ impl<T: Body> End<T> {
         if self.told != self.receiver.taken() && self.since[0] >= limit {
             return self.acknowledge();
         }
-        if self.flows.iter().any(|flow| flow.told != flow.given) && self.since[1] >= limit {
+        if self.has_news() && self.since[1] >= limit {
             return self.credits();
         }
         Packet::link(Content::Idle)
@@ -364,11 +364,49 @@ impl<T: Body> End<T> {
             (self.again, self.fresh) = (3, 0);
         }
         let packet = self.choose();
-        for counter in [&mut self.quiet, &mut self.fresh] {
-            *counter += packet.bytes;
-        }
-        self.since = self.since.map(|since| since + packet.bytes);
+        self.pass(packet.bytes);
         packet
+    }
+
+    fn has_news(&self) -> bool {
+        self.flows.iter().any(|flow| flow.told != flow.given)
+    }
+
+    /// As [`Layer::idle_units`].
+    pub fn idle_units(&self) -> u64 {
+        let limit = self.parameters.limit;
+        if self.refuse
+            || self.owed.iter().any(|&owed| owed >= limit)
+            || self.again > 0
+            || self.sender.is_going_back()
+            || self.waiting.iter().any(|waiting| !waiting.is_empty())
+        {
+            return 0;
+        }
+        let mut bytes = self.parameters.refresh.saturating_sub(self.fresh);
+        let mut until = |when: bool, limit: u64, since: u64| {
+            if when {
+                bytes = bytes.min(limit.saturating_sub(since));
+            }
+        };
+        until(self.told != self.receiver.taken(), limit, self.since[0]);
+        until(self.has_news(), limit, self.since[1]);
+        let patience = self.parameters.patience;
+        until(!self.sender.is_settled(), patience, self.quiet);
+        bytes.div_ceil(LINK_PACKET)
+    }
+
+    /// As [`Layer::skip`].
+    pub fn skip(&mut self, units: u64) {
+        self.pass(units * LINK_PACKET);
+    }
+
+    /// So many bytes leave.
+    fn pass(&mut self, bytes: u64) {
+        for counter in [&mut self.quiet, &mut self.fresh] {
+            *counter += bytes;
+        }
+        self.since = self.since.map(|since| since + bytes);
     }
 
     /// A packet has come.
@@ -424,7 +462,7 @@ impl<T: Body> End<T> {
             && self.told == self.receiver.taken()
             && !self.refuse
             && self.again == 0
-            && self.flows.iter().all(|flow| flow.told == flow.given)
+            && !self.has_news()
     }
 }
 
@@ -449,6 +487,18 @@ impl Layer for End<Message> {
 
     fn transmit(&mut self) -> Packet<Message> {
         End::transmit(self)
+    }
+
+    fn idle_units(&self) -> u64 {
+        End::idle_units(self)
+    }
+
+    fn idle_bits(&self) -> u64 {
+        8 * LINK_PACKET
+    }
+
+    fn skip(&mut self, units: u64) {
+        End::skip(self, units);
     }
 
     fn receive(&mut self, packet: &Packet<Message>) {

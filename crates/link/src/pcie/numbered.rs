@@ -39,9 +39,14 @@ impl<T: Clone> Sender<T> {
         self.kept.is_empty()
     }
 
+    /// Whether something goes again.
+    pub fn is_going_back(&self) -> bool {
+        self.next < self.top()
+    }
+
     /// Whether a new packet may go.
     pub fn has_room(&self) -> bool {
-        self.next == self.top() && (self.kept.len() as u64) < WINDOW
+        !self.is_going_back() && (self.kept.len() as u64) < WINDOW
     }
 
     fn top(&self) -> u64 {
