@@ -149,6 +149,54 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 ";
 
+/// A directory that counts the copies it has given to each cache since it last took them back, as each cache does itself.
+const COUNTED: &str = "
+protocol counted \"copies counted for each cache\"
+line 64 bytes
+channels { ask remote -> home; give home -> remote; gone remote -> home; ordered give }
+messages {
+  ask: GetS, GetM, Put (line)
+  give: Data (line), Own (line), Drop (told: 0..2), Recall, Taken
+  gone: Gone
+}
+remote cache {
+  states { I; S reads; M reads writes dirty; W waits Data; X waits Own; P holds dirty, waits Taken; D waits Taken }
+  variables { copies: 0..2 }
+  I       | load                       | send GetS              | W
+  I S     | store                      | send GetM              | X
+  S       | evict                      |                        | I
+  W       | Data if copies < 2         | copies += 1            | S
+  W       | Data                       |                        | S
+  X       | Own                        |                        | M
+  S       | Drop if copies == told     | send Gone, copies := 0 | I
+  I W X   | Drop if copies == told     | send Gone, copies := 0 | stay
+  M       | evict                      | send Put               | P
+  M       | Recall                     | send Put               | D
+  P       | Recall                     |                        | stay
+  P D     | Taken                      |                        | I
+}
+home directory {
+  states { I; S; M; B waits Gone; R waits Put; Q waits Put }
+  variables { owner: remote; wants: remote; left: count; sharers: set of remote; room: 0..2 per remote = 2 }
+  I S     | GetS if room[sender] > 0   | send Data, sharers += { sender }, room[sender] -= 1 | S
+  I S     | GetS                       | send Data, sharers += { sender }                    | S
+  I       | GetM                       | send Own, owner := sender                           | M
+  S       | GetM                       | for r in sharers { send Drop (told = 2 - room[r]) to r, left += 1 },
+                                         wants := sender, sharers := {}, room := 2           | B
+  B       | Gone if left == 1          | send Own to wants, owner := wants, wants := none, left := 0 | M
+  B       | Gone                       | left -= 1                                           | stay
+  M       | GetS                       | send Recall to owner, wants := sender, owner := none | R
+  M       | GetM                       | send Recall to owner, wants := sender, owner := none | Q
+  R       | Put                        | write, send Taken, send Data to wants, sharers += { wants }, room[wants] -= 1, wants := none | S
+  Q       | Put                        | write, send Taken, send Own to wants, owner := wants, wants := none | M
+  M       | Put                        | write, send Taken, owner := none                    | I
+  B R Q   | GetS GetM                  | leave
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1 }
+system three { remotes 3; lines 1 }
+";
+
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
@@ -419,4 +467,24 @@ fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_t
     ] {
         assert_eq!(refuted(&wrong, "one"), "no unexpected message");
     }
+}
+
+#[test]
+fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
+    for system in ["one", "two"] {
+        verified(COUNTED, system);
+    }
+    let all = "room := 2 ";
+    let said = violated(COUNTED, "two", all, "room[sender] := 2 ");
+    assert_eq!(said, "no unexpected message");
+    let begins = "per remote = 2";
+    let said = violated(COUNTED, "one", begins, "per remote = 1");
+    assert_eq!(said, "no unexpected message");
+    let fewer = "for r in sharers {";
+    let said = violated(COUNTED, "two", fewer, "for r in sharers - { sender } {");
+    assert_eq!(said, "no deadlock");
+    // Without its guard a number falls below the range.
+    let guard = "GetS if room[sender] > 0";
+    let said = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
+    assert_eq!(said, "values in range");
 }

@@ -301,6 +301,10 @@ impl<'a> Machine<'a> {
         for (index, variable) in self.controller.variables.iter().enumerate() {
             let slot = self.slot(index as u16);
             slots[slot] = match (variable.initial, variable.ty) {
+                (Initial::Number(number), Type::PerRemote { .. }) => {
+                    slots[slot..][..usize::from(self.remotes)].fill(number);
+                    continue;
+                }
                 (Initial::Number(number), _) => number,
                 (Initial::All(kind), Type::RemoteSet) => {
                     let mut all = Members::none(self.remotes);

@@ -176,6 +176,17 @@ impl Words<'_> {
                 self.expression(remote),
                 self.expression(value)
             ),
+            Statement::ForEach { condition, body } if *condition == Expression::Constant(1) => {
+                self.statements(body).join(", ").replace("[each]", "")
+            }
+            Statement::ForEach {
+                condition: Expression::In(_, set),
+                body,
+            } => format!(
+                "for each in {} {{ {} }}",
+                self.set(set, 4),
+                self.statements(body).join(", ")
+            ),
             Statement::ForEach { condition, body } => format!(
                 "for each remote with {}: {{ {} }}",
                 self.expression(condition),

@@ -75,7 +75,7 @@ pub enum Type {
     Remote,
     /// A set of remotes, written `set of remote`.
     RemoteSet,
-    /// One value `0 .. max` per remote. Only constructed homes have it.
+    /// One value `0 .. max` per remote, written `0..max per remote`. Only variables have it.
     PerRemote {
         /// Largest value.
         max: u16,

@@ -105,7 +105,9 @@ impl Table<'_> {
             .variables
             .iter()
             .map(|v| match (v.ty, v.initial) {
-                (Type::PerRemote { .. }, _) => Value::Each(vec![0; self.kinds.len()]),
+                (Type::PerRemote { .. }, Initial::Number(number)) => {
+                    Value::Each(vec![number.into(); self.kinds.len()])
+                }
                 (Type::RemoteSet, Initial::All(kind)) => {
                     Value::Some(of(kind).map(|r| r.0).collect())
                 }

@@ -469,6 +469,12 @@ impl<'p> System<'p> {
     /// One agent's variable begins with this.
     fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
+            (Initial::Number(number), ValueType::PerRemote { .. }) => {
+                let number = i32::from(number);
+                vec![self.with_bound(self.remote_type, |_, of| {
+                    of.each(vec![place.at(of).set(number)])
+                })]
+            }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
             (Initial::All(kind), ValueType::RemoteSet) => {
                 let members = self.of_each.numbers(kind).map(i32::from);

@@ -182,6 +182,10 @@ pub(super) enum ActionKind<'a> {
     },
     /// `x := e`; with an operator, `x += e` or `x -= e`.
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
+    /// The same of `x[REMOTE]`.
+    AssignElement(Name<'a>, Expr<'a>, Option<Operator>, Expr<'a>),
+    /// `for NAME in SET { ACTIONS }`.
+    For(Name<'a>, Expr<'a>, Vec<Action<'a>>),
     /// `write`, or `write aside`.
     Write {
         aside: bool,
@@ -207,6 +211,8 @@ pub(super) enum ExprKind<'a> {
     Number(u32),
     /// A variable, a field, or one of the words `none self sender home true false`.
     Word(&'a str),
+    /// `x[REMOTE]`.
+    Element(Name<'a>, Box<Expr<'a>>),
     Set(Option<Box<Expr<'a>>>),
     Count(Box<Expr<'a>>),
     Not(Box<Expr<'a>>),

@@ -35,7 +35,7 @@ const BLOCKS: [&str; 13] = [
 ];
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
-pub(super) const RESERVED: [&str; 29] = [
+pub(super) const RESERVED: [&str; 30] = [
     "acknowledge",
     "and",
     "aside",
@@ -43,6 +43,7 @@ pub(super) const RESERVED: [&str; 29] = [
     "dirty",
     "done",
     "false",
+    "for",
     "holds",
     "home",
     "if",
@@ -370,6 +371,27 @@ impl<'a, 's> Parser<'a, 's> {
             value: self.slice(span).parse().unwrap_or(u32::MAX),
             span,
         })
+    }
+
+    /// A type; of a variable it may be an array.
+    fn variable_type(&mut self) -> Parse<Type> {
+        let start = self.span();
+        let ty = self.type_()?;
+        if !self.eat_word("per") {
+            return Ok(ty);
+        }
+        self.expect_word("remote")?;
+        let Type::Range { max } = ty else {
+            let text = "an array of what is no range";
+            let span = start.to(self.last());
+            self.sink.push(
+                Diagnostic::new(Code::Type, span, text)
+                    .label("must be `0..N per remote`")
+                    .note("a truth value for each remote is a `set of remote`"),
+            );
+            return Ok(ty);
+        };
+        Ok(Type::PerRemote { max })
     }
 
     fn type_(&mut self) -> Parse<Type> {
@@ -764,7 +786,15 @@ impl<'a, 's> Parser<'a, 's> {
         let Some(carries) = carries else {
             let name = self.new_name("a field")?;
             self.advance();
-            let ty = self.type_()?;
+            let start = self.span();
+            let ty = self.variable_type()?;
+            if let Type::PerRemote { .. } = ty {
+                let text = format!("`{}` would be an array", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Type, start.to(self.last()), text)
+                        .label("a field is one value or a set; only variables are arrays"),
+                );
+            }
             message.fields.push((name, ty));
             return Ok(());
         };

@@ -16,6 +16,7 @@ pub(super) mod composition;
 mod controller;
 mod endings;
 mod expression;
+mod loops;
 mod pending;
 mod policy;
 mod senders;

@@ -97,7 +97,7 @@ impl<'a> Parser<'a, '_> {
             p.production("variable");
             let name = p.new_name("the name of a variable")?;
             p.expect(Token::Colon, "`:`")?;
-            let ty = p.type_()?;
+            let ty = p.variable_type()?;
             let initial = match p.eat(Token::Is) {
                 true => Some(p.expression()?),
                 false => None,
@@ -183,6 +183,10 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 self.send()?
             }
+            "for" => {
+                self.advance();
+                self.for_()?
+            }
             "acknowledge" => {
                 self.advance();
                 ActionKind::Acknowledge(self.name("a local operation")?)
@@ -205,12 +209,18 @@ impl<'a> Parser<'a, '_> {
                     _ => ActionKind::Refuse,
                 }
             }
+            _ if self.raw(1).0 == Token::OpenBracket && !word.is_empty() => {
+                let name = self.name("an action")?;
+                let index = self.index()?;
+                let Some(operator) = self.assignment(0) else {
+                    return self.expected("`:=`, `+=` or `-=`");
+                };
+                self.advance();
+                ActionKind::AssignElement(name, index, operator, self.expression()?)
+            }
             _ => {
-                let operator = match self.raw(1).0 {
-                    Token::Becomes => None,
-                    Token::Increase => Some(Operator::Add),
-                    Token::Decrease => Some(Operator::Subtract),
-                    _ => return self.no_action(),
+                let Some(operator) = self.assignment(1) else {
+                    return self.no_action();
                 };
                 let name = self.name("an action")?;
                 self.advance();
@@ -223,9 +233,37 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// What the sign so many places further on does with a variable.
+    fn assignment(&self, ahead: usize) -> Option<Option<Operator>> {
+        match self.raw(ahead).0 {
+            Token::Becomes => Some(None),
+            Token::Increase => Some(Some(Operator::Add)),
+            Token::Decrease => Some(Some(Operator::Subtract)),
+            _ => None,
+        }
+    }
+
+    /// After `for`: `NAME in SET { ACTIONS }`.
+    fn for_(&mut self) -> Parse<ActionKind<'a>> {
+        self.production("for");
+        let name = self.new_name("the name of a remote")?;
+        self.expect_word("in")?;
+        let set = self.expression()?;
+        self.expect(Token::OpenBrace, "`{`")?;
+        self.skip_newlines();
+        let mut actions = vec![self.action()?];
+        while self.eat(Token::Comma) {
+            actions.push(self.action()?);
+        }
+        self.skip_newlines();
+        self.expect(Token::CloseBrace, "`,` or `}`")?;
+        Ok(ActionKind::For(name, set, actions))
+    }
+
     fn no_action(&mut self) -> Parse<Action<'a>> {
-        const ACTIONS: [&str; 10] = [
+        const ACTIONS: [&str; 11] = [
             "send",
+            "for",
             "write",
             "aside",
             "done",

@@ -139,6 +139,10 @@ impl<'a> Parser<'a, '_> {
                 self.memory_writes = true;
                 ExprKind::Word(MEMORY_WRITES)
             }
+            Token::Word if self.raw(1).0 == Token::OpenBracket => {
+                let name = self.name("a value")?;
+                ExprKind::Element(name, Box::new(self.index()?))
+            }
             Token::Word => ExprKind::Word(self.name("a value")?.text),
             _ => return self.expected("a value"),
         };
@@ -146,6 +150,14 @@ impl<'a> Parser<'a, '_> {
             kind,
             span: start.to(self.last()),
         })
+    }
+
+    /// `[ REMOTE ]` behind the name of an array.
+    pub(super) fn index(&mut self) -> Parse<Expr<'a>> {
+        self.expect(Token::OpenBracket, "`[`")?;
+        let index = self.disjunction()?;
+        self.expect(Token::CloseBracket, "`]`")?;
+        Ok(index)
     }
 
     /// `( inner )`, over as many lines as it takes.

@@ -40,6 +40,7 @@ impl Side {
 const MOST_ROWS: usize = 1000;
 
 /// What the expressions of one row may speak of.
+#[derive(Clone, Copy)]
 pub(super) struct Scope<'a, 'n> {
     pub side: Side,
     /// The kind of remotes whose row it is.
@@ -50,10 +51,12 @@ pub(super) struct Scope<'a, 'n> {
     pub types: &'n [Type],
     /// The message at hand.
     pub message: Option<MessageId>,
+    /// In a loop, what it calls the remote that it is at.
+    pub each: Option<Name<'a>>,
 }
 
 /// An agent whose rows are being read.
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     side: Side,
     /// The kind of remotes, if it is one.
     kind: Option<KindId>,
@@ -661,7 +664,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    fn action(
+    pub(super) fn action(
         &mut self,
         action: &Action<'a>,
         event: Event,
@@ -683,10 +686,12 @@ impl<'a> Resolver<'a, '_> {
                 to,
             } => self.send(*message, fields, to.as_ref(), action.span, scope),
             ActionKind::Assign(name, operator, value) => {
-                let variable = scope.variables.find(*name, self.sink);
-                let ty = variable.map(|variable| scope.types[usize::from(variable)]);
-                let id = scope.variable(variable?);
-                let ty = ty?;
+                let variable = scope.variables.find(*name, self.sink)?;
+                let ty = scope.types[usize::from(variable)];
+                let id = scope.variable(variable);
+                if let Type::PerRemote { .. } = ty {
+                    return self.all_elements(action, (*name, id, ty), scope);
+                }
                 let value = match *operator {
                     None => self.stored(value, ty, scope)?,
                     Some(operator) => self.changed(*name, operator, (id, ty), value, scope)?,
@@ -695,6 +700,12 @@ impl<'a> Resolver<'a, '_> {
                     Value::Single(value, _) => Statement::Assign(id, value),
                     Value::Set(set) => Statement::AssignSet(id, set),
                 })
+            }
+            ActionKind::AssignElement(name, index, operator, value) => {
+                self.element(*name, index, *operator, value, scope)
+            }
+            ActionKind::For(name, set, actions) => {
+                self.for_each((*name, set, actions), event, scope, reading)
             }
             ActionKind::Aside => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
@@ -1046,6 +1057,7 @@ impl<'a> Reading<'a> {
             variables: &self.variables,
             types: &self.types,
             message,
+            each: None,
         }
     }
 }

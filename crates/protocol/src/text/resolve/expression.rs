@@ -239,6 +239,10 @@ impl<'a> Resolver<'a, '_> {
                     scope,
                 )
             }
+            ExprKind::Element(name, index) => {
+                let (element, _) = self.element_of(*name, index, scope)?;
+                (element, Kind::Number)
+            }
             ExprKind::Set(None) => return Some(Operand::Set(Set::Empty)),
             ExprKind::Set(Some(element)) => {
                 let element = self.typed(element, Kind::Remote, scope)?;
@@ -399,6 +403,14 @@ impl<'a> Resolver<'a, '_> {
         let misplaced = |message: &str, label: &str| {
             Some(Diagnostic::new(Code::Misplaced, name.span, message).label(label))
         };
+        if let Some(each) = scope.each.filter(|each| each.text == name.text) {
+            self.sink.mentions.push(Mention {
+                span: name.span,
+                declaration: each.span,
+                what: "remote of a loop",
+            });
+            return single(Expression::Each, Kind::Remote);
+        }
         let problem = match (name.text, scope.side) {
             ("none", _) => return single(Expression::None, Kind::Remote),
             ("true", _) => return single(Expression::Constant(1), Kind::Bool),
@@ -445,6 +457,14 @@ impl<'a> Resolver<'a, '_> {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
                 let variable = scope.variable(variable);
+                if let Type::PerRemote { .. } = ty {
+                    let text = format!("`{}` is an array", name.text);
+                    self.sink.push(
+                        Diagnostic::new(Code::Type, name.span, text)
+                            .label(format!("one number of it is `{}[REMOTE]`", name.text)),
+                    );
+                    return None;
+                }
                 let single = Expression::Variable(variable);
                 Some(Operand::of(ty, single, Set::Variable(variable)))
             }

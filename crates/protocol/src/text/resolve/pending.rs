@@ -97,7 +97,7 @@ fn lost(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
         );
         return Some(Diagnostic::new(Code::NeverPerformed, row.span, text).label(label));
     }
-    let sends = body.iter().any(|s| matches!(s, Statement::Send { .. }));
+    let sends = row.says(&|s| matches!(s, Statement::Send { .. }));
     if performs || retries || sends || access.needs() == Right::None || !to.waits.is_empty() {
         return None;
     }

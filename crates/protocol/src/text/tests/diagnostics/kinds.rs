@@ -25,7 +25,7 @@ remote device dma {
 }
 home directory {
   states { I; J }
-  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; at: cycle 3; on: cycle 3; far: cycle 4 = 3; %variables% }
+  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; at: cycle 3; on: cycle 3; far: cycle 4 = 3; a: 0..3 per remote; b: 0..3 per remote; %variables% }
   I | GetM | send Data, send Inv to cpu, send One | stay
   I | GetS | send Copy | stay
   %home%
@@ -80,8 +80,9 @@ fn what_variables_begin_with() {
         "variables",
         expect![[r#"
               a: count = 3
-            #            ^ out-of-range: what it begins with is out of range
+            # ^ duplicate-name: a second variable `a`
               b: count = count(cpu)
+            # ^ duplicate-name: a second variable `b`
               c: set of remote = cpu
               d: set of remote = { none }
             #                    ^^^^^^^^ type: a variable cannot begin with this
@@ -172,6 +173,72 @@ fn numbers_that_are_counted_round() {
             #                                                             ^^ type: expected a number of `cycle 4`, found a number of `cycle 3`
               J | GetM if at == 1 | | stay
             #                   ^ type: expected a number of `cycle 3`, found a number
+        "#]],
+    );
+}
+
+#[test]
+fn arrays_and_loops() {
+    kinds(
+        "home",
+        expect![[r#"
+              J | GetM if a[n] == a or n[who] == 1 | a[who] := flag, a += 1, n[who] := 2, a[who] += some | stay
+            #               ^ type: expected a remote, found a number
+            #                     ^ type: `a` is an array
+            #                          ^ type: `n` is no array
+            #                                                  ^^^^ type: expected a number, found a truth value
+            #                                                        ^ type: `a` is an array
+            #                                                                ^ type: `n` is no array
+            #                                                                                       ^^^^ type: expected a number, found a set of remotes
+              J | GetS | a := 9, a[sender] := 9, who[sender] := 1, b[sender] := a[who] - 1, a := b[who] + 1 | stay
+            #                 ^ out-of-range: 9 is out of range
+            #                                 ^ out-of-range: 9 is out of range
+            #                                    ^^^ type: `who` is no array
+              I | GetS | for r in some { send Inv to r, a[r] += 1, n += a[r], some2 += { r } }, for n in some { a[n] := 0 } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
+            #                                                                 ^^^^^ unknown-name: unknown variable `some2`
+            #                                                                                       ^ ambiguous-name: `n` means something else in this row
+              J | GetS | for r in who { a[r] := 0 }, for r in some { write }, for r in some { a := 0 }, for r in some { for q in some { a[q] := 0 } } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                     ^^^ type: expected a set of remotes, found a remote
+            #                                                        ^^^^^ misplaced: what is neither sent nor a change of a variable stands in a loop
+            #                                                                                 ^^^^^^ misplaced: what sets all of an array stands in a loop
+            #                                                                                                               ^ misplaced: another loop stands in a loop
+              J | GetM | for r in some { send Inv to who }, a[r] := 0, for some in some { send Inv to some } | stay
+            #                            ^^^^^^^^^^^^^^^ misplaced: a message of a loop goes elsewhere
+            #                                                 ^ unknown-name: unknown variable or field `r`
+            #                                                              ^^^^ ambiguous-name: `some` means something else in this row
+        "#]],
+    );
+}
+
+/// What would be another thing if the remotes had other numbers.
+#[test]
+fn loops_that_depend_on_which_remote_is_first() {
+    kinds(
+        "home",
+        expect![[r#"
+              J | GetM | for r in some { who := r } | stay
+            #                            ^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | for r in some { n += 1, a[r] := n } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                            ^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | for r in some { a[r] := a[who] } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                            ^^^^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | for r in some { a[who] += 1 } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                            ^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | for r in some { some -= { r } } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                            ^^^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | for r in some { n += 1, n -= 1 } | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #                            ^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetM | a := a[who] | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
+            #            ^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+              J | GetS | for r in some { at += 1, left += count(some), a[r] := a[r] + b[who] } | stay
         "#]],
     );
 }
