@@ -12,7 +12,7 @@ const
   numbers: 6;
   reality: 12;
   capacity: 2;
-  errors: 3;
+  errors: 2;
 
 type
   number: 0..numbers - 1;

@@ -12,7 +12,7 @@ const
   numbers: 4;
   reality: 8;
   capacity: 2;
-  errors: 3;
+  errors: 2;
 
 type
   number: 0..numbers - 1;

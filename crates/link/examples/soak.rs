@@ -1,8 +1,9 @@
-//! Messages by the million over lanes with random bit errors: nothing lost, repeated, changed or out of order on a circuit,
+//! Messages by the million over lanes with random bit errors, on links that go down and lose lanes: nothing lost, repeated, changed or out of order on a circuit,
 //! no credit lost, and what the errors cost beside the formula.
 //!
 //! `soak --link NAME --count N --seed S`
 
+use cohkit_link::chance::Chance;
 use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::drive::LANE_BYTE;
 use cohkit_link::layer::Carried;
@@ -12,6 +13,8 @@ use std::process::exit;
 /// Bytes of a lane for one way: 50 ns at 16 thousand million transfers a second.
 const DELAY: u64 = 100;
 const LANES: u32 = 12;
+/// How often a link goes down, about; every other time to come up with fewer lanes.
+const DOWNS: u64 = 100;
 
 struct Load<'a> {
     name: &'a str,
@@ -51,8 +54,10 @@ impl Load<'_> {
     }
 }
 
-fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) -> Drive<L> {
+fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) -> (Drive<L>, u64) {
     let mut drive = Drive::new(ends, LANES, DELAY * LANE_BYTE, rate, seed);
+    let (mut chance, mut lanes) = (Chance::new(seed), LANES);
+    let (mut downs, mut next) = (0, count / DOWNS);
     while drive.traffic[0].messages() + drive.traffic[1].messages() < count {
         for (from, circuits) in load.circuits.iter().enumerate() {
             for &(circuit, bytes) in *circuits {
@@ -62,8 +67,21 @@ fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) ->
         drive.step();
         drive.drain(0);
         drive.drain(1);
+        // Now and then the link goes down and comes up with fewer lanes, and soon after with all.
+        let came = drive.traffic[0].messages() + drive.traffic[1].messages();
+        if rate > 0.0 && came >= next {
+            let whole = lanes < LANES;
+            lanes = if whole {
+                LANES
+            } else {
+                1 + chance.below(11) as u32
+            };
+            next += count / DOWNS * if whole { 39 } else { 1 } / 20;
+            downs += 1;
+            drive.retrain(1000 * LANE_BYTE, lanes);
+        }
     }
-    drive
+    (drive, downs)
 }
 
 /// Bytes of data in a byte on the wires.
@@ -77,8 +95,8 @@ fn soak<L: Layer>(ends: impl Fn() -> [L; 2], load: &Load, seed: u64, count: u64)
 where
     L::Unit: Carried,
 {
-    let whole = share(&fed(ends(), load, 0.0, seed, count / 10));
-    let mut drive = fed(ends(), load, load.rate, seed, count);
+    let whole = share(&fed(ends(), load, 0.0, seed, count / 10).0);
+    let (mut drive, downs) = fed(ends(), load, load.rate, seed, count);
     let left = share(&drive) / whole;
     assert!(
         drive.settle(10_000_000),
@@ -92,11 +110,12 @@ where
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
     let (name, formula) = (load.name, load.share_left());
     println!("{name}: {messages} messages, {units} units, {damaged} damaged, {replayed} sent again ({replays:.2} %)");
+    println!("{downs} times down, and up with fewer lanes or with all {LANES}");
     println!("none lost, repeated, changed or out of order on its circuit; no credit lost");
     println!("errors leave {left:.4} of the data; by formula {formula:.4}");
     // The record keeps the last line.
     println!(
-        r#"{{"link": "{name}", "messages": {messages}, "units": {units}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {left:.4}, "share_by_formula": {formula:.4}}}"#
+        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {left:.4}, "share_by_formula": {formula:.4}}}"#
     );
 }
 
@@ -143,7 +162,7 @@ fn main() {
             soak(|| std::array::from_fn(end), &load, seed, count);
         }
         "ccix" => {
-            (load.rate, load.unit) = (4e-6, 492);
+            (load.rate, load.unit) = (6e-6, 492);
             load.circuits = [&[(0, 0), (3, 64)]; 2];
             load.patience = (64 << 10) as f64 / load.unit as f64;
             let end = |_| ccix::End::new(512, ccix::OPTIMISED, true, 168);

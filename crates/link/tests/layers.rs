@@ -8,10 +8,12 @@ use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::drive::{Drive, LANE_BYTE};
 use cohkit_link::layer::Carried;
 use cohkit_link::pcie;
+use cohkit_link::pcie::reads::{Completer, Requester};
 use cohkit_link::{
     ccix, Balance, Block, Control, End, Join, Layer, Message, Parameters, Refused, Shortage,
 };
 use common::{seeds, Told};
+use std::collections::VecDeque;
 
 /// Lanes of the links here, and 50 ns on lanes of about 1 GB/s.
 const LANES: u32 = 8;
@@ -560,5 +562,60 @@ fn skipping_what_says_nothing_changes_nothing() {
         same("ccix", ccix, &[0, 0, 0, 64], seed);
         same("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
         same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
+    }
+}
+
+/// Reads through errors and links that go down: each is whole once, with bytes that its completions had in order.
+#[test]
+fn reads_end_once_whatever_goes_wrong() {
+    for seed in seeds(12) {
+        let _told = Told(seed, "layers", "reads_end_once_whatever_goes_wrong");
+        let mut chance = Chance::new(seed);
+        let mut drive = Drive::new(pcie(), LANES, DELAY, 2e-5, seed);
+        let mut requester = Requester::new(8, 512);
+        let completer = Completer {
+            payload: 256,
+            boundary: 64,
+        };
+        let (mut requests, mut answers) = (VecDeque::new(), VecDeque::new());
+        let mut ended = vec![0; 100];
+        for read in 0..ended.len() as u64 {
+            requester.want(read, chance.below(1 << 20), 1 + chance.below(5000));
+        }
+        let mut steps = 0;
+        while ended.contains(&0) {
+            steps += 1;
+            assert!(steps < 1_000_000, "seed {seed}: {ended:?}");
+            if requests.is_empty() {
+                requests.extend(requester.next_request());
+            }
+            let [reader, memory] = &mut drive.ends;
+            if requests
+                .front()
+                .is_some_and(|&request| reader.send(request).is_ok())
+            {
+                requests.pop_front();
+            }
+            if let Some(request) = memory.take(pcie::NON_POSTED) {
+                answers.extend(completer.answer(request));
+            }
+            if answers
+                .front()
+                .is_some_and(|&answer| memory.send(answer).is_ok())
+            {
+                answers.pop_front();
+            }
+            if let Some(completion) = reader.take(pcie::COMPLETIONS) {
+                if let Some(read) = requester.complete(completion).expect("asked for, in order") {
+                    ended[read as usize] += 1;
+                }
+            }
+            drive.step();
+            if chance.below(2000) == 0 {
+                drive.retrain(100 * LANE_BYTE, 1 + chance.below(8) as u32);
+            }
+        }
+        assert!(ended.iter().all(|&times| times == 1));
+        assert_eq!((requester.open(), requester.waiting()), (0, 0));
     }
 }
