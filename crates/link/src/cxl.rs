@@ -476,3 +476,38 @@ impl Layer for End {
         self.retry.sender.impossible + self.overrun
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{Drive, LANE_BYTE};
+
+    /// An error that the checksum missed took credits out of a flit. Nothing rests when that is seen.
+    #[test]
+    fn a_lost_credit_is_named_while_messages_flow() {
+        for flits in [Flits::Small, Flits::Large] {
+            let ends =
+                [Side::Host, Side::Device].map(|side| End::new(Parameters::new(flits, side)));
+            let mut drive = Drive::new(ends, 16, 50 * LANE_BYTE, 0.0, 0);
+            let mut lost = 0;
+            for step in 0..6000 {
+                drive.fill(0, DATA, LINE);
+                drive.step();
+                drive.drain(0);
+                let newest = drive.wires[1].under_way.back_mut();
+                if let (true, 0, Some((_, flit))) = (step > 3000, lost, newest) {
+                    if let Kind::Headed { credits, .. } = &mut flit.kind {
+                        lost = std::mem::take(&mut credits[usize::from(DATA)]).into();
+                    }
+                }
+                if step < 3000 {
+                    assert_eq!(drive.ends[0].shortages(&drive.ends[1]), []);
+                }
+            }
+            assert!(lost > 0 && !drive.ends[0].is_at_rest());
+            let circuit = DATA;
+            let found = drive.ends[0].shortages(&drive.ends[1]);
+            assert_eq!(found, [Shortage { circuit, lost }]);
+        }
+    }
+}

@@ -1,7 +1,5 @@
 //! Two links beside each other, as one way to send.
 
-use crate::layer::Refused;
-use crate::End;
 use std::collections::VecDeque;
 
 /// Which link a message takes.
@@ -20,39 +18,16 @@ impl Balance {
     pub fn joins(self) -> bool {
         self == Balance::Room
     }
-}
 
-/// One end of two links.
-pub struct Pair {
-    /// The ends.
-    pub links: [End; 2],
-    balance: Balance,
-}
-
-impl Pair {
-    /// Two ends with a way to choose between them.
-    pub fn new(links: [End; 2], balance: Balance) -> Pair {
-        Pair { links, balance }
-    }
-
-    /// The link of a message; `odd` is the bit of its line that chooses by address.
-    pub fn choose(&self, circuit: u8, odd: bool) -> usize {
-        match (self.balance, circuit) {
+    /// The link of a message; `odd` is the bit of its line that chooses by address, and `waiting` the words that wait on
+    /// each link.
+    pub fn choose(self, circuit: u8, odd: bool, waiting: [usize; 2]) -> usize {
+        match (self, circuit) {
             (Balance::One, _) | (Balance::Room, 0) => 0,
             (Balance::Room, 1) => 1,
             (Balance::Address, _) => odd.into(),
-            (Balance::Room, _) => (self.links[1].waiting() < self.links[0].waiting()).into(),
+            (Balance::Room, _) => (waiting[1] < waiting[0]).into(),
         }
-    }
-
-    /// Takes a message that is to be sent; says on which link.
-    ///
-    /// # Errors
-    /// As [`End::send`] on that link.
-    pub fn send(&mut self, circuit: u8, odd: bool, words: &[u64]) -> Result<usize, Refused> {
-        let link = self.choose(circuit, odd);
-        self.links[link].send(circuit, words)?;
-        Ok(link)
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use cohkit_link::chance::{Chance, Noise};
 
-use cohkit_link::{Balance, Block, Control, End, Layer, Pair, Parameters, Refused, Shortage};
+use cohkit_link::{Block, Control, End, Layer, Parameters, Refused, Shortage};
 use common::{message, seeds, Link, Told};
 
 #[test]
@@ -134,22 +134,6 @@ fn messages_that_no_circuit_has_are_refused() {
         assert_eq!(end.send(4, &line), Ok(()));
     }
     assert_eq!(end.send(4, &line), Err(Refused::Full));
-}
-
-#[test]
-fn two_links_share_as_they_are_told() {
-    let pair = |balance| Pair::new(std::array::from_fn(|_| End::new(Parameters::ECI)), balance);
-    let (line, _) = message(4, 0, 4);
-    let mut room = pair(Balance::Room);
-    let links: Vec<usize> = (0..4)
-        .map(|_| room.send(4, false, &line).unwrap())
-        .collect();
-    assert_eq!(links, [0, 1, 0, 1]);
-    assert_eq!((room.choose(0, true), room.choose(1, false)), (0, 1));
-    let address = pair(Balance::Address);
-    assert_eq!((address.choose(4, false), address.choose(4, true)), (0, 1));
-    assert_eq!(pair(Balance::One).choose(4, true), 0);
-    assert!(Balance::Room.joins() && !Balance::Address.joins() && !Balance::One.joins());
 }
 
 #[test]

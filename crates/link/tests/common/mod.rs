@@ -1,6 +1,8 @@
 //! Two ends with lanes between them that delay and damage blocks, and traffic that is checked word by word.
 #![allow(dead_code)]
 
+pub mod ends;
+
 use cohkit_link::chance::{Chance, Noise};
 use cohkit_link::end::{CIRCUITS, LONGEST};
 use cohkit_link::{Block, End, Parameters};

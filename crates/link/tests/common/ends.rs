@@ -1,0 +1,65 @@
+//! Ends of all links, and how they are kept full.
+
+use cohkit_link::cxl::{self, Flits, Side};
+use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters};
+
+/// Lanes of the links here, and 50 ns on lanes of about 1 GB/s.
+pub const LANES: u32 = 8;
+
+pub const DELAY: u64 = 50 * LANE_BYTE;
+
+pub fn eci() -> [End; 2] {
+    std::array::from_fn(|_| End::new(Parameters::ECI))
+}
+
+pub fn pcie() -> [pcie::End<Message>; 2] {
+    std::array::from_fn(|_| pcie::End::new(pcie::Parameters::new(256, 168)))
+}
+
+pub fn ccix() -> [ccix::End; 2] {
+    std::array::from_fn(|_| ccix::End::new(512, ccix::OPTIMISED, true, 168))
+}
+
+pub fn flits(flits: Flits) -> [cxl::End; 2] {
+    [Side::Host, Side::Device].map(|side| cxl::End::new(cxl::Parameters::new(flits, side)))
+}
+
+pub const TICKS: u64 = 100_000 * LANE_BYTE;
+
+/// Fills both directions, or only the first, for so many ticks after a beginning; says what came in them of the first, and
+/// the bits that its wire carried meanwhile.
+pub fn filled<L: Layer>(
+    ends: [L; 2],
+    circuits: [(u8, u16); 2],
+    both: bool,
+    ticks: u64,
+) -> (u64, u64) {
+    let mut drive = Drive::new(ends, 16, DELAY, 0.0, 0);
+    let mut start = None;
+    while drive.now < ticks + ticks / 8 {
+        let sides = circuits.into_iter().enumerate();
+        for (from, (circuit, bytes)) in sides.take(1 + usize::from(both)) {
+            drive.fill(from, circuit, bytes);
+        }
+        drive.step();
+        drive.drain(0);
+        drive.drain(1);
+        if drive.now >= ticks / 8 && start.is_none() {
+            start = Some((drive.traffic[0].data, drive.wires[0].bits));
+        }
+    }
+    let (data, bits) = start.expect("the beginning is over");
+    (
+        drive.traffic[0].data - data,
+        (drive.wires[0].bits - bits) / 8,
+    )
+}
+
+pub fn agree(share: (u64, u64), formula: f64, within: f64) {
+    let share = share.0 as f64 / share.1 as f64;
+    assert!(
+        (share / formula - 1.0).abs() < within,
+        "{share} by run, {formula} by formula"
+    );
+}

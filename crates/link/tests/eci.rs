@@ -1,0 +1,181 @@
+//! Both links of ECI: circuits that drain at their pace, lost credits, and messages of a line that come on either link.
+
+mod common;
+
+use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::{Balance, Block, Control, Join, Lanes, Layer, Message, Shortage};
+use common::ends::{eci, DELAY};
+use std::collections::BTreeMap;
+
+#[test]
+fn a_lost_credit_is_named_while_messages_flow() {
+    // An error that the checksum missed took the credits out of a block. Nothing rests when that is seen.
+    let mut drive = Drive::new(eci(), 12, DELAY, 0.0, 0);
+    let mut found = None;
+    for step in 0..20_000 {
+        for circuit in [4, 5] {
+            drive.fill(0, circuit, 128);
+        }
+        drive.send(0, 6, 0);
+        drive.step();
+        drive.drain(0);
+        if step > 5000 && found.is_none() {
+            if let Some((_, block)) = drive.wires[1].under_way.back_mut() {
+                if let Some(Control::Data {
+                    ack,
+                    high: false,
+                    credits,
+                    circuits,
+                }) = block.control()
+                {
+                    if credits & 1 << 6 != 0 {
+                        let credits = credits & !(1 << 6);
+                        *block = Block::bare(Control::Data {
+                            ack,
+                            high: false,
+                            credits,
+                            circuits,
+                        });
+                        found = Some(step);
+                    }
+                }
+            }
+        }
+        let [first, second] = &drive.ends;
+        let lost = first.shortages(second);
+        match found {
+            None => assert_eq!(lost, []),
+            // Until the block has come, its credits are under way as they were sent.
+            Some(since) if step < since + 500 => {}
+            Some(_) => {
+                assert_eq!(
+                    lost,
+                    [Shortage {
+                        circuit: 6,
+                        lost: 8
+                    }]
+                );
+                assert_eq!(first.circuits()[6], "requests, even");
+                assert!(!first.is_at_rest());
+            }
+        }
+    }
+    assert!(found.is_some());
+}
+
+#[test]
+fn each_circuit_drains_at_its_pace() {
+    let mut drive = Drive::new(eci(), 12, 0, 0.0, 0);
+    for _ in 0..200 {
+        for circuit in [4, 6] {
+            drive.fill(0, circuit, if circuit == 4 { 128 } else { 0 });
+        }
+        drive.step();
+    }
+    let [_, receiver] = &mut drive.ends;
+    let mut words = [0; 14];
+    // 17 clocks take 51 words of a circuit with data, which are 3 lines, and all of the 32 words that had credit beside it.
+    for clock in 0..17 {
+        receiver.clock(|circuit, message| words[usize::from(circuit)] += message.len());
+        assert!(words[4] <= 3 * (clock + 1) && words[6] <= 7 * (clock + 1));
+    }
+    assert_eq!((words[4], words[6]), (51, 31));
+}
+
+#[test]
+fn messages_of_both_links_are_joined_after_a_named_time_or_at_once() {
+    for (balance, due) in [
+        (Balance::Room, 107),
+        (Balance::Address, 100),
+        (Balance::One, 100),
+    ] {
+        let mut join = Join::new(balance, 7);
+        join.arrive(100, "first");
+        join.arrive(100, "second");
+        assert_eq!(join.due(), Some(due));
+        assert_eq!(join.leave(due - 1), None);
+        assert_eq!(
+            [join.leave(due), join.leave(due), join.leave(due)],
+            [Some("first"), Some("second"), None]
+        );
+    }
+}
+
+#[test]
+fn two_links_share_as_they_are_told() {
+    let room = |circuit, odd, waiting| Balance::Room.choose(circuit, odd, waiting);
+    assert_eq!([room(4, true, [8, 8]), room(4, true, [9, 8])], [0, 1]);
+    assert_eq!([room(0, true, [9, 8]), room(1, false, [8, 9])], [0, 1]);
+    let address = |odd| Balance::Address.choose(4, odd, [9, 8]);
+    assert_eq!([address(false), address(true)], [0, 1]);
+    assert_eq!(Balance::One.choose(4, true, [9, 8]), 0);
+    assert!(Balance::Room.joins() && !Balance::Address.joins() && !Balance::One.joins());
+}
+
+/// Lines over both links, one of which is longer, joined at the device: bytes of data in a byte that one link carries, and
+/// whether two messages of a line came on different links.
+fn over_both(balance: Balance) -> (f64, bool) {
+    let link = |delay| Drive::new(eci(), 12, delay, 0.0, 0);
+    let mut links = [link(DELAY), link(2 * DELAY)];
+    let mut join = Join::new(balance, 10);
+    let (mut sent, mut came, mut data, mut bits) = (0u64, Vec::new(), 0, 0);
+    let mut ways: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut both = false;
+    let block = 64 * LANE_BYTE / 12;
+    for clock in 0..12_000u64 {
+        for link in &mut links {
+            link.advance(clock * block);
+        }
+        // As many as there is room for: messages of line 0, 1, ..., and again.
+        for _ in 0..4 {
+            let line = sent % 24;
+            let circuit = 4 + (line / 2 % 2) as u8;
+            let waiting = links.each_ref().map(|link| link.ends[0].waiting());
+            let way = balance.choose(circuit, line % 2 == 1, waiting);
+            let message = Message {
+                circuit,
+                bytes: 128,
+                token: sent,
+            };
+            if Layer::send(&mut links[way].ends[0], message).is_err() {
+                break;
+            }
+            both |= ways.insert(line, way).is_some_and(|before| before != way);
+            sent += 1;
+        }
+        for link in &mut links {
+            for circuit in [4, 5] {
+                while let Some(message) = link.ends[1].take(circuit) {
+                    join.arrive(clock, message);
+                }
+            }
+        }
+        while let Some(message) = join.leave(clock) {
+            came.push(message.token);
+            data += u64::from(clock >= 2000) * u64::from(message.bytes);
+        }
+        bits += u64::from(clock >= 2000) * 64;
+    }
+    let whole = came.len();
+    came.sort_unstable();
+    came.dedup();
+    assert_eq!(came.len(), whole, "nothing comes twice");
+    (data as f64 / bits as f64, both)
+}
+
+#[test]
+fn both_links_carry_twice_the_lines_of_one() {
+    let one = Lanes::ECI.payload(17).value() / Lanes::ECI.blocks().value();
+    for (balance, links, both) in [
+        (Balance::Room, 2.0, true),
+        (Balance::Address, 2.0, false),
+        (Balance::One, 1.0, false),
+    ] {
+        let (share, ways) = over_both(balance);
+        assert!(
+            (share / (links * one) - 1.0).abs() < 0.003,
+            "{balance:?}: {share} of {one}"
+        );
+        assert_eq!(ways, both, "{balance:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! PCIe and CCIX over it: rates, the order of classes, credits that are told as totals, and reads.
+
+mod common;
+
+use cohkit_link::chance::Chance;
+use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::pcie::reads::{Completer, Requester};
+use cohkit_link::{ccix, pcie, Lanes, Message};
+use common::ends::{agree, filled, pcie, DELAY, LANES, TICKS};
+use common::{seeds, Told};
+use std::collections::VecDeque;
+
+#[test]
+fn large_writes_of_pcie_run_as_the_published_table_says() {
+    for (lanes, limit) in [(8, 203), (16, 168)] {
+        for payload in [128, 256] {
+            let ends =
+                || std::array::from_fn(|_| pcie::End::new(pcie::Parameters::new(payload, limit)));
+            let formula = pcie::Pcie {
+                lanes,
+                giga_transfers: 8,
+                payload: payload.into(),
+                request: 512,
+                limit,
+            };
+            // The formula subtracts 4 of 1538 bytes of skips beside the packets of the link layer; here these are shares of what skips leave.
+            let bytes = formula.packets().value() / Lanes::pcie(lanes, 8).blocks().value();
+            let share = bytes * f64::from(payload) / formula.write(payload.into()) as f64;
+            let writes = [(pcie::POSTED, payload); 2];
+            agree(
+                filled::<pcie::End<_>>(ends(), writes, true, TICKS),
+                share,
+                0.001,
+            );
+            // The formula has the link layer's packets of both directions loaded; one way there are fewer.
+            let (data, wire) = filled::<pcie::End<_>>(ends(), writes, false, TICKS);
+            assert!(data as f64 / wire as f64 > 1.05 * share);
+        }
+    }
+}
+
+#[test]
+fn ccix_packs_messages_and_saves_what_its_header_is_shorter() {
+    let share = |header, packing: bool, messages: u64| {
+        let ends = || std::array::from_fn(|_| ccix::End::new(512, header, packing, 168));
+        let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
+        let formula = 64.0 * messages as f64 / packet as f64;
+        // Of each 168 bytes that come, 16 are answered with; both directions are full.
+        agree(
+            filled::<ccix::End>(ends(), [(3, 64); 2], true, TICKS),
+            formula * (1.0 - 16.0 / 168.0),
+            0.001,
+        );
+        formula
+    };
+    assert_eq!(ends_of_packets(), [6, 1]);
+    let packed = share(ccix::OPTIMISED, true, 6);
+    let compatible = share(ccix::COMPATIBLE, true, 6);
+    let single = share(ccix::OPTIMISED, false, 1);
+    assert!(single < compatible && compatible < packed);
+}
+
+/// Messages of 64 bytes in a packet of 512, packed and not.
+fn ends_of_packets() -> [u16; 2] {
+    [true, false]
+        .map(|packing| ccix::End::new(512, ccix::OPTIMISED, packing, 168).messages_in_packet(64))
+}
+
+#[test]
+fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
+    let mut drive = Drive::new(pcie(), 16, DELAY, 0.0, 0);
+    let (mut lost, mut told, mut judged) = (0, 0, 0);
+    for _ in 0..40_000 {
+        drive.fill(0, pcie::POSTED, 256);
+        drive.step();
+        drive.drain(0);
+        // Of four returns three are lost.
+        if let Some(&(arrival, packet)) = drive.wires[1].under_way.back() {
+            let credits = matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _));
+            if credits && arrival > judged {
+                judged = arrival;
+                told += 1;
+                if told % 4 != 1 {
+                    lost += 1;
+                    drive.wires[1].under_way.pop_back();
+                }
+            }
+        }
+    }
+    assert!(lost > 100, "{lost}");
+    assert!(drive.settle(100_000));
+    assert!(drive.traffic[0].messages() > 300);
+}
+
+#[test]
+fn writes_pass_what_waits_and_nothing_passes_writes() {
+    let [mut sender, mut receiver] = pcie();
+    let message = |circuit, token| Message {
+        circuit,
+        bytes: 0,
+        token,
+    };
+    for (token, circuit) in [pcie::NON_POSTED, pcie::POSTED, pcie::COMPLETIONS]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(sender.send(message(circuit, token as u64)), Ok(()));
+    }
+    let exchange = |sender: &mut pcie::End<Message>, receiver: &mut pcie::End<Message>| {
+        let packet = sender.transmit();
+        receiver.receive(&packet);
+        packet.content
+    };
+    let sent = |content| match content {
+        pcie::Content::Body(_, message) => Some(message),
+        _ => None,
+    };
+    // Its own credits first; without the partner's only completions could go, and they stay behind the write.
+    for _ in 0..10 {
+        assert_eq!(sent(exchange(&mut sender, &mut receiver)), None);
+    }
+    // Credits for writes alone: the write passes the read, then the completion goes.
+    let credits = loop {
+        let packet = receiver.transmit();
+        if matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _)) {
+            break packet;
+        }
+    };
+    sender.receive(&credits);
+    let order: Vec<_> = (0..20)
+        .filter_map(|_| sent(exchange(&mut sender, &mut receiver)))
+        .map(|m| m.token)
+        .collect();
+    assert_eq!(order, [1, 2]);
+    // At the other side the completion stays behind the write, too.
+    assert_eq!(receiver.take(pcie::COMPLETIONS), None);
+    assert_eq!(receiver.take(pcie::POSTED), Some(message(pcie::POSTED, 1)));
+    assert_eq!(
+        receiver.take(pcie::COMPLETIONS),
+        Some(message(pcie::COMPLETIONS, 2))
+    );
+}
+
+/// Reads through errors and links that go down: each is whole once, with bytes that its completions had in order.
+#[test]
+fn reads_end_once_whatever_goes_wrong() {
+    for seed in seeds(12) {
+        let _told = Told(seed, "pcie", "reads_end_once_whatever_goes_wrong");
+        let mut chance = Chance::new(seed);
+        let mut drive = Drive::new(pcie(), LANES, DELAY, 2e-5, seed);
+        let mut requester = Requester::new(8, 512);
+        let completer = Completer {
+            payload: 256,
+            boundary: 64,
+        };
+        let (mut requests, mut answers) = (VecDeque::new(), VecDeque::new());
+        let mut ended = vec![0; 100];
+        for read in 0..ended.len() as u64 {
+            requester.want(read, chance.below(1 << 20), 1 + chance.below(5000));
+        }
+        let mut steps = 0;
+        while ended.contains(&0) {
+            steps += 1;
+            assert!(steps < 1_000_000, "seed {seed}: {ended:?}");
+            if requests.is_empty() {
+                requests.extend(requester.next_request());
+            }
+            let [reader, memory] = &mut drive.ends;
+            if requests
+                .front()
+                .is_some_and(|&request| reader.send(request).is_ok())
+            {
+                requests.pop_front();
+            }
+            if let Some(request) = memory.take(pcie::NON_POSTED) {
+                answers.extend(completer.answer(request));
+            }
+            if answers
+                .front()
+                .is_some_and(|&answer| memory.send(answer).is_ok())
+            {
+                answers.pop_front();
+            }
+            if let Some(completion) = reader.take(pcie::COMPLETIONS) {
+                if let Some(read) = requester.complete(completion).expect("asked for, in order") {
+                    ended[read as usize] += 1;
+                }
+            }
+            drive.step();
+            if chance.below(2000) == 0 {
+                drive.retrain(100 * LANE_BYTE, 1 + chance.below(8) as u32);
+            }
+        }
+        assert!(ended.iter().all(|&times| times == 1));
+        assert_eq!((requester.open(), requester.waiting()), (0, 0));
+    }
+}
