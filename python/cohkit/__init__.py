@@ -10,6 +10,7 @@ from cohkit import cpu, device, types
 from cohkit._cohkit import Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
+from cohkit.links import link
 from cohkit.models import check_model
 from cohkit.own import Scenario
 from cohkit.player import play, play_many
@@ -43,6 +44,7 @@ __all__ = [
     "construct",
     "cpu",
     "device",
+    "link",
     "parse",
     "platform",
     "platforms",

@@ -340,3 +340,33 @@ class Result(TypedDict):
     blind_ratio: float | None
     use: Literal["fitted", "predicted blind", "known", "not steady"]
     steady: bool | None
+
+
+class LinkStep(TypedDict):
+    """What one layer of a link leaves of a direction."""
+
+    name: str
+    bytes_per_second: float
+
+
+class LinkData(TypedDict):
+    """The data of a kind of traffic over a link, in one direction."""
+
+    name: str
+    both_directions: bool
+    formula_bytes_per_second: float
+    driven_bytes_per_second: float
+    sent_again_percent: float
+
+
+class LinkRates(TypedDict):
+    """What one gets of a link, as :func:`cohkit.link` tells it."""
+
+    link: str
+    lanes: int
+    payload: int
+    delay_ns: int
+    bit_errors: float
+    seed: int
+    steps: list[LinkStep]
+    data: list[LinkData]

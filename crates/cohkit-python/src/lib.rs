@@ -5,6 +5,7 @@
 //! Long work runs beside the interpreter, which goes on and can be interrupted.
 
 mod interruptible;
+mod links;
 mod own;
 mod shipped;
 mod simulation;
@@ -352,6 +353,8 @@ mod _cohkit {
     use super::{
         chart_svg, chart_text, check, check_model, construct, table, Protocol, RefusedError,
     };
+    #[pymodule_export]
+    use crate::links::link;
     #[pymodule_export]
     use crate::shipped::shipped;
     #[pymodule_export]

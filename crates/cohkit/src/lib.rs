@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`judge`], [`link`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -26,7 +26,7 @@ mod graph;
 mod guarantee;
 pub mod interrupt;
 pub mod judge;
-mod link;
+pub mod link;
 mod list;
 mod litmus;
 mod lock;

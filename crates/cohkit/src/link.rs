@@ -1,4 +1,4 @@
-//! `cohkit link`: what one gets of a link.
+//! `cohkit link`: what one gets of a link, for people and programs.
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -8,8 +8,42 @@ use cohkit_link::rates::{Answer, Kind, Question};
 use serde_json::json;
 use std::fmt::Write;
 
+/// What is asked of a link; what is not given is as usual for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Its name.
+    pub link: String,
+    /// Lanes that work.
+    pub lanes: Option<u64>,
+    /// Most bytes of data in a message or packet.
+    pub payload: Option<u64>,
+    /// Nanoseconds of one way.
+    pub delay_ns: u64,
+    /// Bit errors per bit.
+    pub bit_errors: f64,
+    /// The seed of these.
+    pub seed: u64,
+}
+
+/// What `cohkit link --json` prints, or why there is no such link.
+///
+/// # Errors
+/// If the link does not have what is asked; the message names what it has.
+pub fn answer(asked: &Asked) -> Result<serde_json::Value, String> {
+    let question = question(asked)?;
+    Ok(value(&asked.link, &question, &question.answer()))
+}
+
 pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outcome, Failure> {
-    let question = question(options).map_err(|why| Failure::new(Outcome::BadInput, why))?;
+    let asked = Asked {
+        link: options.link.clone(),
+        lanes: options.lanes,
+        payload: options.payload,
+        delay_ns: options.delay,
+        bit_errors: options.bit_errors,
+        seed: options.seed,
+    };
+    let question = question(&asked).map_err(|why| Failure::new(Outcome::BadInput, why))?;
     let answer = question.answer();
     let result = if options.output.json {
         format!("{:#}\n", value(&options.link, &question, &answer))
@@ -20,35 +54,62 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
     Ok(Outcome::Yes)
 }
 
-fn question(options: &options::Link) -> Result<Question, String> {
-    let named = Kind::ALL
-        .into_iter()
-        .find(|(name, _)| *name == options.link);
-    let (name, kind) = named.ok_or("no such link")?;
+/// Longer ways take no part in a machine, and more memory.
+const LONGEST_NS: u64 = 10_000;
+/// Beyond this hardly anything arrives.
+const MOST_ERRORS: f64 = 1e-4;
+
+fn question(asked: &Asked) -> Result<Question, String> {
+    let name = &asked.link;
+    let named = Kind::ALL.into_iter().find(|(known, _)| known == name);
+    let Some((_, kind)) = named else {
+        let names = Kind::ALL.map(|(name, _)| name).join(", ");
+        return Err(format!("there is no link `{name}`; there are {names}"));
+    };
     let usual = Question::new(kind);
-    let lanes = options.lanes.unwrap_or(usual.lanes);
-    if !(1..=usual.lanes).contains(&lanes) {
-        return Err(format!(
-            "--lanes {lanes}: {name} has 1 to {} lanes",
-            usual.lanes
-        ));
-    }
-    let payload = options.payload.unwrap_or(usual.payload);
-    if !kind.payloads().contains(&payload) {
+    let lanes = asked.lanes.unwrap_or(usual.lanes.into());
+    let lanes = match u32::try_from(lanes) {
+        Ok(lanes) if (1..=usual.lanes).contains(&lanes) => lanes,
+        _ => {
+            return Err(format!(
+                "{name} has 1 to {} lanes, not {lanes}",
+                usual.lanes
+            ))
+        }
+    };
+    let payload = asked.payload.unwrap_or(usual.payload.into());
+    let Some(&payload) = kind
+        .payloads()
+        .iter()
+        .find(|&&size| u64::from(size) == payload)
+    else {
         let mut sizes = kind.payloads().to_vec();
         sizes.sort_unstable();
         let sizes: Vec<String> = sizes.iter().map(u16::to_string).collect();
+        let sizes = sizes.join(", ");
+        return Err(format!("{name} has data of {sizes} bytes, not {payload}"));
+    };
+    let delay = match u32::try_from(asked.delay_ns) {
+        Ok(delay) if asked.delay_ns <= LONGEST_NS => delay,
+        _ => {
+            return Err(format!(
+                "one way is at most {LONGEST_NS} ns, not {}",
+                asked.delay_ns
+            ))
+        }
+    };
+    if !(0.0..=MOST_ERRORS).contains(&asked.bit_errors) {
         return Err(format!(
-            "--payload {payload}: {name} has data of {} bytes",
-            sizes.join(", ")
+            "bit errors are from 0 to {MOST_ERRORS} per bit, not {}",
+            asked.bit_errors
         ));
     }
     Ok(Question {
         lanes,
         payload,
-        delay: options.delay,
-        errors: options.bit_errors,
-        seed: options.seed,
+        delay,
+        errors: asked.bit_errors,
+        seed: asked.seed,
         ..usual
     })
 }

@@ -1,0 +1,30 @@
+//! What one gets of a link.
+
+use crate::bad_input;
+use cohkit::link::{answer, Asked};
+use pyo3::prelude::*;
+
+/// What `cohkit link --json` prints.
+#[pyfunction]
+#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed))]
+pub(crate) fn link(
+    py: Python<'_>,
+    name: String,
+    lanes: Option<u64>,
+    payload: Option<u64>,
+    delay_ns: u64,
+    bit_errors: f64,
+    seed: u64,
+) -> PyResult<String> {
+    let asked = Asked {
+        link: name,
+        lanes,
+        payload,
+        delay_ns,
+        bit_errors,
+        seed,
+    };
+    let answered = py.detach(|| answer(&asked));
+    let value = answered.map_err(|why| bad_input(&why))?;
+    Ok(value.to_string())
+}

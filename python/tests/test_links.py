@@ -1,0 +1,39 @@
+"""What one gets of a link is what the command says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, get_type_hints
+
+import pytest
+
+import cohkit
+from cohkit import types
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
+    arguments = ("--lanes", 8, "--payload", 128, "--delay", 20, "--bit-errors", 1e-7, "--seed", 3)
+    printed = json.loads(cohkit_command("link", "pcie3", *arguments, "--json").stdout)
+    rates = cohkit.link("pcie3", lanes=8, payload=128, delay_ns=20, bit_errors=1e-7, seed=3)
+    assert rates == printed
+    assert set(rates) == set(get_type_hints(types.LinkRates))
+    assert set(rates["steps"][0]) == set(get_type_hints(types.LinkStep))
+    assert set(rates["data"][0]) == set(get_type_hints(types.LinkData))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("pcie6", {}, "there are eci, pcie3"),
+        ("eci", {"lanes": 13}, "1 to 12 lanes"),
+        ("eci", {"lanes": -1}, "`lanes` is a number from 0"),
+        ("cxl68", {"payload": 128}, "data of 64 bytes"),
+        ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
+    ],
+)
+def test_what_a_link_does_not_have_is_said(name: str, options: dict[str, int], said: str) -> None:
+    with pytest.raises(cohkit.InputError, match=said):
+        cohkit.link(name, **options)
