@@ -153,19 +153,20 @@ system two { remotes 2; lines 1 }
 const COUNTED: &str = "
 protocol counted \"copies counted for each cache\"
 line 64 bytes
+size most 2
 channels { ask remote -> home; give home -> remote; gone remote -> home; ordered give }
 messages {
   ask: GetS, GetM, Put (line)
-  give: Data (line), Own (line), Drop (told: 0..2), Recall, Taken
+  give: Data (line), Own (line), Drop (told: 0..most), Recall, Taken
   gone: Gone
 }
 remote cache {
   states { I; S reads; M reads writes dirty; W waits Data; X waits Own; P holds dirty, waits Taken; D waits Taken }
-  variables { copies: 0..2 }
+  variables { copies: 0..most }
   I       | load                       | send GetS              | W
   I S     | store                      | send GetM              | X
   S       | evict                      |                        | I
-  W       | Data if copies < 2         | copies += 1            | S
+  W       | Data if copies < most         | copies += 1            | S
   W       | Data                       |                        | S
   X       | Own                        |                        | M
   S       | Drop if copies == told     | send Gone, copies := 0 | I
@@ -177,12 +178,12 @@ remote cache {
 }
 home directory {
   states { I; S; M; B waits Gone; R waits Put; Q waits Put }
-  variables { owner: remote; wants: remote; left: count; sharers: set of remote; room: 0..2 per remote = 2 }
+  variables { owner: remote; wants: remote; left: count; sharers: set of remote; room: 0..most per remote = most }
   I S     | GetS if room[sender] > 0   | send Data, sharers += { sender }, room[sender] -= 1 | S
   I S     | GetS                       | send Data, sharers += { sender }                    | S
   I       | GetM                       | send Own, owner := sender                           | M
-  S       | GetM                       | for r in sharers { send Drop (told = 2 - room[r]) to r, left += 1 },
-                                         wants := sender, sharers := {}, room := 2           | B
+  S       | GetM                       | for r in sharers { send Drop (told = most - room[r]) to r, left += 1 },
+                                         wants := sender, sharers := {}, room := most          | B
   B       | Gone if left == 1          | send Own to wants, owner := wants, wants := none, left := 0 | M
   B       | Gone                       | left -= 1                                           | stay
   M       | GetS                       | send Recall to owner, wants := sender, owner := none | R
@@ -195,6 +196,7 @@ home directory {
 system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1 }
 system three { remotes 3; lines 1 }
+system short { remotes 2; lines 1; most 1 }
 ";
 
 fn read(text: &str) -> Protocol {
@@ -204,9 +206,15 @@ fn read(text: &str) -> Protocol {
     })
 }
 
+/// What a text means for one of its systems.
+fn sized(protocol: &Protocol, system: &str) -> Protocol {
+    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    system.sized.as_deref().unwrap_or(protocol).clone()
+}
+
 /// A system of a text as the search finds it, which is as the world of executed rows says, as orbits say, and as Rumur does.
 fn judged(text: &str, system: &str) -> Report {
-    let protocol = read(text);
+    let protocol = sized(&read(text), system);
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let (remotes, lines) = (system.remotes, system.lines);
@@ -280,7 +288,7 @@ fn judged(text: &str, system: &str) -> Report {
 fn verified(text: &str, system: &str) -> Report {
     let report = judged(text, system);
     assert_eq!(report.outcome, Outcome::Verified);
-    let protocol = read(text);
+    let protocol = sized(&read(text), system);
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let room = Options::default();
@@ -471,13 +479,13 @@ fn numbers_are_counted_round_and_tell_messages_apart_where_there_are_enough_of_t
 
 #[test]
 fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
-    for system in ["one", "two"] {
-        verified(COUNTED, system);
+    for (system, states) in [("one", 23), ("two", 613)] {
+        assert_eq!(verified(COUNTED, system).states, states);
     }
-    let all = "room := 2 ";
-    let said = violated(COUNTED, "two", all, "room[sender] := 2 ");
+    let all = "room := most";
+    let said = violated(COUNTED, "two", all, "room[sender] := most");
     assert_eq!(said, "no unexpected message");
-    let begins = "per remote = 2";
+    let begins = "per remote = most";
     let said = violated(COUNTED, "one", begins, "per remote = 1");
     assert_eq!(said, "no unexpected message");
     let fewer = "for r in sharers {";
@@ -487,4 +495,16 @@ fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
     let guard = "GetS if room[sender] > 0";
     let said = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
     assert_eq!(said, "values in range");
+}
+
+#[test]
+fn a_system_may_take_other_sizes_than_the_text() {
+    let short = verified(COUNTED, "short");
+    let text = COUNTED.replace("size most 2", "size most 1");
+    let other = verified(&text, "two");
+    assert_eq!(
+        (short.states, short.transitions),
+        (other.states, other.transitions)
+    );
+    assert_eq!(short.states, 374);
 }

@@ -20,7 +20,6 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
-use cohkit_protocol::text::Span;
 use serde_json::{json, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -48,12 +47,8 @@ impl Systems {
     fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
-            return Ok(vec![System {
-                name: format!("remotes_{remotes}_lines_{lines}"),
-                remotes: remotes.into(),
-                lines,
-                span: Span::default(),
-            }]);
+            let name = format!("remotes_{remotes}_lines_{lines}");
+            return Ok(vec![System::new(name, remotes, lines)]);
         }
         if declared.is_empty() {
             return Err(Wrong::input(
@@ -197,13 +192,37 @@ pub fn judge(
 ) -> Result<(), Wrong> {
     // The construction needs as many remotes as the largest system has.
     source.protocol.systems = request.systems.of(&source)?;
-    let source = &source;
+    let cancelled = || request.cancel.load(Ordering::SeqCst);
+    for source in source.by_sizes() {
+        if !judge_systems(&source, request, listener)? || cancelled() {
+            return Ok(());
+        }
+    }
+    if let (Some(model), Systems::Declared) = (source.protocol.guarantee, &request.systems) {
+        if let Ok(Some(homes)) = Homes::of(&source.protocol, request.cancel) {
+            let home = |threads| homes.controller(threads);
+            let verdict = guarantee::judge(&source.protocol, model, &home, request.cancel);
+            listener.guaranteed(&verdict, &source)?;
+        }
+    }
+    Ok(())
+}
+
+/// Judges systems with the same sizes; false if there is no home for them.
+fn judge_systems(
+    source: &Source,
+    request: &Request,
+    listener: &mut dyn Listener,
+) -> Result<bool, Wrong> {
     let protocol = &source.protocol;
     let homes = match Homes::of(protocol, request.cancel) {
         Ok(Some(homes)) => homes,
-        Ok(None) => return Ok(()),
+        Ok(None) => return Ok(false),
         Err(ConstructionError::Refused(refusal)) => return Err(Wrong::Refused(refusal)),
-        Err(ConstructionError::Fault(found)) => return fault(source, &found, listener),
+        Err(ConstructionError::Fault(found)) => {
+            fault(source, &found, listener)?;
+            return Ok(false);
+        }
     };
     let mut notes: Vec<String> = Vec::new();
     if let Homes::Constructed(construction) = &homes {
@@ -261,15 +280,10 @@ pub fn judge(
         listener.verdict(&verdict, run)?;
         listener.searched(&modelled.model, &verdict)?;
         if request.cancel.load(Ordering::SeqCst) {
-            return Ok(());
+            break;
         }
     }
-    if let (Some(model), Systems::Declared) = (protocol.guarantee, &request.systems) {
-        let home = |threads| homes.controller(threads);
-        let verdict = guarantee::judge(protocol, model, &home, request.cancel);
-        listener.guaranteed(&verdict, source)?;
-    }
-    Ok(())
+    Ok(true)
 }
 
 /// Random walks of so many steps; how long each is at the most may be given.
@@ -334,19 +348,22 @@ pub(crate) fn of_each<T>(
     of: impl Fn(&Protocol, &System, &Controller) -> Result<T, Wrong>,
 ) -> Result<Vec<(System, T)>, NoModel> {
     source.protocol.systems = systems.of(&source).map_err(NoModel::Wrong)?;
-    let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
-        ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
-        ConstructionError::Fault(fault) => NoModel::Fault(fault),
-    })?;
-    let Some(homes) = homes else {
-        return Ok(Vec::new());
-    };
-    let of = |system: &System| {
-        let home = homes.controller(system.remotes.total());
-        let models = of(&source.protocol, system, &home).map_err(NoModel::Wrong)?;
-        Ok((system.clone(), models))
-    };
-    source.protocol.systems.iter().map(of).collect()
+    let mut all = Vec::new();
+    for source in source.by_sizes() {
+        let homes = Homes::of(&source.protocol, cancel).map_err(|error| match error {
+            ConstructionError::Refused(refusal) => NoModel::Wrong(Wrong::Refused(refusal)),
+            ConstructionError::Fault(fault) => NoModel::Fault(fault),
+        })?;
+        let Some(homes) = homes else {
+            return Ok(Vec::new());
+        };
+        for system in &source.protocol.systems {
+            let home = homes.controller(system.remotes.total());
+            let models = of(&source.protocol, system, &home).map_err(NoModel::Wrong)?;
+            all.push((system.clone(), models));
+        }
+    }
+    Ok(all)
 }
 
 /// Why there are no models.

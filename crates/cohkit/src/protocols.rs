@@ -97,6 +97,21 @@ impl Source {
         }
     }
 
+    /// The text with the sizes of its systems: once for all that follow each other and have the same.
+    pub(crate) fn by_sizes(&self) -> Vec<Source> {
+        let systems = self.protocol.systems.chunk_by(|a, b| a.sizes == b.sizes);
+        let sized = systems.map(|systems| {
+            let protocol = systems[0].sized.as_deref().unwrap_or(&self.protocol);
+            let mut source = Source {
+                protocol: protocol.clone(),
+                ..self.clone()
+            };
+            source.protocol.systems = systems.to_vec();
+            source
+        });
+        sized.collect()
+    }
+
     /// An error at a place in the text, for a terminal.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();

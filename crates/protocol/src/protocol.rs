@@ -13,6 +13,7 @@ use crate::remotes::{Kind, KindId, Remotes};
 use crate::terms::Span;
 pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
 use cohkit_base::words::counted;
+use std::sync::Arc;
 
 /// One protocol text, resolved.
 #[derive(Clone, Debug)]
@@ -225,6 +226,10 @@ pub struct System {
     pub remotes: Remotes,
     /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
+    /// The sizes of the text that are others here.
+    pub sizes: Vec<(String, u16)>,
+    /// What the text means with these sizes, where there are some.
+    pub sized: Option<Arc<Protocol>>,
     /// The name in the text.
     pub span: Span,
 }
@@ -234,6 +239,18 @@ impl System {
     pub const MOST_REMOTES: u8 = 8;
     /// The most lines of a system that is checked.
     pub const MOST_LINES: u8 = 4;
+
+    /// A system that takes all sizes as the text states them.
+    pub fn new(name: String, remotes: impl Into<Remotes>, lines: u8) -> System {
+        System {
+            name,
+            remotes: remotes.into(),
+            lines,
+            sizes: Vec::new(),
+            sized: None,
+            span: Span::default(),
+        }
+    }
 }
 
 /// An invariant written in the text: `invariant NAME: EXPRESSION`.

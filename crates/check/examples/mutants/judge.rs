@@ -8,7 +8,7 @@ use cohkit_engine::search::{Engine, Options};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
-use cohkit_protocol::text::{parse, Span};
+use cohkit_protocol::text::parse;
 
 /// How a mutant ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,11 +105,8 @@ impl Judge {
 /// What a text means, with the systems that are explored here.
 fn systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
-    let all = SYSTEMS.map(|Setting { remotes, lines, .. }| System {
-        name: format!("remotes_{remotes}_lines_{lines}"),
-        remotes: remotes.into(),
-        lines,
-        span: Span::default(),
+    let all = SYSTEMS.map(|Setting { remotes, lines, .. }| {
+        System::new(format!("remotes_{remotes}_lines_{lines}"), remotes, lines)
     });
     protocol.systems = all.to_vec();
     Some(protocol)

@@ -25,6 +25,8 @@ pub(super) struct File<'a> {
     pub header: Option<(Name<'a>, &'a str)>,
     pub items: Vec<Item<'a>>,
     pub blocks: Vec<Span>,
+    /// The sizes that the text names.
+    pub sizes: Vec<Name<'a>>,
     /// The end of the text, where missing blocks are reported.
     pub end: Span,
 }

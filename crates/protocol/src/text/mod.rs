@@ -6,7 +6,8 @@
 //! What the language says is written in `docs/language.md`, which a test keeps in step.
 
 use crate::composition::Composition;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, System};
+use std::sync::Arc;
 
 mod ast;
 mod diagnostic;
@@ -96,6 +97,22 @@ pub struct Analysis {
     pub mentions: Vec<Mention>,
 }
 
+/// What a text means with the sizes of a system.
+fn sized(
+    text: &str,
+    tokens: &[(lexer::Token, Span)],
+    system: &System,
+    sink: &mut Sink,
+) -> Option<Protocol> {
+    let mut own = Sink::default();
+    let file = parser::Parser::with_sizes(text, tokens, &system.sizes, &mut own).file();
+    let protocol = resolve::resolve(&file, &mut own);
+    for wrong in own.finish() {
+        sink.push(wrong.see(system.span, "with the sizes of this system"));
+    }
+    protocol
+}
+
 /// Reads a protocol text and keeps what is understood of one with errors.
 pub fn analyse(text: &str) -> Analysis {
     let mut sink = Sink::default();
@@ -109,6 +126,13 @@ pub fn analyse(text: &str) -> Analysis {
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
         analysis.protocol = resolve::resolve(&file, &mut sink);
         analysis.blocks = file.blocks;
+        if let (Some(protocol), 0) = (&mut analysis.protocol, sink.count()) {
+            for system in &mut protocol.systems {
+                if !system.sizes.is_empty() {
+                    system.sized = sized(text, &tokens, system, &mut sink).map(Arc::new);
+                }
+            }
+        }
     }
     analysis.mentions = std::mem::take(&mut sink.mentions);
     analysis.mentions.sort_unstable();

@@ -7,7 +7,7 @@
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::lexer::Token;
-use super::Span;
+use super::{Mention, Span};
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
@@ -18,9 +18,10 @@ mod composition;
 mod expression;
 
 /// The statements of a file.
-const BLOCKS: [&str; 13] = [
+const BLOCKS: [&str; 14] = [
     "protocol",
     "line",
+    "size",
     "channels",
     "messages",
     "bounds",
@@ -78,6 +79,7 @@ pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnosti
         let opens = match word {
             "protocol" => true,
             "line" => token(at + 1) == Some(Token::Number),
+            "size" => token(at + 2) == Some(Token::Number),
             "invariant" => token(at + 2) == Some(Token::Colon),
             "use" => token(at + 1) == Some(Token::Title),
             _ => matches!(
@@ -136,6 +138,10 @@ pub(super) struct Parser<'a, 's> {
     composes: bool,
     /// Whether the agent at hand asks for `memory writes`.
     memory_writes: bool,
+    /// The sizes of the text so far.
+    sizes: Vec<(Name<'a>, u32)>,
+    /// Sizes that are others than the text says.
+    given: &'s [(String, u16)],
     sink: &'s mut Sink,
     /// The productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -144,6 +150,16 @@ pub(super) struct Parser<'a, 's> {
 
 impl<'a, 's> Parser<'a, 's> {
     pub(super) fn new(text: &'a str, tokens: &'a [(Token, Span)], sink: &'s mut Sink) -> Self {
+        Parser::with_sizes(text, tokens, &[], sink)
+    }
+
+    /// Some sizes are others than the text says.
+    pub(super) fn with_sizes(
+        text: &'a str,
+        tokens: &'a [(Token, Span)],
+        given: &'s [(String, u16)],
+        sink: &'s mut Sink,
+    ) -> Self {
         Parser {
             text,
             tokens,
@@ -152,6 +168,8 @@ impl<'a, 's> Parser<'a, 's> {
             parts: 0,
             composes: false,
             memory_writes: false,
+            sizes: Vec::new(),
+            given,
             sink,
             #[cfg(test)]
             productions: Default::default(),
@@ -352,6 +370,13 @@ impl<'a, 's> Parser<'a, 's> {
                 .label(format!("cannot be {what}")),
             );
         }
+        if let Some((size, _)) = self.sizes.iter().find(|(size, _)| size.text == name.text) {
+            let message = format!("`{}` is a size", name.text);
+            let diagnostic = Diagnostic::new(Code::DuplicateName, name.span, message)
+                .label("declared again")
+                .see(size.span, "declared here");
+            self.sink.push(diagnostic);
+        }
         Ok(name)
     }
 
@@ -371,6 +396,59 @@ impl<'a, 's> Parser<'a, 's> {
             value: self.slice(span).parse().unwrap_or(u32::MAX),
             span,
         })
+    }
+
+    /// What the word at hand is worth, if it is the name of a size.
+    fn size(&mut self) -> Option<Number> {
+        let (span, word) = (self.span(), self.word());
+        let &(name, value) = self.sizes.iter().find(|(name, _)| name.text == word)?;
+        self.sink.mentions.push(Mention {
+            span,
+            declaration: name.span,
+            what: "size",
+        });
+        Some(Number { value, span })
+    }
+
+    /// A number, or the name of a size.
+    fn sized(&mut self, what: &str) -> Parse<Number> {
+        self.production("number");
+        if let Some(number) = self.size() {
+            self.advance();
+            return Ok(number);
+        }
+        let (span, word) = (self.span(), self.word());
+        if word.is_empty() {
+            return self.number(what);
+        }
+        let known: Vec<&str> = self.sizes.iter().map(|(name, _)| name.text).collect();
+        let text = format!("unknown size `{word}`");
+        let diagnostic = Diagnostic::new(Code::UnknownName, span, text)
+            .label(format!("expected {what}, or a size that stands before it"))
+            .note(suggestion(word, "size", known.into_iter()));
+        self.sink.push(diagnostic);
+        Err(Failed)
+    }
+
+    /// After `size`: its name, and how large it is where no system says otherwise.
+    fn declared_size(&mut self) -> Parse<()> {
+        self.production("size");
+        let name = self.new_name("the name of a size")?;
+        let number = self.number("a number")?;
+        if number.value > u32::from(u16::MAX) {
+            let text = "a size is 65535 at most";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
+            self.sink.push(diagnostic.label("too large"));
+        }
+        let given = self.given.iter().find(|(given, _)| given == name.text);
+        let value = given.map_or(number.value, |&(_, value)| value.into());
+        self.sizes.push((name, value));
+        self.sink.mentions.push(Mention {
+            span: name.span,
+            declaration: name.span,
+            what: "size",
+        });
+        Ok(())
     }
 
     /// A type; of a variable it may be an array.
@@ -399,7 +477,7 @@ impl<'a, 's> Parser<'a, 's> {
         if self.peek() == Token::Number {
             let first = self.number("a number")?;
             self.expect(Token::To, "`..`")?;
-            let last = self.number("the largest value")?;
+            let last = self.sized("the largest value")?;
             if first.value != 0 {
                 self.sink.push(
                     Diagnostic::new(Code::OutOfRange, first.span, "a range starts at 0")
@@ -417,7 +495,7 @@ impl<'a, 's> Parser<'a, 's> {
             });
         }
         if self.eat_word("cycle") {
-            let size = self.number("how many values there are")?;
+            let size = self.sized("how many values there are")?;
             if !(2..=u32::from(u16::MAX)).contains(&size.value) {
                 self.sink.push(
                     Diagnostic::new(
@@ -527,6 +605,8 @@ impl<'a, 's> Parser<'a, 's> {
             let (begin, known) = (self.span(), BLOCKS.contains(&self.word()));
             let result = if self.word() == "protocol" {
                 self.header(&mut file)
+            } else if self.eat_word("size") {
+                self.declared_size()
             } else {
                 self.item().map(|item| file.items.push(item))
             };
@@ -547,6 +627,7 @@ impl<'a, 's> Parser<'a, 's> {
             }
         }
         file.end = self.span();
+        file.sizes = self.sizes.iter().map(|(name, _)| *name).collect();
         file
     }
 
@@ -621,7 +702,7 @@ impl<'a, 's> Parser<'a, 's> {
                 let bound = |p: &mut Self| {
                     Ok((
                         p.name("a message or `in_flight`")?,
-                        p.number("the largest number in flight")?,
+                        p.sized("the largest number in flight")?,
                     ))
                 };
                 Item::Bounds(self.block(keyword, "`bounds`", bound)?)

@@ -752,7 +752,7 @@ impl<'a> Resolver<'a, '_> {
         for item in &file.items {
             match item {
                 Item::System(name, block) => {
-                    let system = self.system(*name, block);
+                    let system = self.system(*name, block, &file.sizes);
                     if let (Some(_), Some(system)) =
                         (system_names.declare(*name, self.sink), system)
                     {
@@ -777,11 +777,17 @@ impl<'a> Resolver<'a, '_> {
         (systems, invariants)
     }
 
-    /// How many agents and lines a system has.
-    fn system(&mut self, name: Name<'a>, block: &Block<(Name<'a>, Number)>) -> Option<p::System> {
+    /// How many agents and lines a system has, and which sizes of the text are others in it.
+    fn system(
+        &mut self,
+        name: Name<'a>,
+        block: &Block<(Name<'a>, Number)>,
+        of_text: &[Name<'a>],
+    ) -> Option<p::System> {
         let mut counts: Vec<Option<(Name, Number)>> = vec![None; self.tables.len()];
         let (mut remotes, mut lines) = (None, None);
         let several = self.tables.len() > 1;
+        let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
         for part in &block.items {
             let kind = self.kind_names.get(part.0, self.sink);
             let place = match (part.0.text, kind) {
@@ -789,6 +795,19 @@ impl<'a> Resolver<'a, '_> {
                 ("remotes", _) if !several => &mut remotes,
                 (_, Some(kind)) if several => &mut counts[usize::from(kind)],
                 (_, Some(_)) => &mut remotes,
+                (size, None) if of_text.iter().any(|known| known.text == size) => {
+                    let most = u16::MAX.into();
+                    let value = ranged(part.1, 0, most, "the size is", self.sink);
+                    let again = sizes.iter().flatten().any(|(known, _)| known == size);
+                    let value = value.map(|value| (size.to_string(), value as u16));
+                    sizes.push(value.filter(|_| !again));
+                    if again {
+                        let message = format!("a second `{size}`");
+                        let diagnostic = Diagnostic::new(Code::Duplicate, part.0.span, message);
+                        self.sink.push(diagnostic.label("may stand once only"));
+                    }
+                    continue;
+                }
                 _ => {
                     let words = if several {
                         &["lines"][..]
@@ -796,10 +815,11 @@ impl<'a> Resolver<'a, '_> {
                         &["remotes", "lines"]
                     };
                     let kinds = self.kind_names.list.iter().map(|kind| kind.text);
+                    let sizes = of_text.iter().map(|size| size.text);
                     unknown(
                         "part of a system",
                         part.0,
-                        words.iter().copied().chain(kinds),
+                        words.iter().copied().chain(kinds).chain(sizes),
                         self.sink,
                     );
                     return None;
@@ -865,6 +885,8 @@ impl<'a> Resolver<'a, '_> {
             name: name.text.to_string(),
             remotes,
             lines: lines? as u8,
+            sizes: sizes.into_iter().collect::<Option<_>>()?,
+            sized: None,
             span: name.span,
         })
     }

@@ -118,6 +118,7 @@ impl<'a> Parser<'a, '_> {
         let start = self.span();
         let kind = match self.peek() {
             Token::Number => ExprKind::Number(self.number("a number")?.value),
+            Token::Word if self.size().is_some() => ExprKind::Number(self.sized("a number")?.value),
             Token::Open => return self.parenthesised(Self::disjunction),
             Token::OpenBrace => {
                 self.advance();
@@ -217,8 +218,8 @@ impl<'a> Parser<'a, '_> {
 
     fn amount(&mut self) -> Parse<Amount<'a>> {
         self.production("amount");
-        if self.peek() == Token::Number {
-            return Ok(Amount::Constant(self.number("a number")?));
+        if self.peek() == Token::Number || self.size().is_some() {
+            return Ok(Amount::Constant(self.sized("a number")?));
         }
         if self.eat_word("count") {
             return Ok(Amount::RemotesIn(

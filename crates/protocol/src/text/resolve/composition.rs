@@ -227,6 +227,8 @@ impl<'a> Composer<'a, '_> {
                 name: format!("{}.{}", name.text, used.name),
                 remotes: Remotes::new(&each)?,
                 lines: lines as u8,
+                sizes: Vec::new(),
+                sized: None,
                 span: name.span,
             })
         });

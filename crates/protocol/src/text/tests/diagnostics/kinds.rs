@@ -242,3 +242,53 @@ fn loops_that_depend_on_which_remote_is_first() {
         "#]],
     );
 }
+
+#[test]
+fn sizes_by_name() {
+    text(expect![[r#"
+          protocol sizes
+          line 64 bytes
+          channels { ask remote -> home; reply home -> remote }
+          size few 2
+          size few 3
+        #      ^^^ duplicate-name: `few` is a size
+          size most 65536
+        #           ^^^^^ out-of-range: a size is 65535 at most
+          size none 1
+        #      ^^^^ reserved-name: `none` is a word of the language
+          messages { ask: Get (n: 0..few, m: 0..fwe, few: bool); reply: Data (line) }
+        #                                       ^^^ unknown-name: unknown size `fwe`
+          remote cache { states { I; W waits Data }; I | read_once | send Get (n = few, m = 0, few = true) | W; W | Data | done | I }
+        #                                                                                                       ^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `W`, where nothing is under way
+          home memory { states { I }; variables { few: 0..later }; I | Get | send Data | stay }
+        #                                         ^^^ duplicate-name: `few` is a size
+        #                                                 ^^^^^ unknown-name: unknown size `later`
+          size later 1
+          system a { remotes 1; lines 1; few 70000 }
+        #                                    ^^^^^ out-of-range: the size is out of range
+          system b { remotes 1; lines 1; few 1; few 2; fwe 3 }
+        #                                       ^^^ duplicate: a second `few`
+        #                                              ^^^ unknown-name: unknown part of a system `fwe`
+    "#]]);
+}
+
+/// A text is right with the sizes of each of its systems.
+#[test]
+fn sizes_of_a_system() {
+    text(expect![[r#"
+          protocol sizes
+          line 64 bytes
+          size few 2; size turns 4
+          channels { ask remote -> home; reply home -> remote }
+          messages { ask: Get (n: 0..few); reply: Data (line) }
+          remote cache { states { I; W waits Data }; variables { now: cycle turns = 3 }; I | read_once | send Get (n = 2) | W; W | Data | done, now += 1 | I }
+        #                                                                   ^^^^^ out-of-range: the size of a cycle is out of range
+        #                                                                           ^ out-of-range: what it begins with is out of range
+        #                                                                                                              ^ out-of-range: 2 is out of range
+          home memory { states { I }; I | Get if n <= few | send Data | stay; I | Get | never }
+          system a { remotes 1; lines 1 }
+          system b { remotes 1; lines 1; few 1 }
+          system c { remotes 1; lines 1; turns 1; few 9 }
+          system d { remotes 1; lines 1; turns 4 }
+    "#]]);
+}
