@@ -81,7 +81,12 @@ struct Generator {
     own: Vec<Named>,
     /// Further fields of each message.
     fields: Vec<Vec<Named>>,
+    /// Whether the home has an array, `w`, which rows read, set and loop over.
+    array: bool,
 }
+
+/// The texts from this number on have arrays, so that those before are what they always were.
+pub const ARRAYS: u64 = 1 << 32;
 
 /// The text with this number, for which the same number always stands.
 pub fn protocol(seed: u64) -> String {
@@ -102,6 +107,7 @@ pub fn protocol(seed: u64) -> String {
         variables: [Vec::new(), Vec::new()],
         own: own.collect(),
         fields: Vec::new(),
+        array: seed >= ARRAYS,
     };
     generator.decorate(&template);
     generator.text(template)
@@ -146,7 +152,11 @@ impl Generator {
         if wrong {
             self.spoil(&mut template);
         }
-        let mut out = String::from("protocol random\nline 64 bytes\nchannels {\n");
+        let mut out = String::from("protocol random\nline 64 bytes\n");
+        if self.array {
+            out += "size wide 1\n";
+        }
+        out += "channels {\n";
         for (name, ends) in &template.channels {
             out += &format!("  {name} {ends}\n");
         }
@@ -189,7 +199,8 @@ impl Generator {
             let own = own.map(|(name, ty)| format!("{name}: {ty}"));
             let more = self.variables[usize::from(home)].iter();
             let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
-            let variables: Vec<String> = own.chain(more).collect();
+            let array = (self.array && home).then(|| "w: 0..wide per remote = wide".to_string());
+            let variables: Vec<String> = own.chain(more).chain(array).collect();
             if !variables.is_empty() {
                 out += &format!("  variables {{ {} }}\n", variables.join("; "));
             }
@@ -306,11 +317,31 @@ impl Generator {
             let at = self.random.below(actions.len() + 1);
             actions.insert(at, assignment);
         }
+        if self.array && row.home && self.random.once_in(2) {
+            actions.push(self.change_of_array(scope));
+        }
         let (states, event, next) = (row.states, row.event, row.next);
         format!(
             "  {states} | {event}{guard} | {} | {next}\n",
             actions.join(", ")
         )
+    }
+
+    /// A change of one element, of all, or of those of a set.
+    fn change_of_array(&mut self, scope: &Scope) -> String {
+        let value = self.random.of(&["0", "1", "wide"]);
+        match self.random.below(4) {
+            0 => format!("w := {value}"),
+            1 | 2 if scope.message => {
+                let change = self.random.of(&[":= wide - w[sender]", ":= 0", ":= 1"]);
+                format!("w[sender] {change}")
+            }
+            _ => {
+                let set = self.set(scope, 1);
+                let change = self.random.of(&[":= wide - w[r]", ":= 0", ":= 1"]);
+                format!("for r in {set} {{ w[r] {change} }}")
+            }
+        }
     }
 
     /// An action of the protocol itself; what it sends has all its fields.
@@ -418,6 +449,9 @@ impl Generator {
                     _ => false,
                 });
                 let mut fitting: Vec<String> = fitting.map(|named| named.name.clone()).collect();
+                if self.array && scope.home && scope.message && max > 0 {
+                    fitting.push("w[sender]".into());
+                }
                 if self.remotes <= max {
                     fitting.push(format!("count({})", self.set(scope, depth)));
                 }
@@ -481,6 +515,9 @@ impl Generator {
     fn claim(&mut self, scope: &Scope, depth: usize) -> String {
         let named = self.named(scope, |ty| ty == Type::Bool);
         let equal = self.random.of(&["==", "!="]);
+        if self.array && scope.home && scope.message && self.random.once_in(3) {
+            return format!("w[sender] {equal} {}", self.random.of(&["0", "wide"]));
+        }
         match (self.random.below(if depth == 0 { 6 } else { 9 }), named) {
             (0 | 1, Some(named)) => named,
             (0, None) => {

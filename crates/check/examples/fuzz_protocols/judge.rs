@@ -301,15 +301,26 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
         let name = &of.name;
         let now = &of.states[usize::from(at.state)].name;
         known.insert(format!("{name}_state{index}"), now.clone());
-        for (variable, &value) in of.variables.iter().zip(&at.slots) {
+        let mut slots = at.slots.iter();
+        let mut slot = || slots.next().expect("a slot for each value");
+        for variable in &of.variables {
             let place = format!("{name}_{}{index}", variable.name);
-            if variable.ty == Type::RemoteSet {
-                for remote in 0..line.remotes.len() {
-                    let member = value >> remote & 1 != 0;
-                    known.insert(format!("{place}[{remote}]"), member.to_string());
+            match variable.ty {
+                Type::RemoteSet => {
+                    let value = slot();
+                    for remote in 0..line.remotes.len() {
+                        let member = value >> remote & 1 != 0;
+                        known.insert(format!("{place}[{remote}]"), member.to_string());
+                    }
                 }
-            } else {
-                known.insert(place, value.to_string());
+                Type::PerRemote { .. } => {
+                    for remote in 0..line.remotes.len() {
+                        known.insert(format!("{place}[{remote}]"), slot().to_string());
+                    }
+                }
+                _ => {
+                    known.insert(place, slot().to_string());
+                }
             }
         }
     };
