@@ -4,6 +4,7 @@ mod common;
 
 use cohkit_link::chance::Chance;
 use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::layer::Carried;
 use cohkit_link::pcie::reads::{Completer, Requester};
 use cohkit_link::{ccix, pcie, Lanes, Message};
 use common::ends::{agree, filled, pcie, DELAY, LANES, TICKS};
@@ -194,4 +195,70 @@ fn reads_end_once_whatever_goes_wrong() {
         assert!(ended.iter().all(|&times| times == 1));
         assert_eq!((requester.open(), requester.waiting()), (0, 0));
     }
+}
+
+/// A link whose credits have been told, at rest.
+fn rested() -> Drive<pcie::End<Message>> {
+    let mut drive = Drive::new(pcie(), LANES, DELAY, 0.0, 0);
+    assert!(drive.settle(1000));
+    drive
+}
+
+/// Ticks until all that was sent has come and is known to.
+fn ticks_to_rest(drive: &mut Drive<pcie::End<Message>>) -> u64 {
+    let since = drive.now;
+    assert!(drive.settle(100_000));
+    drive.now - since
+}
+
+const PATIENCE: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
+
+#[test]
+fn a_damaged_packet_is_refused_and_goes_again_before_patience_ends() {
+    let mut drive = rested();
+    for _ in 0..3 {
+        assert!(drive.send(0, pcie::POSTED, 256));
+    }
+    let mut damaged = false;
+    while !damaged {
+        assert!(drive.step());
+        for (_, packet) in &mut drive.wires[0].under_way {
+            if matches!(packet.content, pcie::Content::Body(0, _)) {
+                packet.flip(0);
+                damaged = true;
+            }
+        }
+    }
+    assert!(ticks_to_rest(&mut drive) < PATIENCE / 4);
+    assert_eq!(drive.ends[0].sender.replayed, 3);
+}
+
+#[test]
+fn a_lost_acknowledgement_is_told_again_when_patience_ends() {
+    let mut drive = rested();
+    assert!(drive.send(0, pcie::NON_POSTED, 0));
+    let told = |(_, packet): &(u64, pcie::Packet<Message>)| {
+        matches!(packet.content, pcie::Content::Told(..))
+    };
+    while !drive.wires[1].under_way.iter().any(told) {
+        assert!(drive.step());
+    }
+    drive.wires[1].under_way.retain(|packet| !told(packet));
+    let ticks = ticks_to_rest(&mut drive);
+    assert!(PATIENCE / 2 < ticks && ticks < 2 * PATIENCE, "{ticks}");
+    assert_eq!(drive.ends[1].receiver.repeated, 1);
+}
+
+#[test]
+fn credits_lost_at_the_beginning_are_told_again() {
+    let mut drive = Drive::new(pcie(), LANES, DELAY, 0.0, 0);
+    for _ in 0..6 {
+        assert!(drive.step());
+        for wire in &mut drive.wires {
+            wire.under_way.clear();
+        }
+    }
+    assert!(drive.send(0, pcie::POSTED, 256));
+    let ticks = ticks_to_rest(&mut drive);
+    assert!(PATIENCE / 4 < ticks && ticks < PATIENCE, "{ticks}");
 }

@@ -162,3 +162,52 @@ impl Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_is_taken_once_and_what_is_lost_is_refused_once() {
+        let mut receiver = Receiver::default();
+        let verdicts = [0, 2, 3, 0, 1, 3, 2].map(|number| receiver.judge(number));
+        use Verdict::{Ignore, New, Refuse, Repeated};
+        assert_eq!(verdicts, [New, Refuse, Ignore, Repeated, New, Refuse, New]);
+        assert_eq!((receiver.number(), receiver.repeated), (3, 1));
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
+        for packet in 0..3 * NUMBERS {
+            let number = sender.keep(packet);
+            assert_eq!(u64::from(number), packet % NUMBERS);
+            assert_eq!(receiver.judge(number), Verdict::New);
+            // Of a thousand numbers the last is told.
+            if packet % 1000 == 999 {
+                assert!(sender.told(receiver.number(), false));
+            }
+        }
+        assert_eq!((receiver.taken(), sender.impossible), (3 * NUMBERS, 0));
+        assert!(!sender.told(receiver.number() + 1, false));
+        assert_eq!(sender.impossible, 1);
+    }
+
+    #[test]
+    fn the_stream_goes_back_to_what_is_wanted_and_skips_what_has_come() {
+        let mut sender = Sender::default();
+        for packet in 'a'..='e' {
+            sender.keep(packet);
+        }
+        assert!(sender.told(1, true));
+        assert_eq!(sender.again(), Some((1, 'b')));
+        // No news, and news of what goes again.
+        assert!(!sender.told(1, false));
+        assert_eq!(sender.again(), Some((2, 'c')));
+        assert!(sender.told(4, false));
+        assert!(sender.is_going_back() && !sender.has_room());
+        assert_eq!(sender.again(), Some((4, 'e')));
+        assert_eq!((sender.again(), sender.keep('f')), (None, 5));
+        assert_eq!(sender.under_way(5).collect::<String>(), "f");
+    }
+}
