@@ -199,6 +199,31 @@ system three { remotes 3; lines 1 }
 system short { remotes 2; lines 1; most 1 }
 ";
 
+/// Numbered reads, of which each knows whether the note of the last one with its number is still to come; the home
+/// tells every second one from the others.
+const NOTED: &str = "
+protocol noted \"notes that are told apart by their numbers\"
+line 64 bytes
+size turns 3
+channels { ask remote -> home; reply home -> remote; note home -> remote }
+messages { ask: Get (turn: cycle turns); reply: Data (line, turn: cycle turns); note: Note (turn: cycle turns) }
+remote cache {
+  states { I; W waits Data }
+  variables { now: cycle turns; open: 0..1 per turns }
+  I   | read_once if open[now] == 0 | send Get (turn = now), open[now] += 1 | W
+  W   | Data if turn == now         | done, now += 1                        | I
+  I W | Note if open[turn] == 1     | open[turn] := 0                       | stay
+}
+home memory {
+  states { Idle }
+  variables { seen: 0..2 per 2 = 1; at: 0..1 }
+  Idle | Get if seen[at] >= 1 | send Data (turn = turn), send Note (turn = turn), seen[0] := 0, seen[1] += 1 | stay
+  Idle | Get                  | send Data (turn = turn), send Note (turn = turn), seen := 1                  | stay
+}
+system one { remotes 1; lines 1 }
+system two { remotes 2; lines 1; turns 2 }
+";
+
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let all = errors.iter().map(|e| e.render("text", text, false));
@@ -507,4 +532,23 @@ fn a_system_may_take_other_sizes_than_the_text() {
         (other.states, other.transitions)
     );
     assert_eq!(short.states, 374);
+}
+
+#[test]
+fn an_array_may_have_a_value_for_each_number() {
+    for system in ["one", "two"] {
+        verified(NOTED, system);
+    }
+    for (from, to) in [
+        // The number of a note that is still to come is given again.
+        ("if open[now] == 0", "if open[now] <= 1"),
+        // Only one of both is set back.
+        ("seen := 1", "seen[0] := 1"),
+        ("per 2 = 1", "per 2 = 2"),
+        // There is no such number.
+        ("at: 0..1", "at: 0..2 = 2"),
+    ] {
+        let said = violated(NOTED, "one", from, to);
+        assert_eq!(said, "values in range", "{to}");
+    }
 }

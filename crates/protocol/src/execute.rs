@@ -260,6 +260,7 @@ impl<'a> Machine<'a> {
             offsets.push(width as u16);
             width += match variable.ty {
                 Type::PerRemote { .. } => remotes as usize,
+                Type::PerNumber { size, .. } => size.into(),
                 Type::RemoteSet => words(remotes),
                 _ => 1,
             };
@@ -303,6 +304,10 @@ impl<'a> Machine<'a> {
             slots[slot] = match (variable.initial, variable.ty) {
                 (Initial::Number(number), Type::PerRemote { .. }) => {
                     slots[slot..][..usize::from(self.remotes)].fill(number);
+                    continue;
+                }
+                (Initial::Number(number), Type::PerNumber { size, .. }) => {
+                    slots[slot..][..usize::from(size)].fill(number);
                     continue;
                 }
                 (Initial::Number(number), _) => number,
@@ -420,7 +425,7 @@ impl Run<'_, '_> {
                         .for_each(|(slot, word)| *slot = word);
                 }
                 Statement::AssignElement(variable, remote, value) => {
-                    let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
+                    let element = self.element(*variable, remote)?;
                     let value = self.eval(value)?;
                     self.store(variable.0, element, value)?;
                 }
@@ -510,6 +515,16 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Which of an array's values an index names.
+    fn element(&mut self, variable: VariableId, index: &Expression) -> Result<u16, Fault> {
+        let ty = self.machine.controller.variables[variable.index()].ty;
+        let Type::PerNumber { size, .. } = ty else {
+            return self.remote(index)?.ok_or(Fault::Arithmetic);
+        };
+        let index = u16::try_from(self.eval(index)?).ok();
+        index.filter(|index| *index < size).ok_or(Fault::Arithmetic)
+    }
+
     /// The index of the remote an expression names; `None` for `none`.
     fn remote(&mut self, expression: &Expression) -> Result<Option<u16>, Fault> {
         match self.eval(expression)? {
@@ -532,7 +547,7 @@ impl Run<'_, '_> {
     /// A value as it is kept, if it is one of this type.
     fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
-            Type::Range { max } | Type::PerRemote { max } => max,
+            Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. } => max,
             Type::Cycle { size } => size - 1,
             Type::Count | Type::Remote => self.machine.remotes,
             Type::Bool => 1,
@@ -591,7 +606,7 @@ impl Run<'_, '_> {
             Expression::State => i32::from(self.configuration.state),
             Expression::Variable(variable) => i32::from(self.variable(*variable)),
             Expression::Element(variable, remote) => {
-                let element = self.remote(remote)?.ok_or(Fault::Arithmetic)?;
+                let element = self.element(*variable, remote)?;
                 let slot = self.machine.slot(variable.0) + element as usize;
                 i32::from(self.configuration.slots[slot])
             }

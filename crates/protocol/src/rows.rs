@@ -192,6 +192,12 @@ impl Words<'_> {
                 self.expression(condition),
                 self.statements(body).join(", ")
             ),
+            // All of an array.
+            Statement::If {
+                condition, then, ..
+            } if *condition == Expression::Constant(1) => {
+                self.statements(&then[..1]).concat().replace("[0]", "")
+            }
             Statement::If {
                 condition,
                 then,

@@ -52,6 +52,13 @@ pub enum Right {
     Write,
 }
 
+impl Type {
+    /// Whether it has several values, each with an index.
+    pub fn array(self) -> bool {
+        matches!(self, Type::PerRemote { .. } | Type::PerNumber { .. })
+    }
+}
+
 /// Types of variables and fields.
 ///
 /// Every type is finite once the number of remotes is known.
@@ -77,6 +84,13 @@ pub enum Type {
     RemoteSet,
     /// One value `0 .. max` per remote, written `0..max per remote`. Only variables have it.
     PerRemote {
+        /// Largest value.
+        max: u16,
+    },
+    /// One value `0 .. max` for each of the numbers `0 .. size - 1`, written `0..max per size`. Only variables have it.
+    PerNumber {
+        /// How many values there are.
+        size: u16,
         /// Largest value.
         max: u16,
     },

@@ -7,7 +7,7 @@ use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Set, Statement, Target,
     Value as Given,
 };
-use cohkit_protocol::protocol::{MessageId, StateId, Type};
+use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
 use std::collections::BTreeSet;
 
@@ -105,6 +105,9 @@ impl Table<'_> {
             .variables
             .iter()
             .map(|v| match (v.ty, v.initial) {
+                (Type::PerNumber { size, .. }, Initial::Number(number)) => {
+                    Value::Each(vec![number.into(); size.into()])
+                }
                 (Type::PerRemote { .. }, Initial::Number(number)) => {
                     Value::Each(vec![number.into(); self.kinds.len()])
                 }
@@ -165,9 +168,10 @@ impl Table<'_> {
     fn fits(&self, ty: Type, value: &Value) -> bool {
         let remotes = self.kinds.len() as i64;
         match (ty, value) {
-            (Type::Range { max } | Type::PerRemote { max }, Value::One(one)) => {
-                (0..=i64::from(max)).contains(one)
-            }
+            (
+                Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. },
+                Value::One(one),
+            ) => (0..=i64::from(max)).contains(one),
             (Type::Cycle { size }, Value::One(one)) => (0..i64::from(size)).contains(one),
             (Type::Count | Type::Remote, Value::One(one)) => (0..=remotes).contains(one),
             (Type::Bool, Value::One(one)) => (0..=1).contains(one),
@@ -209,11 +213,11 @@ impl Reading<'_> {
                 return self.assign(variable.index(), value);
             }
             Statement::AssignElement(variable, remote, value) => {
-                let (remote, value) = (self.one(remote)?, self.one(value)?);
+                let (at, value) = (self.place(*variable, remote)?, self.one(value)?);
                 let ty = self.table.controller.variables[variable.index()].ty;
                 let fits = self.table.fits(ty, &Value::One(value));
                 let place = match &mut self.agent.values[variable.index()] {
-                    Value::Each(each) if fits => each.get_mut((remote - 1) as usize),
+                    Value::Each(each) if fits => each.get_mut(at),
                     _ => None,
                 };
                 *place.ok_or("an element is given a value that it cannot have")? = value;
@@ -249,6 +253,16 @@ impl Reading<'_> {
         };
         self.deeds.push(deed);
         Ok(())
+    }
+
+    /// Which of an array's values an index is about: remotes are counted from 1, as `none` is 0.
+    fn place(&mut self, array: VariableId, index: &Expression) -> Result<usize, String> {
+        let first = match self.table.controller.variables[array.index()].ty {
+            Type::PerNumber { .. } => 0,
+            _ => 1,
+        };
+        let place = self.one(index)? - first;
+        usize::try_from(place).map_err(|_| "there is no such element".to_string())
     }
 
     fn assign(&mut self, variable: usize, value: Value) -> Result<(), String> {
@@ -330,9 +344,9 @@ impl Reading<'_> {
             Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
             Expression::Field(field) => simple(self.happens.fields.get(usize::from(*field)))?,
             Expression::Element(variable, of) => {
-                let of = self.one(of)? - 1;
+                let at = self.place(*variable, of)?;
                 match &self.agent.values[variable.index()] {
-                    Value::Each(each) => each.get(of as usize).copied(),
+                    Value::Each(each) => each.get(at).copied(),
                     _ => None,
                 }
                 .ok_or("there is no such element")?

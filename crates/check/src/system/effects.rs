@@ -85,7 +85,7 @@ impl<'p> System<'p> {
                 out.push(each);
             }
             Statement::AssignElement(name, remote, value) => {
-                let index = self.remote_index(context, remote);
+                let index = self.element_index(context, *name, remote);
                 let value = self.number(context, value);
                 out.push(self.variable(context, *name).at(index).set(value));
             }

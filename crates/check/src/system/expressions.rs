@@ -4,7 +4,7 @@
 //! a set is asked for its members instead of being built.
 
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
-use cohkit_protocol::protocol::VariableId as Name;
+use cohkit_protocol::protocol::{Type, VariableId as Name};
 
 use super::layout::{Side, System};
 use cohkit_engine::model::{Expr, Place};
@@ -95,8 +95,8 @@ impl<'p> System<'p> {
                 positions.of(context.part(self.side_of(context).state))
             }
             E::Variable(name) => self.variable(context, *name).into(),
-            E::Element(name, remote) => {
-                let index = self.remote_index(context, remote);
+            E::Element(name, index) => {
+                let index = self.element_index(context, *name, index);
                 self.variable(context, *name).at(index).into()
             }
             E::Field(i) => self.field(context, *i),
@@ -238,6 +238,15 @@ impl<'p> System<'p> {
                 let a = self.member(context, a, remote.clone());
                 a.and(!self.member(context, b, remote))
             }
+        }
+    }
+
+    /// The index of one value of an array.
+    pub fn element_index(&mut self, context: &Context, array: Name, index: &Expression) -> Expr {
+        let variables = &self.side_of(context).controller.variables;
+        match variables[array.index()].ty {
+            Type::PerNumber { .. } => self.number(context, index),
+            _ => self.remote_index(context, index),
         }
     }
 

@@ -469,6 +469,9 @@ impl<'p> System<'p> {
     /// One agent's variable begins with this.
     fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
+            (Initial::Number(number), ValueType::PerNumber { size, .. }) => (0..i32::from(size))
+                .map(|at| place.clone().at(at).set(i32::from(number)))
+                .collect(),
             (Initial::Number(number), ValueType::PerRemote { .. }) => {
                 let number = i32::from(number);
                 vec![self.with_bound(self.remote_type, |_, of| {
@@ -852,6 +855,12 @@ fn variable_type(
             let element = build.range(&variable.name, 0, Number::from(max));
             build.array(&variable.name, remote_type, element)
         }
+        ValueType::PerNumber { size, max } => {
+            let index = format!("{}_index", variable.name);
+            let index = build.range(&index, 0, Number::from(size) - 1);
+            let element = build.range(&variable.name, 0, Number::from(max));
+            build.array(&variable.name, index, element)
+        }
         simple => build.range(&variable.name, 0, largest(simple, remotes)),
     }
 }
@@ -860,7 +869,9 @@ fn variable_type(
 /// truth is 1, and in a message a set of remotes is the sum of the members' powers of two.
 pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
     match ty {
-        ValueType::Range { max } | ValueType::PerRemote { max } => max.into(),
+        ValueType::Range { max }
+        | ValueType::PerRemote { max }
+        | ValueType::PerNumber { max, .. } => max.into(),
         ValueType::Cycle { size } => i32::from(size) - 1,
         ValueType::Count | ValueType::Remote => remotes,
         ValueType::Bool => 1,

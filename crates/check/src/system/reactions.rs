@@ -555,10 +555,7 @@ impl<'p> System<'p> {
         let side = self.side_of(context);
         let mut words = vec![Piece::Value(context.part(side.state).into())];
         for (variable, &place) in side.controller.variables.iter().zip(&side.variables) {
-            if matches!(
-                variable.ty,
-                ValueType::RemoteSet | ValueType::PerRemote { .. }
-            ) {
+            if variable.ty == ValueType::RemoteSet || variable.ty.array() {
                 continue;
             }
             let value: Expr = context.part(place).into();

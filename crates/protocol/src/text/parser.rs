@@ -35,6 +35,9 @@ const BLOCKS: [&str; 14] = [
     "node",
 ];
 
+/// The most values of an array that is not one over the remotes.
+const MOST_ELEMENTS: u32 = 64;
+
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
 pub(super) const RESERVED: [&str; 30] = [
     "acknowledge",
@@ -458,18 +461,33 @@ impl<'a, 's> Parser<'a, 's> {
         if !self.eat_word("per") {
             return Ok(ty);
         }
-        self.expect_word("remote")?;
+        let size = match self.eat_word("remote") {
+            true => None,
+            false => Some(self.sized("`remote`, or how many there are")?),
+        };
+        if let Some(size) = size.filter(|size| !(1..=MOST_ELEMENTS).contains(&size.value)) {
+            let text = "the size of an array is out of range";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);
+            self.sink
+                .push(diagnostic.label(format!("must be 1 to {MOST_ELEMENTS}")));
+        }
         let Type::Range { max } = ty else {
             let text = "an array of what is no range";
             let span = start.to(self.last());
             self.sink.push(
                 Diagnostic::new(Code::Type, span, text)
-                    .label("must be `0..N per remote`")
+                    .label("must be `0..N per remote`, or `0..N per` a number")
                     .note("a truth value for each remote is a `set of remote`"),
             );
             return Ok(ty);
         };
-        Ok(Type::PerRemote { max })
+        Ok(match size {
+            None => Type::PerRemote { max },
+            Some(size) => Type::PerNumber {
+                size: size.value.clamp(1, MOST_ELEMENTS) as u16,
+                max,
+            },
+        })
     }
 
     fn type_(&mut self) -> Parse<Type> {
@@ -869,7 +887,7 @@ impl<'a, 's> Parser<'a, 's> {
             self.advance();
             let start = self.span();
             let ty = self.variable_type()?;
-            if let Type::PerRemote { .. } = ty {
+            if ty.array() {
                 let text = format!("`{}` would be an array", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Type, start.to(self.last()), text)

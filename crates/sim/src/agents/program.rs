@@ -420,7 +420,7 @@ impl Program {
         let controller = self.controller();
         let mut words = controller.states[configuration.state as usize].name.clone();
         for (index, variable) in controller.variables.iter().enumerate() {
-            if matches!(variable.ty, Type::PerRemote { .. } | Type::RemoteSet) {
+            if variable.ty == Type::RemoteSet || variable.ty.array() {
                 continue;
             }
             let value = configuration.slots[self.machine.slot(index as u16)];

@@ -689,7 +689,7 @@ impl<'a> Resolver<'a, '_> {
                 let variable = scope.variables.find(*name, self.sink)?;
                 let ty = scope.types[usize::from(variable)];
                 let id = scope.variable(variable);
-                if let Type::PerRemote { .. } = ty {
+                if ty.array() {
                     return self.all_elements(action, (*name, id, ty), scope);
                 }
                 let value = match *operator {

@@ -19,7 +19,9 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn of(ty: Type) -> Kind {
         match ty {
-            Type::Range { .. } | Type::Count | Type::PerRemote { .. } => Kind::Number,
+            Type::Range { .. } | Type::Count | Type::PerRemote { .. } | Type::PerNumber { .. } => {
+                Kind::Number
+            }
             Type::Cycle { size } => Kind::Cycle(size),
             Type::Bool => Kind::Bool,
             Type::Remote => Kind::Remote,
@@ -91,7 +93,7 @@ const CYCLES: &str =
 /// The largest value of a type of numbers, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
     match ty {
-        Type::Range { max } | Type::PerRemote { max } => max,
+        Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. } => max,
         Type::Cycle { size } => size - 1,
         Type::Count => 8,
         _ => u16::MAX,
@@ -386,9 +388,10 @@ impl<'a> Resolver<'a, '_> {
             Type::RemoteSet => "`{}`, or the name of a kind for all its remotes",
             Type::Remote => "`none`",
             Type::Bool => "`true` or `false`",
-            Type::Range { .. } | Type::Cycle { .. } | Type::PerRemote { .. } => {
-                "a number of its range"
-            }
+            Type::Range { .. }
+            | Type::Cycle { .. }
+            | Type::PerRemote { .. }
+            | Type::PerNumber { .. } => "a number of its range",
         };
         self.sink.push(
             Diagnostic::new(Code::Type, expr.span, "a variable cannot begin with this")
@@ -457,11 +460,11 @@ impl<'a> Resolver<'a, '_> {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
                 let variable = scope.variable(variable);
-                if let Type::PerRemote { .. } = ty {
+                if ty.array() {
                     let text = format!("`{}` is an array", name.text);
                     self.sink.push(
                         Diagnostic::new(Code::Type, name.span, text)
-                            .label(format!("one number of it is `{}[REMOTE]`", name.text)),
+                            .label(format!("one number of it is `{}[...]`", name.text)),
                     );
                     return None;
                 }

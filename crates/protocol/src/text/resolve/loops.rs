@@ -4,7 +4,7 @@
 //! remote's turn touches what is that remote's own, and changes the rest only by adding or only by taking away.
 
 use super::controller::{Reading, Scope, Side};
-use super::expression::Kind;
+use super::expression::{Kind, Operand};
 use super::*;
 use crate::controller::{Event, Expression, Operator, Set, Statement, Target, Value};
 use crate::protocol::{Carries, Type, VariableId};
@@ -18,23 +18,48 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
     ) -> Option<(Expression, Type)> {
         let found = scope.variables.find(name, self.sink);
-        let index = self.typed(index, Kind::Remote, scope);
-        let variable = found?;
-        let ty = scope.types[usize::from(variable)];
-        if !matches!(ty, Type::PerRemote { .. }) {
+        let ty = found.map(|variable| scope.types[usize::from(variable)]);
+        let index = match ty {
+            Some(Type::PerNumber { size, .. }) => self.number_of(index, size, scope),
+            _ => self.typed(index, Kind::Remote, scope),
+        };
+        let (variable, ty) = (found?, ty?);
+        if !ty.array() {
             let message = format!("`{}` is no array", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
-                    .label("has no number for each remote")
+                    .label("has one value")
                     .see(
                         scope.variables.list[usize::from(variable)].span,
-                        "an array is declared as `0..N per remote`",
+                        "an array is declared as `0..N per remote`, or `0..N per` a number",
                     ),
             );
             return None;
         }
         let element = Expression::Element(scope.variable(variable), Box::new(index?));
         Some((element, ty))
+    }
+
+    /// The index of an array with so many numbers: a number, or one of a cycle of this size.
+    fn number_of(
+        &mut self,
+        index: &Expr<'a>,
+        size: u16,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Expression> {
+        match self.expression(index, scope)? {
+            Operand::Single(index, Kind::Cycle(of)) if of == size => Some(index),
+            Operand::Single(Expression::Constant(number), Kind::Number) => {
+                let number = Number {
+                    value: number.into(),
+                    span: index.span,
+                };
+                let last = u32::from(size) - 1;
+                let number = ranged(number, 0, last, "the index is", self.sink)?;
+                Some(Expression::Constant(number as u16))
+            }
+            _ => self.typed(index, Kind::Number, scope),
+        }
     }
 
     /// `x[REMOTE] := e`, or with an operator.
@@ -74,7 +99,7 @@ impl<'a> Resolver<'a, '_> {
             let message = format!("`{}` is an array", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
-                    .label(format!("change one number of it: `{}[REMOTE]`", name.text)),
+                    .label(format!("change one number of it: `{}[...]`", name.text)),
             );
             return None;
         };
@@ -84,6 +109,25 @@ impl<'a> Resolver<'a, '_> {
         let Value::Single(value, _) = self.stored(value, ty, scope)? else {
             return None;
         };
+        if let Type::PerNumber { size, .. } = ty {
+            let mut uses = Uses::default();
+            uses.read(&value);
+            if uses.read.iter().any(|(read, _)| *read == variable) {
+                let text = format!("`{}` is set from what it is", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Misplaced, action.span, text)
+                        .label("all of it is set to one value"),
+                );
+                return None;
+            }
+            let set =
+                |at| Statement::AssignElement(variable, Expression::Constant(at), value.clone());
+            return Some(Statement::If {
+                condition: Expression::Constant(1),
+                then: (0..size).map(set).collect(),
+                otherwise: Vec::new(),
+            });
+        }
         let body = vec![Statement::AssignElement(variable, Expression::Each, value)];
         let condition = Expression::Constant(1);
         self.in_any_order(&condition, &[action.span], &body)?;

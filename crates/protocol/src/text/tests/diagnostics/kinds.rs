@@ -25,7 +25,7 @@ remote device dma {
 }
 home directory {
   states { I; J }
-  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; at: cycle 3; on: cycle 3; far: cycle 4 = 3; a: 0..3 per remote; b: 0..3 per remote; %variables% }
+  variables { n: 0..7; left: count; some: set of remote; who: remote; flag: bool; at: cycle 3; on: cycle 3; far: cycle 4 = 3; a: 0..3 per remote; b: 0..3 per remote; c: 0..3 per 3; %variables% }
   I | GetM | send Data, send Inv to cpu, send One | stay
   I | GetS | send Copy | stay
   %home%
@@ -84,6 +84,7 @@ fn what_variables_begin_with() {
               b: count = count(cpu)
             # ^ duplicate-name: a second variable `b`
               c: set of remote = cpu
+            # ^ duplicate-name: a second variable `c`
               d: set of remote = { none }
             #                    ^^^^^^^^ type: a variable cannot begin with this
               e: bool = 1
@@ -291,4 +292,42 @@ fn sizes_of_a_system() {
           system c { remotes 1; lines 1; turns 1; few 9 }
           system d { remotes 1; lines 1; turns 4 }
     "#]]);
+}
+
+#[test]
+fn arrays_over_numbers() {
+    kinds(
+        "home",
+        expect![[r#"
+              J | GetM if c[at] == c[0] and c[far] == 0 | c[3] := 0, c[n + 1] := 4, c[who] := 0, a[at] := 0, c := c[1], c += 1 | stay
+            #                                 ^^^ type: expected a number, found a number of `cycle 4`
+            #                                               ^ out-of-range: the index is out of range
+            #                                                                    ^ out-of-range: 4 is out of range
+            #                                                                         ^^^ type: expected a number, found a remote
+            #                                                                                      ^^ type: expected a remote, found a number of `cycle 3`
+            #                                                                                                ^^^^^^^^^ misplaced: `c` is set from what it is
+            #                                                                                                           ^ type: `c` is an array
+              J | GetS | for r in some { c[0] += 1 }, c[r] := 0, c := 7 | stay
+            #                            ^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #                                           ^ unknown-name: unknown variable or field `r`
+            #                                                         ^ out-of-range: 7 is out of range
+        "#]],
+    );
+    kinds(
+        "variables",
+        expect![[r#"
+              d: 0..3 per 65
+            #             ^^ out-of-range: the size of an array is out of range
+              e: 0..3 per 0
+            #             ^ out-of-range: the size of an array is out of range
+              f: bool per 4
+            #    ^^^^^^^^^^ type: an array of what is no range
+              g: 0..3 per remote per 4
+            #                    ^^^ syntax: expected the end of the statement, found `per`
+              h: 0..3 per cpu
+            #             ^^^ unknown-name: unknown size `cpu`
+              i: 0..3 per 4 = 4
+            #                 ^ out-of-range: what it begins with is out of range
+        "#]],
+    );
 }
