@@ -133,6 +133,9 @@ fn random_texts_use_everything_that_rows_may_say() {
         "= w[sender]",
         "w := wide",
         "for r in ",
+        "wide per 2",
+        "u := ",
+        "u[w[sender]] :=",
     ];
     for seed in (0..TEXTS).chain(ARRAYS..ARRAYS + 40) {
         let text = generate::protocol(seed);

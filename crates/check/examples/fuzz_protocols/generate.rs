@@ -81,7 +81,7 @@ struct Generator {
     own: Vec<Named>,
     /// Further fields of each message.
     fields: Vec<Vec<Named>>,
-    /// Whether the home has an array, `w`, which rows read, set and loop over.
+    /// Whether the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
     array: bool,
 }
 
@@ -199,7 +199,8 @@ impl Generator {
             let own = own.map(|(name, ty)| format!("{name}: {ty}"));
             let more = self.variables[usize::from(home)].iter();
             let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
-            let array = (self.array && home).then(|| "w: 0..wide per remote = wide".to_string());
+            let array = (self.array && home)
+                .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
             let variables: Vec<String> = own.chain(more).chain(array).collect();
             if !variables.is_empty() {
                 out += &format!("  variables {{ {} }}\n", variables.join("; "));
@@ -330,9 +331,11 @@ impl Generator {
     /// A change of one element, of all, or of those of a set.
     fn change_of_array(&mut self, scope: &Scope) -> String {
         let value = self.random.of(&["0", "1", "wide"]);
-        match self.random.below(4) {
+        match self.random.below(6) {
             0 => format!("w := {value}"),
-            1 | 2 if scope.message => {
+            1 => format!("u := {value}"),
+            2 if scope.message => "u[w[sender]] := wide - u[1 - w[sender]]".to_string(),
+            3 | 4 if scope.message => {
                 let change = self.random.of(&[":= wide - w[sender]", ":= 0", ":= 1"]);
                 format!("w[sender] {change}")
             }
@@ -516,7 +519,8 @@ impl Generator {
         let named = self.named(scope, |ty| ty == Type::Bool);
         let equal = self.random.of(&["==", "!="]);
         if self.array && scope.home && scope.message && self.random.once_in(3) {
-            return format!("w[sender] {equal} {}", self.random.of(&["0", "wide"]));
+            let read = self.random.of(&["w[sender]", "w[sender]", "u[w[sender]]"]);
+            return format!("{read} {equal} {}", self.random.of(&["0", "wide"]));
         }
         match (self.random.below(if depth == 0 { 6 } else { 9 }), named) {
             (0 | 1, Some(named)) => named,

@@ -318,6 +318,11 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                         known.insert(format!("{place}[{remote}]"), slot().to_string());
                     }
                 }
+                Type::PerNumber { size, .. } => {
+                    for number in 0..size {
+                        known.insert(format!("{place}[{number}]"), slot().to_string());
+                    }
+                }
                 _ => {
                     known.insert(place, slot().to_string());
                 }
