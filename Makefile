@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench soak lint clean
+.PHONY: help setup demo test test-rust test-python bench soak lint clean
 
 # Python's files are used where they stand; what the compiled module holds is built.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/build_backend.py \
@@ -21,9 +21,16 @@ setup: .venv/installed ## make .venv with the cohkit command and the Python pack
 demo: setup ## construct the ECI home, check it, show a counterexample of a broken variant, and run published figures
 	@tools/demo
 
+# Once all is built, the tests of the two languages run beside each other: neither keeps all processors busy.
 test: setup ## run every test; this is what continuous integration runs
+	cargo test --workspace --locked --no-run
+	@$(MAKE) --no-print-directory --jobs 2 --keep-going test-rust test-python
+
+test-rust:
 	cargo test --workspace --locked
-	.venv/bin/pytest
+
+test-python:
+	@mkdir -p target && .venv/bin/pytest >target/pytest.log 2>&1; code=$$?; cat target/pytest.log; exit $$code
 
 bench: setup ## measure speed
 	cargo bench --workspace --locked

@@ -297,10 +297,9 @@ fn verilate(
         "-shared",
     ]);
     command.arg(format!("-DPROTOCOL_PKG={protocol}_pkg"));
-    if shape.endpoint == Endpoint::Application {
-        // C++ compilers take long for functions of all of it.
-        command.args(["--output-split", "5000", "--output-split-cfuncs", "1000"]);
-    }
+    // C++ compilers take long for functions of all of it, and as long for the declarations of all of it before each of many
+    // pieces.
+    command.args(["--output-split", "50000", "--output-split-cfuncs", "5000"]);
     if waveforms {
         command.args(["--trace-fst", "--trace-structs"]);
     }
