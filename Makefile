@@ -26,6 +26,9 @@ test: setup ## run every test; this is what continuous integration runs
 	cargo test --workspace --locked --no-run
 	@$(MAKE) --no-print-directory --jobs 2 --keep-going test-rust test-python
 
+# What tests start is told nothing of this make.
+test-rust test-python: export MAKEFLAGS :=
+
 test-rust:
 	cargo test --workspace --locked
 

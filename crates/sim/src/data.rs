@@ -5,6 +5,8 @@
 //! The content of a line that was never written is a function of its address and has no entry.
 //! Each entry knows the number of the write that made it, which is what the oracle compares.
 
+use cohkit_base::memory::prefetch;
+
 /// Handle of one content of a line in [`Data`]; [`Copy::UNTOUCHED`] is the content before any write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copy(u32);
@@ -58,6 +60,14 @@ impl<T: std::marker::Copy> Paged<T> {
         match self.pages.get(line as usize / PAGE) {
             Some(Some(page)) => page[line as usize % PAGE],
             _ => self.default,
+        }
+    }
+
+    /// Asks memory for the value of a line.
+    #[inline]
+    pub fn prefetch(&self, line: u32) {
+        if let Some(Some(page)) = self.pages.get(line as usize / PAGE) {
+            prefetch(&page[line as usize % PAGE]);
         }
     }
 
@@ -206,6 +216,12 @@ impl Data {
     #[inline]
     pub fn memory(&self, line: u32) -> Copy {
         self.memory.get(line)
+    }
+
+    /// Asks memory for what [`Data::memory`] gives.
+    #[inline]
+    pub fn prefetch(&self, line: u32) {
+        self.memory.prefetch(line);
     }
 
     /// Puts a content into memory, which becomes a holder in the caller's place.

@@ -321,7 +321,7 @@ impl Simulation {
         );
         let home = self.home.controller().name.clone();
         for remote in 0..self.platform.remotes {
-            let configuration = self.caches[remote as usize].configuration(line);
+            let configuration = self.caches.configuration(remote, line);
             let state = &self.remote.controller().states[self.remote.state(configuration)];
             let waited: Vec<&str> = state
                 .waits

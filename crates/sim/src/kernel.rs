@@ -23,6 +23,9 @@ const SPAN: u32 = 9;
 const WHEEL: u32 = 21;
 /// Events that are at most in a wheel whose buckets span that long.
 const FEW: u64 = 1024;
+/// So many buckets before its turn an event is told as one that comes [soon](Queue::soon), the first time, the second and
+/// the third.
+const SOON: [u64; 3] = [48, 24, 8];
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -82,6 +85,8 @@ pub struct Queue<E> {
     /// Bucket of the earliest far event, so that the heap is looked at only when it matters.
     far_bucket: u64,
     inserted: u64,
+    /// The first bucket whose events have not been told as ones that come soon, for each time.
+    untold: [u64; SOON.len()],
 }
 
 impl<E: Copy> Default for Queue<E> {
@@ -118,6 +123,7 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
+            untold: [0; SOON.len()],
         }
     }
 
@@ -234,6 +240,33 @@ impl<E: Copy> Queue<E> {
         Some((self.now, node.event))
     }
 
+    /// Tells events that come in the next buckets, each once at each of the times 0, 1 and 2, the last of which is the
+    /// nearest: so memory can be asked in time for what they say, what that leads to, and so on. What is inserted late is not
+    /// told.
+    #[inline]
+    pub fn soon(&mut self, time: usize, mut each: impl FnMut(&E)) {
+        let mut bucket = self.untold[time].max(self.cursor + 1);
+        let end = self.cursor + SOON[time];
+        while bucket < end {
+            // Of the buckets that are left in this word of bits, and not beyond the end, the occupied ones.
+            let mut bits = self.occupied[self.place(bucket) / 64] >> (bucket % 64);
+            let left = (64 - bucket % 64).min(end - bucket);
+            bits &= u64::MAX >> (64 - left);
+            while bits != 0 {
+                let occupied = bucket + u64::from(bits.trailing_zeros());
+                let mut index = self.buckets[self.place(occupied)].first;
+                while index != NONE {
+                    let node = &self.nodes[index as usize];
+                    each(&node.event);
+                    index = node.next;
+                }
+                bits &= bits - 1;
+            }
+            bucket += left;
+        }
+        self.untold[time] = bucket;
+    }
+
     /// Inserts a node before later ones of its bucket, of which there is at least one.
     #[inline(never)]
     fn insert(&mut self, place: usize, index: u32, offset: u32) {
@@ -283,7 +316,7 @@ impl<E: Copy> Queue<E> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
         /// Any mixture of insertions, near and far, and removals gives what a sorted map gives.
@@ -298,9 +331,19 @@ mod tests {
             ], 0..600)) {
             let mut queue = Queue::of_many(events);
             let mut map = BTreeMap::new();
-            let pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
+            let mut told = SOON.map(|_| BTreeSet::new());
+            let mut pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);
                 prop_assert_eq!(queue.pop(), expected);
+                for (time, told) in told.iter_mut().enumerate() {
+                    let mut soon = Vec::new();
+                    queue.soon(time, |&number| soon.push(number));
+                    for number in soon {
+                        prop_assert!(told.insert(number), "{} is told twice", number);
+                        let (due, _) = *map.keys().find(|key| key.1 == number).expect("it is in the queue");
+                        prop_assert!(due > queue.now() && due - queue.now() <= SOON[time] << SPAN);
+                    }
+                }
                 Ok(())
             };
             for (number, step) in steps.into_iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Messages in flight, and pools whose elements keep their index.
 
+use cohkit_base::memory::prefetch_whole;
 use cohkit_protocol::protocol::MessageId;
 
 /// Index of a cache line: its address divided by the size of a line.
@@ -73,6 +74,12 @@ impl<T: Copy> Pool<T> {
     pub fn remove(&mut self, index: u32) -> T {
         self.free.push(index);
         self.places[index as usize]
+    }
+
+    /// Asks memory for an element.
+    #[inline]
+    pub fn prefetch(&self, index: u32) {
+        prefetch_whole(&self.places[index as usize]);
     }
 
     /// The elements that are in the pool, by index.

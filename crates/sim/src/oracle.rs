@@ -124,6 +124,12 @@ impl Oracle {
         self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == found
     }
 
+    /// Asks memory for what is known of a line.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        self.lines.prefetch(line);
+    }
+
     /// Number of the last write of a line; 0 before any.
     #[inline]
     pub fn latest(&self, line: Line) -> u32 {

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod setup;
+mod soon;
 
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::{construct, Construction, ConstructionError};
@@ -15,7 +16,7 @@ use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
-use crate::agents::remote::Cache;
+use crate::agents::remote::Caches;
 use crate::components::link::{Direction, Size};
 use crate::components::memory;
 use crate::components::network::Network;
@@ -280,7 +281,7 @@ pub struct Simulation {
     pub(crate) remote: Program,
     pub(crate) home: Program,
     pub(crate) cores: Cores,
-    pub(crate) caches: Vec<Cache>,
+    pub(crate) caches: Caches,
     pub(crate) units: Vec<Unit>,
     /// The home that takes the place of the units, if there is one.
     pub(crate) clocked: Option<Box<Clocked>>,
@@ -313,6 +314,8 @@ pub struct Simulation {
     outstanding: u32,
     used: u32,
     flights: u32,
+    /// Whether memory is asked beforehand for what events are about.
+    ahead: bool,
 }
 
 impl Simulation {
@@ -363,7 +366,7 @@ impl Simulation {
                 setup.workload.has(Access::Store),
                 protocol.line_bytes,
             ),
-            caches: (0..remotes).map(|_| Cache::new(&platform.cache)).collect(),
+            caches: Caches::new(remotes, &platform.cache),
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
@@ -395,6 +398,7 @@ impl Simulation {
             outstanding: setup.workload.outstanding,
             used: setup.workload.cores,
             flights: 0,
+            ahead: Simulation::looks_ahead(in_flight),
         })
     }
 
@@ -441,6 +445,9 @@ impl Simulation {
             self.counters.events += 1;
             self.remote.forget();
             self.home.forget();
+            if self.ahead {
+                self.look_ahead();
+            }
             match event {
                 Event::Access(access) => self.access(access),
                 Event::Core(access) => self.core(access),
@@ -526,8 +533,7 @@ impl Simulation {
             self.home.sweep(self.directory.iter());
         }
         if self.remote.is_full() {
-            let held = self.caches.iter().flat_map(Cache::configurations);
-            self.remote.sweep(held);
+            self.remote.sweep(self.caches.configurations());
         }
     }
 
@@ -541,7 +547,7 @@ impl Simulation {
 
     /// Lines that lie in caches now.
     pub fn lines_cached(&self) -> u64 {
-        self.caches.iter().map(Cache::lines).sum()
+        self.caches.ways.lines()
     }
 
     /// Indices of the rules that the caches and the home have executed.

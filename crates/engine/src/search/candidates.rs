@@ -3,7 +3,8 @@
 //! A thread writes a state here before it claims a place for it in the table, so that others can compare theirs with it.
 //! Each candidate knows its parent, which is the first of those that have led to it, as in a search with one thread.
 
-use crate::store::{hash, prefetch, CANDIDATE};
+use crate::store::{hash, CANDIDATE};
+use cohkit_base::memory::prefetch;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 

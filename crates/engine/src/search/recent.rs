@@ -5,7 +5,7 @@
 //! and before a canonical form is made of them.
 
 use crate::native::exact;
-use crate::store::prefetch;
+use cohkit_base::memory::prefetch;
 
 /// Bytes that one thread has for them; more than that is no longer near.
 const BYTES: usize = if cfg!(debug_assertions) {

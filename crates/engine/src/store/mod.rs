@@ -11,6 +11,7 @@ mod table;
 
 use crate::program::Packing;
 use crate::threads::Team;
+use cohkit_base::memory::prefetch;
 pub(crate) use genealogy::Genealogy;
 pub use signature::omission_bound;
 pub(crate) use table::*;

@@ -2,10 +2,8 @@
 
 use crate::memory;
 use crate::threads::Team;
+use cohkit_base::memory::ask_for_large_pages;
 use std::mem::MaybeUninit;
-
-/// Rows from this many bytes on are worth large pages, which save most of the look-ups of addresses.
-const LARGE: usize = 4 << 20;
 
 /// So many bytes more are worth threads.
 const WORTH_THREADS: usize = 1 << 16;
@@ -50,24 +48,5 @@ fn reserve<T>(row: &mut Vec<T>, more: usize) {
     if memory::attempt(|| row.try_reserve_exact(plenty)).is_err() {
         row.reserve_exact(more);
     }
-    if row.capacity() * size_of::<T>() >= LARGE {
-        ask_for_large_pages(row);
-    }
+    ask_for_large_pages(row);
 }
-
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-fn ask_for_large_pages<T>(row: &mut Vec<T>) {
-    const PAGE: usize = 1 << 12;
-    let start = row.as_ptr() as usize;
-    let end = start + row.capacity() * size_of::<T>();
-    let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
-    // SAFETY: the pages lie within what the row owns, and this advice changes nothing that a program can see.
-    // Where it is not taken, pages stay small.
-    unsafe {
-        libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages<T>(_: &mut Vec<T>) {}

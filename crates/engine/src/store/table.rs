@@ -13,6 +13,7 @@
 
 use super::pages;
 use crate::threads::Team;
+use cohkit_base::memory::prefetch;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -67,19 +68,6 @@ pub(crate) fn hash(words: &[u64]) -> u64 {
 #[inline(always)]
 fn tag_of(hash: u64) -> u8 {
     ((hash >> 32) as u8).max(1)
-}
-
-/// Asks for the cache line at an address; where this cannot be asked for, nothing happens.
-#[inline(always)]
-#[allow(unsafe_code)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can see, and any address will do.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch(at.cast::<i8>(), std::arch::x86_64::_MM_HINT_T0);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// A bit for each of sixteen bytes that is this one.

@@ -22,7 +22,7 @@ use crate::components::bus::Bus;
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::Line;
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Play, Played, Tally};
@@ -599,11 +599,11 @@ impl Simulation {
             return;
         }
         self.check_memory(line, "is written by the application");
-        for cache in 0..self.caches.len() {
-            let configuration = self.caches[cache].configuration(line);
+        for cache in 0..self.caches.count() {
+            let configuration = self.caches.configuration(cache, line);
             if self.remote.about(configuration).right > Right::None {
                 let name = self.behind.as_ref().map_or("", |behind| &behind.name);
-                let cache = self.agent_name(cache as Agent);
+                let cache = self.agent_name(cache);
                 let text = format!("{name} changes a line of which {cache} has a copy");
                 return self.fail(FailureKind::Contract, line, text);
             }
@@ -675,9 +675,8 @@ fn observes(action: &Action) -> bool {
 
 impl Contents for Simulation {
     fn word(&self, line: Line, word: u16) -> u64 {
-        let mut caches = self.caches.iter();
-        let held = caches.find_map(|cache| {
-            let (configuration, copy) = cache.held(line);
+        let held = (0..self.caches.count()).find_map(|cache| {
+            let (configuration, copy) = self.caches.held(cache, line);
             (self.remote.about(configuration).right > Right::None).then_some(copy)
         });
         let copy = held.unwrap_or_else(|| self.data.memory(line));

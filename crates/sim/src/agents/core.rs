@@ -7,6 +7,7 @@
 //! A load finds its own core's latest store in the buffer. The L1 holds copies of lines that the shared cache
 //! may read; it loses them, at once, when the shared cache loses that right or another core's store is performed.
 
+use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 
@@ -19,14 +20,13 @@ use crate::platform;
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
-/// A core's write buffer and L1.
+/// A core's write buffer.
 pub(crate) struct Core {
     /// What each place of the write buffer holds, and the rest of it: places are looked for by the former alone.
     places: Vec<(Stage, Line)>,
     buffer: Vec<Buffered>,
     /// Accesses that wait for the write buffer, in order of arrival.
     waiting: Vec<u32>,
-    l1: Option<L1>,
 }
 
 /// A line in a write buffer.
@@ -61,16 +61,12 @@ impl Stage {
     }
 }
 
-/// A private cache that stores write through.
-struct L1 {
-    tags: Tags,
-    copies: Vec<Copy>,
-}
-
 /// All cores of a machine, where they have something between them and their caches.
 #[derive(Default)]
 pub(crate) struct Cores {
     pub cores: Vec<Core>,
+    /// Their private caches, which stores write through; of each line the number of its copy is kept.
+    l1s: Option<Tags>,
     /// How many L1s before a cache have a line.
     holders: FxHashMap<(Agent, Line), u32>,
 }
@@ -87,22 +83,32 @@ impl Cores {
             places: vec![(Stage::Free, 0); entries],
             buffer: vec![Buffered::default(); entries],
             waiting: Vec::new(),
-            l1: (sets > 0).then(|| {
-                let tags = Tags::new(sets as u32, cores.l1_ways.value as u32, false);
-                L1 {
-                    copies: vec![Copy::UNTOUCHED; tags.slots()],
-                    tags,
-                }
-            }),
         };
         Cores {
             cores: (0..used).map(core).collect(),
+            l1s: (sets > 0).then(|| {
+                Tags::new(
+                    used as usize,
+                    sets as u32,
+                    cores.l1_ways.value as u32,
+                    false,
+                )
+            }),
             holders: FxHashMap::default(),
         }
     }
 }
 
 impl Core {
+    /// Asks memory for its write buffer.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.places
+            .iter()
+            .step_by(8)
+            .for_each(|place| prefetch(place));
+    }
+
     /// The latest value of a word that is still to be performed.
     fn stored(&self, line: Line, word: u16) -> Option<u64> {
         // A held line is later than a sent one.
@@ -182,15 +188,15 @@ impl Simulation {
             self.counters.forwarded += 1;
             return self.done_at_core(index);
         }
-        let Some(l1) = &mut self.cores.cores[number].l1 else {
+        let Some(l1s) = &mut self.cores.l1s else {
             return self.reach(index);
         };
-        let Some(slot) = l1.tags.find(line) else {
+        let Some(slot) = l1s.find(number, line) else {
             self.counters.l1_misses += 1;
             return self.reach(index);
         };
-        l1.tags.touch(slot);
-        let copy = l1.copies[slot as usize];
+        l1s.touch(slot);
+        let copy = copy_in(l1s, slot);
         self.counters.l1_hits += 1;
         self.check_load(access.cache, line, copy, word);
         if self.behind.is_some() {
@@ -354,30 +360,27 @@ impl Simulation {
     /// A core's load has been performed in its shared cache: its L1 gets the line.
     pub(crate) fn fill_l1(&mut self, access: &Pending, copy: Copy) {
         let (line, cache) = (access.line, access.cache);
-        let Some(core) = self.cores.cores.get_mut(usize::from(access.core)) else {
+        let (core, Some(l1s)) = (usize::from(access.core), &mut self.cores.l1s) else {
             return;
         };
-        let Some(l1) = &mut core.l1 else {
-            return;
-        };
-        let slot = match (l1.tags.find(line), l1.tags.vacancy(line)) {
+        let slot = match (l1s.find(core, line), l1s.vacancy(core, line)) {
             // The line may have come with another access meanwhile, and is the same.
             (Some(_), _) => return,
             (None, Some(slot)) => slot,
             (None, None) => {
-                let Some(slot) = l1.tags.candidates(line).next() else {
+                let Some(slot) = l1s.candidates(core, line).next() else {
                     return;
                 };
-                if let Some(old) = l1.tags.line(slot) {
-                    self.data.release(l1.copies[slot as usize]);
-                    l1.tags.clear(slot);
+                if let Some(old) = l1s.line(slot) {
+                    self.data.release(copy_in(l1s, slot));
+                    l1s.clear(slot);
                     held_by_one_fewer(&mut self.cores.holders, (cache, old));
                 }
                 slot
             }
         };
-        l1.tags.put(slot, line);
-        l1.copies[slot as usize] = self.data.share(copy);
+        l1s.put(slot, line);
+        l1s.keep(slot, [self.data.share(copy).number(), 0, 0, 0]);
         *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
     }
 
@@ -389,24 +392,20 @@ impl Simulation {
         };
         let remotes = usize::from(self.platform.remotes);
         let its = (usize::from(cache)..self.cores.cores.len()).step_by(remotes);
+        let Some(l1s) = &mut self.cores.l1s else {
+            return;
+        };
         for number in its {
-            let Some(l1) = &mut self.cores.cores[number].l1 else {
+            let Some(slot) = l1s.find(number, line) else {
                 continue;
             };
-            let Some(slot) = l1.tags.find(line) else {
-                continue;
-            };
-            let slot: Slot = slot;
-            self.data.release(l1.copies[slot as usize]);
+            self.data.release(copy_in(l1s, slot));
             match written {
                 Some((core, copy)) if usize::from(core) == number => {
-                    l1.copies[slot as usize] = self.data.share(copy);
+                    l1s.keep(slot, [self.data.share(copy).number(), 0, 0, 0]);
                     self.cores.holders.insert((cache, line), 1);
                 }
-                _ => {
-                    l1.copies[slot as usize] = Copy::UNTOUCHED;
-                    l1.tags.clear(slot);
-                }
+                _ => l1s.clear(slot),
             }
             left -= 1;
             if left == 0 {
@@ -414,6 +413,12 @@ impl Simulation {
             }
         }
     }
+}
+
+/// The copy of a line that lies in an L1.
+fn copy_in(l1s: &Tags, slot: Slot) -> Copy {
+    let [number, ..] = l1s.kept(slot);
+    Copy::numbered(number)
 }
 
 fn held_by_one_fewer(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
@@ -558,7 +563,7 @@ system one { remotes 1; lines 1 }
             simulation.leave_l1s(0, line, None);
         }
         assert!(simulation.cores.holders.is_empty());
-        let l1 = simulation.cores.cores[0].l1.as_ref().expect("it has one");
-        assert_eq!(l1.tags.lines(), 0);
+        let l1s = simulation.cores.l1s.as_ref().expect("there are some");
+        assert_eq!(l1s.lines(), 0);
     }
 }

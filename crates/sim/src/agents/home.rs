@@ -128,12 +128,17 @@ impl Unit {
     }
 }
 
+/// The unit that a line belongs to.
+#[inline]
+pub(crate) fn unit_of(units: &[Unit], line: Line) -> usize {
+    // The bits that choose the slice, and above them those that choose its unit.
+    line as usize & (units.len() - 1)
+}
+
 impl Simulation {
-    /// The unit that a line belongs to.
     #[inline]
     fn unit_of(&self, line: Line) -> usize {
-        // The bits that choose the slice, and above them those that choose its unit.
-        line as usize & (self.units.len() - 1)
+        unit_of(&self.units, line)
     }
 
     /// A message reaches the home.
@@ -870,15 +875,12 @@ impl Simulation {
         }
         self.check_memory(line, "is given to the device");
         // Of one caching agent it is not counted what it may.
-        let several = self.caches.len() > 1 && self.oracle.most(line) <= ensures;
-        for cache in 0..if several { 0 } else { self.caches.len() } {
-            let configuration = self.caches[cache].configuration(line);
+        let several = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
+        for cache in 0..if several { 0 } else { self.caches.count() } {
+            let configuration = self.caches.configuration(cache, line);
             let right = self.remote.about(configuration).right;
             if right > ensures {
-                let text = format!(
-                    "{} may {right:?} after {name}",
-                    self.agent_name(cache as Agent)
-                );
+                let text = format!("{} may {right:?} after {name}", self.agent_name(cache));
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }

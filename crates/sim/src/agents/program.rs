@@ -10,6 +10,7 @@
 //! [`Program::forget`]. Configurations that speak of each remote have a number for each line, and numbers that no line
 //! has are used again after a [`Program::sweep`].
 
+use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Rule, State, Statement, Variable,
 };
@@ -320,6 +321,13 @@ impl Program {
                 choice => Event::MemoryData((choice - 2) as u8),
             }
         }
+    }
+
+    /// Asks memory for a configuration.
+    #[inline]
+    pub fn prefetch(&self, configuration: ConfigurationId) {
+        let kept = self.kept(configuration);
+        kept.iter().step_by(32).for_each(|part| prefetch(part));
     }
 
     /// The transition of a configuration on an input.

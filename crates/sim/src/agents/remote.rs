@@ -5,9 +5,10 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::Done;
+use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
-use crate::components::tags::{Slot, Tags};
+use crate::components::tags::{Kept, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::message::{Agent, Line, Message, HOME};
@@ -41,7 +42,7 @@ const EMPTY: Entry = Entry {
 
 /// An entry as it is kept: the empty one is all zeros, so that of a large cache that is little used most takes no memory.
 #[inline(always)]
-fn kept(entry: Entry) -> [u32; 4] {
+fn kept(entry: Entry) -> Kept {
     [
         entry.configuration,
         entry.copy.number(),
@@ -61,11 +62,9 @@ enum Place {
     Absent,
 }
 
-/// A cache.
+/// What a cache has beside its ways.
+#[derive(Default)]
 pub struct Cache {
-    tags: Tags,
-    /// What is kept of the line in each way: [`kept`].
-    entries: Vec<[u32; 4]>,
     aside: Vec<(Line, Entry)>,
     /// Messages that the controller left in their channels, in order of arrival.
     left: Vec<u32>,
@@ -85,46 +84,49 @@ enum Attempt {
     Skipped,
 }
 
-impl Cache {
-    /// An empty cache.
-    pub fn new(cache: &platform::Cache) -> Cache {
+/// All caches of a machine.
+pub struct Caches {
+    /// Their ways.
+    pub(crate) ways: Tags,
+    each: Vec<Cache>,
+}
+
+impl Caches {
+    /// So many empty caches.
+    pub fn new(caches: u16, cache: &platform::Cache) -> Caches {
         let (sets, ways) = (cache.sets.value as u32, cache.ways.value as u32);
-        let tags = Tags::new(sets, ways, cache.hashed.value != 0);
-        Cache {
-            entries: vec![kept(EMPTY); tags.slots()],
-            tags,
-            aside: Vec::new(),
-            left: Vec::new(),
-            parked: Vec::new(),
+        Caches {
+            ways: Tags::new(caches.into(), sets, ways, cache.hashed.value != 0),
+            each: (0..caches).map(|_| Cache::default()).collect(),
         }
     }
 
-    /// Number of lines present.
-    pub fn lines(&self) -> u64 {
-        self.tags.lines()
+    /// How many there are.
+    pub fn count(&self) -> u16 {
+        self.each.len() as u16
     }
 
-    /// The configurations of all its lines.
+    /// The configurations of all their lines.
     pub(crate) fn configurations(&self) -> impl Iterator<Item = ConfigurationId> + '_ {
-        let aside = self.aside.iter().map(|(_, entry)| entry.configuration);
-        let ways = self.tags.taken().map(|slot| self.entry(slot).configuration);
-        ways.chain(aside)
+        let aside = self.each.iter().flat_map(|cache| &cache.aside);
+        let ways = self.ways.taken().map(|slot| self.entry(slot).configuration);
+        ways.chain(aside.map(|(_, entry)| entry.configuration))
     }
 
-    /// The configuration of a line, and its bytes where the configuration holds them.
-    pub(crate) fn held(&self, line: Line) -> (ConfigurationId, Copy) {
-        let (_, entry) = self.find(line);
+    /// The configuration of a line in a cache, and its bytes where the configuration holds them.
+    pub(crate) fn held(&self, cache: Agent, line: Line) -> (ConfigurationId, Copy) {
+        let (_, entry) = self.find(cache, line);
         (entry.configuration, entry.copy)
     }
 
-    /// The configuration of a line.
-    pub fn configuration(&self, line: Line) -> ConfigurationId {
-        self.find(line).1.configuration
+    /// The configuration of a line in a cache.
+    pub fn configuration(&self, cache: Agent, line: Line) -> ConfigurationId {
+        self.find(cache, line).1.configuration
     }
 
     #[inline(always)]
     fn entry(&self, slot: Slot) -> Entry {
-        let [configuration, copy, first, last] = self.entries[slot as usize];
+        let [configuration, copy, first, last] = self.ways.kept(slot);
         Entry {
             configuration,
             copy: Copy::numbered(copy),
@@ -134,14 +136,30 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn find(&self, line: Line) -> (Place, Entry) {
-        if let Some(slot) = self.tags.find(line) {
+    fn find(&self, cache: Agent, line: Line) -> (Place, Entry) {
+        if let Some(slot) = self.ways.find(cache.into(), line) {
             return (Place::Way(slot), self.entry(slot));
         }
-        match self.aside.iter().position(|&(other, _)| other == line) {
-            Some(index) => (Place::Aside, self.aside[index].1),
+        let aside = &self[cache].aside;
+        match aside.iter().position(|&(other, _)| other == line) {
+            Some(index) => (Place::Aside, aside[index].1),
             None => (Place::Absent, EMPTY),
         }
+    }
+}
+
+impl Index<Agent> for Caches {
+    type Output = Cache;
+    #[inline(always)]
+    fn index(&self, cache: Agent) -> &Cache {
+        &self.each[usize::from(cache)]
+    }
+}
+
+impl IndexMut<Agent> for Caches {
+    #[inline(always)]
+    fn index_mut(&mut self, cache: Agent) -> &mut Cache {
+        &mut self.each[usize::from(cache)]
     }
 }
 
@@ -150,14 +168,14 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn access(&mut self, index: u32) {
         let access = self.accesses[index];
-        let cache = &mut self.caches[access.cache as usize];
-        let (mut place, mut entry) = cache.find(access.line);
+        let caches = &mut self.caches;
+        let (mut place, mut entry) = caches.find(access.cache, access.line);
         if entry.first != NONE {
             self.queue_up(&mut entry, index);
             return self.keep(access.cache, access.line, place, entry);
         }
         match (place, access.kind) {
-            (Place::Way(slot), _) => cache.tags.touch(slot),
+            (Place::Way(slot), _) => caches.ways.touch(slot),
             (Place::Absent, Access::Evict | Access::Demote | Access::Clean)
                 if !self.begins_absent(&access) =>
             {
@@ -166,12 +184,10 @@ impl Simulation {
             (Place::Absent, Access::Load | Access::Store) => {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
-                    self.caches[access.cache as usize].parked.push(index);
+                    self.caches[access.cache].parked.push(index);
                     return;
                 };
-                let cache = &mut self.caches[access.cache as usize];
-                cache.tags.put(slot, access.line);
-                cache.entries[slot as usize] = kept(EMPTY);
+                self.caches.ways.put(slot, access.line);
                 place = Place::Way(slot);
             }
             _ => {}
@@ -212,23 +228,21 @@ impl Simulation {
     /// A free way for a line; the least recently used line that can go makes room.
     #[inline(always)]
     fn make_room(&mut self, cache: Agent, line: Line) -> Option<Slot> {
-        let tags = &self.caches[cache as usize].tags;
-        if let Some(slot) = tags.vacancy(line) {
+        let ways = &self.caches.ways;
+        if let Some(slot) = ways.vacancy(cache.into(), line) {
             return Some(slot);
         }
-        let candidates = tags.candidates(line);
-        for slot in candidates {
-            let this = &self.caches[cache as usize];
-            let mut entry = this.entry(slot);
-            let Some(old) = this.tags.line(slot) else {
+        for slot in ways.candidates(cache.into(), line) {
+            let mut entry = self.caches.entry(slot);
+            let Some(old) = self.caches.ways.line(slot) else {
                 continue;
             };
             if entry.first != NONE || !self.evict(cache, old, &mut entry) {
                 continue;
             }
-            self.caches[cache as usize].tags.clear(slot);
+            self.caches.ways.clear(slot);
             if entry.configuration != 0 {
-                self.caches[cache as usize].aside.push((old, entry));
+                self.caches[cache].aside.push((old, entry));
             }
             return Some(slot);
         }
@@ -427,7 +441,7 @@ impl Simulation {
 
     /// The home performs the write that a cache has sent for a line.
     pub(crate) fn performed_by_home(&mut self, cache: Agent, line: Line) -> Option<Pending> {
-        let (_, entry) = self.caches[cache as usize].find(line);
+        let (_, entry) = self.caches.find(cache, line);
         if entry.first == NONE {
             return None;
         }
@@ -483,18 +497,18 @@ impl Simulation {
             self.counters.stall(Stall::Left);
             // It waits in the cache, and gives its place in the circuit to the next.
             self.leaves_circuit(index);
-            self.caches[cache as usize].left.push(index);
+            self.caches[cache].left.push(index);
             return;
         }
         // What was left may be taken now.
         let mut place = 0;
-        while let Some(&index) = self.caches[cache as usize].left.get(place) {
+        while let Some(&index) = self.caches[cache].left.get(place) {
             let waiting = self.messages[index];
             let taken = waiting.line == message.line
                 && !self.blocked(cache, &waiting, place)
                 && self.deliver(cache, index, &waiting);
             if taken {
-                self.caches[cache as usize].left.remove(place);
+                self.caches[cache].left.remove(place);
                 place = 0;
             } else {
                 place += 1;
@@ -505,7 +519,7 @@ impl Simulation {
     /// Whether an earlier message of the same order waits, among the first `until` that were left.
     #[inline(always)]
     fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
-        let left = &self.caches[cache as usize].left;
+        let left = &self.caches[cache].left;
         let group = self.kinds[message.kind.index()].group;
         group.is_some()
             && left.iter().take(until).any(|&index| {
@@ -519,7 +533,7 @@ impl Simulation {
     #[inline(always)]
     fn deliver(&mut self, cache: Agent, index: u32, message: &Message) -> bool {
         let line = message.line;
-        let (place, mut entry) = self.caches[cache as usize].find(line);
+        let (place, mut entry) = self.caches.find(cache, line);
         let transition = self.remote.step(entry.configuration, &Self::input(message));
         match transition.answer {
             Answer::Take => {}
@@ -579,11 +593,14 @@ impl Simulation {
     /// Puts an entry back where it belongs now.
     #[inline(always)]
     fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
-        let this = &mut self.caches[cache as usize];
         let gone = entry.configuration == 0;
+        let (ways, this) = (
+            &mut self.caches.ways,
+            &mut self.caches.each[usize::from(cache)],
+        );
         match place {
-            Place::Way(slot) if gone => this.tags.clear(slot),
-            Place::Way(slot) => this.entries[slot as usize] = kept(entry),
+            Place::Way(slot) if gone => ways.clear(slot),
+            Place::Way(slot) => ways.keep(slot, kept(entry)),
             // The list may have moved since; lines are in it once.
             Place::Aside => {
                 let index = this.aside.iter().position(|&(other, _)| other == line);
@@ -605,7 +622,7 @@ impl Simulation {
             self.accesses[index].next = NONE;
             self.queue.push(self.now, KernelEvent::Access(index));
         }
-        let this = &mut self.caches[cache as usize];
+        let this = &mut self.caches[cache];
         if !this.parked.is_empty() && self.remote.about(entry.configuration).stable {
             for index in std::mem::take(&mut this.parked) {
                 self.queue.push(self.now, KernelEvent::Access(index));
@@ -687,7 +704,7 @@ impl Simulation {
             entry.copy = Copy::UNTOUCHED;
         }
         entry.configuration = transition.next;
-        if after.right != before.right && self.caches.len() > 1 {
+        if after.right != before.right && self.caches.count() > 1 {
             self.oracle.changes(line, before.right, after.right);
         }
         if after.right > before.right {
@@ -792,7 +809,7 @@ impl Simulation {
     /// An agent has gained a right.
     #[inline]
     fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
-        if self.caches.len() == 1 && self.device.current.is_none() && self.behind.is_none() {
+        if self.caches.count() == 1 && self.device.current.is_none() && self.behind.is_none() {
             return;
         }
         if self.oracle.excluded(line, right) {
@@ -811,14 +828,14 @@ impl Simulation {
     /// An agent has gained a right while others have one that excludes it.
     #[cold]
     fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
-        for other in (0..self.caches.len()).filter(|&other| other != usize::from(cache)) {
-            let configuration = self.caches[other].configuration(line);
+        for other in (0..self.caches.count()).filter(|&other| other != cache) {
+            let configuration = self.caches.configuration(other, line);
             let theirs = self.remote.about(configuration).right;
             if !compatible(right, theirs) {
                 let text = format!(
                     "{} may {right:?} while {} may {theirs:?}",
                     self.agent_name(cache),
-                    self.agent_name(other as Agent)
+                    self.agent_name(other)
                 );
                 self.fail(FailureKind::SingleWriter, line, text);
             }

@@ -10,6 +10,7 @@ use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::platform;
+use cohkit_base::memory::prefetch;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -85,6 +86,13 @@ impl Direction {
             waited: 0,
             busy: 0,
         }
+    }
+
+    /// Asks memory for a circuit and for the links.
+    #[inline]
+    pub fn prefetch(&self, circuit: u8) {
+        prefetch(&self.circuits[usize::from(circuit)]);
+        prefetch(self.free.as_ptr());
     }
 
     /// Takes room for one message of a circuit, if there is any.

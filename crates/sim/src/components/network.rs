@@ -45,6 +45,23 @@ impl Network {
         &mut self.homes[line as usize & (homes - 1)]
     }
 
+    /// The links that a message takes first; those that it takes last.
+    #[inline(always)]
+    pub fn of(&self, message: &Message) -> [&Direction; 2] {
+        let port = |side: usize| &self.homes[message.line as usize & (self.homes.len() - 1)][side];
+        let first = match message.from {
+            HOME if self.is_switched() => port(0),
+            HOME => &self.down[message.to as usize],
+            from => &self.up[from as usize],
+        };
+        let last = match message.to {
+            _ if !self.is_switched() => first,
+            HOME => port(1),
+            to => &self.down[to as usize],
+        };
+        [first, last]
+    }
+
     /// The links that a message takes first.
     #[inline(always)]
     pub fn leaving(&mut self, message: &Message) -> &mut Direction {

@@ -1,29 +1,39 @@
-//! The tags of a set-associative cache: which line lies in which way, and which one has to go.
+//! The ways of set-associative caches: which line lies in which way, what is kept of it, and which one has to go.
 
 use crate::message::Line;
+use cohkit_base::memory::{ask_for_large_pages, prefetch};
 
 /// Most ways a cache may have: the order of use of a set is one word of 16 nibbles.
 pub const WAYS: usize = 16;
 
-/// Number of a way of a set, `set * ways + way`.
-pub type Slot = u32;
+/// Number of a way of a set of a cache.
+pub type Slot = usize;
 
-/// Tags with least-recently-used order.
+/// What is kept of the line in a way. All zeros is what is kept of a line that has just been put there.
+pub type Kept = [u32; 4];
+
+/// Equal caches with least-recently-used order.
 pub struct Tags {
     ways: usize,
     sets: u32,
     /// Whether upper address bits are folded into the set number.
     hashed: bool,
-    /// Of each set, side by side as they are used together: of each way the line plus 1, or 0; the number of lines at
-    /// [`USED`]; and from [`RECENT`] on the ways from the most (lowest nibble) to the least recently used, by exclusive
-    /// or with [`ORDER`]. Sets that were never used are all zeros, which take no memory.
-    kept: Vec<[u32; WAYS + 4]>,
+    /// Of each set of each cache, side by side as they are used together: of each way the line plus 1, or 0
+    /// ([`Tags::tags`]); the order of use and the number of lines ([`USE`]); and from [`ENTRIES`] on what is kept of each
+    /// way's line. Sets that were never used are all zeros, which take no memory.
+    kept: Vec<Kept>,
+    /// Where the first set begins, which is where a line of the processor's caches does.
+    begin: usize,
     /// Number of all lines.
     lines: u64,
 }
 
-const USED: usize = WAYS;
-const RECENT: usize = WAYS + 2;
+/// The ways from the most (lowest nibble) to the least recently used, by exclusive or with [`ORDER`], in two halves; and the
+/// number of lines.
+const USE: usize = WAYS / 4;
+const ENTRIES: usize = USE + 1;
+/// What a set takes, in whole lines of the processor's caches.
+const STRIDE: usize = (ENTRIES + WAYS).next_multiple_of(4);
 
 /// The order of the ways of a set that has not been used.
 const ORDER: u64 = 0xfedc_ba98_7654_3210;
@@ -37,93 +47,146 @@ pub fn folded(line: Line, bits: u32) -> Line {
 }
 
 impl Tags {
-    /// Empty tags. `sets` is a power of two and `ways` at most [`WAYS`].
-    pub fn new(sets: u32, ways: u32, hashed: bool) -> Tags {
+    /// So many empty caches. `sets` is a power of two and `ways` at most [`WAYS`].
+    pub fn new(caches: usize, sets: u32, ways: u32, hashed: bool) -> Tags {
+        let mut kept = vec![[0; 4]; caches * sets as usize * STRIDE + 3];
+        ask_for_large_pages(&mut kept);
+        let begin = kept.as_ptr().align_offset(64) % 4;
         Tags {
             ways: ways as usize,
             sets,
             hashed,
-            kept: vec![[0; WAYS + 4]; sets as usize],
+            kept,
+            begin,
             lines: 0,
         }
     }
 
-    /// Number of slots to provide for.
-    pub fn slots(&self) -> usize {
-        self.sets as usize * WAYS
-    }
-
+    /// The set of a line, as its number among those of all caches.
     #[inline(always)]
-    fn set(&self, line: Line) -> usize {
+    fn set(&self, cache: usize, line: Line) -> usize {
         let index = match self.hashed {
             true => folded(line, self.sets.trailing_zeros().max(1)),
             false => line,
         };
-        (index & (self.sets - 1)) as usize
+        cache * self.sets as usize + (index & (self.sets - 1)) as usize
+    }
+
+    #[inline(always)]
+    fn place(&self, set: usize) -> usize {
+        self.begin + set * STRIDE
+    }
+
+    #[inline(always)]
+    fn tags(&self, set: usize) -> &[u32] {
+        self.kept[self.place(set)..][..USE].as_flattened()
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, slot: Slot) -> &mut u32 {
+        let place = self.place(slot / WAYS);
+        &mut self.kept[place + slot % WAYS / 4][slot % 4]
     }
 
     #[inline(always)]
     fn order(&self, set: usize) -> u64 {
-        let kept = &self.kept[set];
-        (u64::from(kept[RECENT]) | u64::from(kept[RECENT + 1]) << 32) ^ ORDER
+        let [low, high, ..] = self.kept[self.place(set) + USE];
+        (u64::from(low) | u64::from(high) << 32) ^ ORDER
     }
 
-    /// Where a line lies.
+    /// How many lines a set holds.
+    #[inline(always)]
+    fn used(&mut self, slot: Slot) -> &mut u32 {
+        let place = self.place(slot / WAYS);
+        &mut self.kept[place + USE][2]
+    }
+
+    /// What is kept of the line in a slot.
+    #[inline(always)]
+    pub fn kept(&self, slot: Slot) -> Kept {
+        self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]
+    }
+
+    /// Keeps this of the line in a slot.
+    #[inline(always)]
+    pub fn keep(&mut self, slot: Slot, kept: Kept) {
+        let place = self.place(slot / WAYS);
+        self.kept[place + ENTRIES + slot % WAYS] = kept;
+    }
+
+    /// Asks memory for the tags of the set of a line.
     #[inline]
-    pub fn find(&self, line: Line) -> Option<Slot> {
-        let set = self.set(line);
+    pub fn prefetch_tags(&self, cache: usize, line: Line) {
+        let place = self.place(self.set(cache, line));
+        prefetch(&self.kept[place]);
+        prefetch(&self.kept[place + USE]);
+    }
+
+    /// Asks memory for what is kept of a line, or will be.
+    #[inline]
+    pub fn prefetch(&self, cache: usize, line: Line) {
+        let slot = (self.find(cache, line)).or_else(|| self.vacancy(cache, line));
+        if let Some(slot) = slot {
+            prefetch(&self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]);
+        }
+    }
+
+    /// Where a line lies in a cache.
+    #[inline]
+    pub fn find(&self, cache: usize, line: Line) -> Option<Slot> {
+        let set = self.set(cache, line);
         // All ways are compared at once: the compiler makes vector code of it.
         let mut found = 0u32;
-        for (way, &tag) in self.kept[set][..WAYS].iter().enumerate() {
+        for (way, &tag) in self.tags(set).iter().enumerate() {
             found |= u32::from(tag == line + 1) << way;
         }
         match found {
             0 => None,
-            found => Some((set * WAYS) as Slot + found.trailing_zeros()),
+            found => Some(set * WAYS + found.trailing_zeros() as usize),
         }
     }
 
-    /// A free slot for a line.
+    /// A free slot of a cache for a line.
     #[inline(always)]
-    pub fn vacancy(&self, line: Line) -> Option<Slot> {
-        let set = self.set(line);
-        let kept = &self.kept[set];
-        if kept[USED] as usize == self.ways {
+    pub fn vacancy(&self, cache: usize, line: Line) -> Option<Slot> {
+        let set = self.set(cache, line);
+        if self.kept[self.place(set) + USE][2] as usize == self.ways {
             return None;
         }
-        let way = kept[..self.ways].iter().position(|&tag| tag == 0);
-        way.map(|way| (set * WAYS + way) as Slot)
+        let way = self.tags(set)[..self.ways].iter().position(|&tag| tag == 0);
+        way.map(|way| set * WAYS + way)
     }
 
     /// The slots of a line's set, from the least recently used on.
     #[inline]
-    pub fn candidates(&self, line: Line) -> impl Iterator<Item = Slot> {
-        let set = self.set(line);
+    pub fn candidates(&self, cache: usize, line: Line) -> impl Iterator<Item = Slot> {
+        let set = self.set(cache, line);
         let (order, ways) = (self.order(set), self.ways);
         let nibble = move |place: usize| (order >> (4 * place) & 15) as usize;
         let ways = (0..WAYS).rev().map(nibble).filter(move |&way| way < ways);
-        ways.map(move |way| (set * WAYS + way) as Slot)
+        ways.map(move |way| set * WAYS + way)
     }
 
-    /// The slots that hold a line.
+    /// The slots of all caches that hold a line.
     pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
-        let sets = (0..self.sets).filter(|&set| self.kept[set as usize][USED] > 0);
-        let slots = sets.flat_map(|set| set * WAYS as u32..(set + 1) * WAYS as u32);
+        let sets = 0..(self.kept.len() - self.begin) / STRIDE;
+        let sets = sets.filter(|&set| self.kept[self.place(set) + USE][2] > 0);
+        let slots = sets.flat_map(|set| set * WAYS..(set + 1) * WAYS);
         slots.filter(|&slot| self.line(slot).is_some())
     }
 
     /// The line in a slot.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<Line> {
-        self.kept[slot as usize / WAYS][slot as usize % WAYS].checked_sub(1)
+        self.tags(slot / WAYS)[slot % WAYS].checked_sub(1)
     }
 
     /// Puts a line into a free slot, as the most recently used of its set.
     #[inline(always)]
     pub fn put(&mut self, slot: Slot, line: Line) {
-        let kept = &mut self.kept[slot as usize / WAYS];
-        kept[slot as usize % WAYS] = line + 1;
-        kept[USED] += 1;
+        *self.tag(slot) = line + 1;
+        *self.used(slot) += 1;
+        self.keep(slot, [0; 4]);
         self.lines += 1;
         self.touch(slot);
     }
@@ -131,18 +194,17 @@ impl Tags {
     /// Empties a slot that holds a line.
     #[inline(always)]
     pub fn clear(&mut self, slot: Slot) {
-        let kept = &mut self.kept[slot as usize / WAYS];
-        kept[slot as usize % WAYS] = 0;
-        kept[USED] -= 1;
+        *self.tag(slot) = 0;
+        *self.used(slot) -= 1;
         self.lines -= 1;
     }
 
     /// Makes a slot the most recently used of its set.
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
-        let set = slot as usize / WAYS;
+        let set = slot / WAYS;
         let order = self.order(set);
-        let way = u64::from(slot) % WAYS as u64;
+        let way = (slot % WAYS) as u64;
         if order & 15 == way {
             return;
         }
@@ -154,11 +216,12 @@ impl Tags {
         let below = (1u64 << (4 * place)) - 1;
         let above = !(below << 4 | 15);
         let order = ((order & above) | (order & below) << 4 | way) ^ ORDER;
-        let kept = &mut self.kept[set];
-        (kept[RECENT], kept[RECENT + 1]) = (order as u32, (order >> 32) as u32);
+        let place = self.place(set);
+        let kept = &mut self.kept[place + USE];
+        (kept[0], kept[1]) = (order as u32, (order >> 32) as u32);
     }
 
-    /// Number of lines present.
+    /// Number of lines in all caches.
     pub fn lines(&self) -> u64 {
         self.lines
     }
@@ -171,32 +234,36 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_a_list() {
-        let mut tags = Tags::new(1, 16, false);
-        let mut list: Vec<u32> = (0..16).collect();
+        let mut tags = Tags::new(1, 1, 16, false);
+        let mut list: Vec<Slot> = (0..16).collect();
         let mut random = Random::new(1);
         for _ in 0..1000 {
-            let slot = random.below(16) as u32;
+            let slot = random.below(16) as Slot;
             tags.touch(slot);
             list.retain(|&other| other != slot);
             list.insert(0, slot);
-            let order: Vec<u32> = tags.candidates(0).collect();
+            let order: Vec<Slot> = tags.candidates(0, 0).collect();
             assert!(order.iter().eq(list.iter().rev()));
         }
     }
 
     #[test]
     fn lines_are_found_where_they_were_put() {
-        let mut tags = Tags::new(4, 2, true);
+        let mut tags = Tags::new(2, 4, 2, true);
         for line in 0..8 {
-            let slot = tags.vacancy(line).unwrap();
+            let slot = tags.vacancy(1, line).unwrap();
             tags.put(slot, line);
+            tags.keep(slot, [line; 4]);
         }
-        assert!(tags.vacancy(8).is_none());
+        assert!(tags.vacancy(1, 8).is_none() && tags.vacancy(0, 8).is_some());
         for line in 0..8 {
-            assert_eq!(tags.line(tags.find(line).unwrap()), Some(line));
+            let slot = tags.find(1, line).unwrap();
+            assert_eq!((tags.line(slot), tags.kept(slot)), (Some(line), [line; 4]));
+            assert_eq!(tags.find(0, line), None);
         }
-        assert_eq!(tags.candidates(0).count(), 2);
-        tags.clear(tags.find(3).unwrap());
-        assert_eq!((tags.find(3), tags.lines()), (None, 7));
+        assert_eq!(tags.candidates(1, 0).count(), 2);
+        tags.clear(tags.find(1, 3).unwrap());
+        assert_eq!((tags.find(1, 3), tags.lines()), (None, 7));
+        assert_eq!(tags.taken().count(), 7);
     }
 }

@@ -1,0 +1,123 @@
+//! What events that come soon will look at, asked of memory before their turn.
+//!
+//! Where thousands of accesses are in flight, each event is about a line that nothing has looked at for long: without this
+//! the simulation mostly waits for memory. Nothing here changes what happens.
+
+use cohkit_base::memory::prefetch_whole;
+
+use super::{Event, Simulation};
+use crate::agents::home;
+use crate::message::{Line, HOME};
+
+/// Accesses in flight from which on it pays to look ahead: what fewer of them look at stays in the processor's caches.
+const MANY: u64 = 1024;
+
+impl Simulation {
+    /// Whether so many accesses are in flight that it pays to look ahead.
+    pub(super) fn looks_ahead(in_flight: u64) -> bool {
+        in_flight >= MANY
+    }
+
+    /// Asks memory for what the next events are about.
+    pub(super) fn look_ahead(&mut self) {
+        let Simulation {
+            queue,
+            accesses,
+            messages,
+            caches,
+            cores,
+            units,
+            directory,
+            oracle,
+            data,
+            network,
+            home,
+            kinds,
+            ..
+        } = self;
+        let of_home = |line: Line| {
+            prefetch_whole(&units[home::unit_of(units, line)]);
+            directory.prefetch(line);
+            oracle.prefetch(line);
+            data.prefetch(line);
+        };
+        let prefetch_core = |number: u16| {
+            if let Some(core) = cores.cores.get(usize::from(number)) {
+                prefetch_whole(core);
+            }
+        };
+        let prefetch_buffer = |number: u16| {
+            if let Some(core) = cores.cores.get(usize::from(number)) {
+                core.prefetch();
+            }
+        };
+        queue.soon(0, |event| match *event {
+            Event::Core(index) | Event::Access(index) => accesses.prefetch(index),
+            Event::Switch(index) | Event::Deliver(index) => messages.prefetch(index),
+            _ => {}
+        });
+        queue.soon(1, |event| match *event {
+            Event::Core(index) => {
+                let access = &accesses[index];
+                prefetch_core(access.core);
+            }
+            Event::Access(index) => {
+                let access = &accesses[index];
+                caches.ways.prefetch_tags(access.cache.into(), access.line);
+                oracle.prefetch(access.line);
+                prefetch_core(access.core);
+            }
+            Event::Drained(core, _) => {
+                prefetch_core(core);
+            }
+            Event::Switch(index) => network
+                .of(&messages[index])
+                .into_iter()
+                .for_each(prefetch_whole),
+            Event::Deliver(index) => {
+                let message = &messages[index];
+                prefetch_whole(network.of(message)[1]);
+                match message.to {
+                    HOME => of_home(message.line),
+                    cache => {
+                        caches.ways.prefetch_tags(cache.into(), message.line);
+                        oracle.prefetch(message.line);
+                    }
+                }
+            }
+            Event::Read(line) | Event::Written(line) => of_home(line),
+            Event::Unit(number) => prefetch_whole(&units[number as usize]),
+            _ => {}
+        });
+        queue.soon(2, |event| match *event {
+            Event::Core(index) => {
+                let access = &accesses[index];
+                prefetch_buffer(access.core);
+            }
+            Event::Access(index) => {
+                let access = &accesses[index];
+                caches.ways.prefetch(access.cache.into(), access.line);
+                prefetch_buffer(access.core);
+            }
+            Event::Drained(core, _) => {
+                prefetch_buffer(core);
+            }
+            Event::Switch(index) => {
+                let message = &messages[index];
+                let circuit = kinds[message.kind.index()].circuit;
+                let ways = network.of(message).into_iter();
+                ways.for_each(|direction| direction.prefetch(circuit));
+            }
+            Event::Deliver(index) => {
+                let message = &messages[index];
+                network.of(message)[1].prefetch(kinds[message.kind.index()].circuit);
+                match message.to {
+                    HOME => home.prefetch(directory.get(message.line)),
+                    cache => caches.ways.prefetch(cache.into(), message.line),
+                }
+            }
+            Event::Read(line) | Event::Written(line) => home.prefetch(directory.get(line)),
+            _ => {}
+        });
+    }
+}
