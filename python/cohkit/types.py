@@ -80,6 +80,7 @@ class Counterexample(TypedDict):
     sequences: list[Sequence]
     trace: dict[str, Any] | None
     explanation: dict[str, Any] | None
+    steps: NotRequired[list[str]]
 
 
 class RuleCoverage(TypedDict):

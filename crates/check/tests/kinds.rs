@@ -273,7 +273,7 @@ fn judged(text: &str, system: &str) -> Report {
                 ..
             },
         ) => {
-            assert!(lost);
+            assert!(lost.is_some());
         }
         (
             Found::Safe {
@@ -293,7 +293,7 @@ fn judged(text: &str, system: &str) -> Report {
             );
             assert_eq!(
                 (report.states, report.transitions, drains),
-                (worlds.len() as u128, transitions.into(), !lost)
+                (worlds.len() as u128, transitions.into(), lost.is_none())
             );
         }
         (Found::Wrong { .. }, Outcome::Violated { .. }) => {}

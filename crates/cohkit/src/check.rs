@@ -273,6 +273,11 @@ impl Batch<'_> {
             for source in composed.parts(system) {
                 self.check(source, Systems::Declared, console)?;
             }
+            for levels in composed.levels(system, self.options.max_states, console.interrupted) {
+                self.judged.push((levels.outcome(), levels.states as u128));
+                let (json, text) = (|| levels.json(composed.path()), || levels.text());
+                self.tell(levels.outcome(), json, text, console)?;
+            }
             if !self.options.output.json && !console.is_interrupted() {
                 self.print(&composed.together(system, &self.judged), console)?;
             }

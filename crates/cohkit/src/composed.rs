@@ -1,14 +1,16 @@
 //! Texts that compose protocols: read together with the texts that they use, and checked part by part.
 
 use crate::console::Console;
+use crate::joint::{self, Together};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::{shown, Source};
 use crate::{files, shipped};
-use cohkit_protocol::composition::{Composition, Joint};
+use cohkit_protocol::composition::{Composition, Joint, Over};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// A text that composes others, and these.
 pub(crate) struct Composed {
@@ -85,20 +87,53 @@ impl Composed {
         })
     }
 
+    /// What the levels of a system do together.
+    pub(crate) fn levels<'c>(
+        &'c self,
+        system: &'c Joint,
+        most: Option<u64>,
+        cancel: &'c AtomicBool,
+    ) -> impl Iterator<Item = Together> + 'c {
+        let levels = self.composition.levels.iter();
+        levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
+    }
+
+    /// The text that composes.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What the verdicts on the parts say of all together: as these share nothing, together they do what each does alone.
+    /// Two levels are one part, and have been judged after all parts.
     pub(crate) fn together(&self, system: &Joint, judged: &[(Outcome, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst = judged.iter().map(|(outcome, _)| *outcome).max();
-        let spaces = self.composition.spaces.iter();
+        let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
+        if spaces.len() == 2 * levels.len() && levels.len() == 1 {
+            // There is nothing else, and the verdict has been told.
+            return String::new();
+        }
         match worst {
-            Some(Outcome::Yes) if judged.len() == self.sources.len() => {}
+            Some(Outcome::Yes) if judged.len() == spaces.len() + levels.len() => {}
             Some(Outcome::No) => return format!("{name}: violated, by a part\n"),
             _ => return format!("{name}: undecided, as a part is\n"),
         }
-        let parts: Vec<String> = (spaces.zip(judged))
-            .map(|(space, (_, states))| format!("{} {states}", space.name))
+        let alone = |number: &usize| {
+            let of = |level: &&Over| level.inner == *number || level.outer == *number;
+            levels.iter().find(of).is_none()
+        };
+        let single = (0..spaces.len()).filter(alone);
+        let single = single.map(|number| (spaces[number].name.clone(), judged[number].1));
+        let joined = levels.iter().zip(&judged[spaces.len()..]);
+        let joined = joined.map(|(level, (_, states))| {
+            let [inner, outer] = [level.inner, level.outer].map(|space| &spaces[space].name);
+            (format!("{inner} over {outer}"), *states)
+        });
+        let counts: Vec<(String, u128)> = single.chain(joined).collect();
+        let parts: Vec<String> = (counts.iter())
+            .map(|(part, states)| format!("{part} {states}"))
             .collect();
-        let mut states = judged.iter().map(|(_, states)| *states);
+        let mut states = counts.iter().map(|(_, states)| *states);
         let product = states.try_fold(1, u128::checked_mul);
         let product = product.map_or("2^128 or more".to_string(), |states| states.to_string());
         let parts = parts.join(" x ");

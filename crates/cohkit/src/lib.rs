@@ -25,6 +25,7 @@ mod files;
 mod graph;
 mod guarantee;
 pub mod interrupt;
+mod joint;
 pub mod judge;
 pub mod link;
 mod list;

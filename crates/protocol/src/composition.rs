@@ -2,6 +2,7 @@
 //!
 //! Each used text is a protocol over a space of its own, and two spaces share nothing: no line, no channel, no memory.
 //! So whatever they do together is what each does alone, and their states are the product of those of the parts.
+//! But where a home stands [over](Over) a cache of another text, its memory is that cache's copy: two levels.
 
 use crate::protocol::{Protocol, System};
 
@@ -14,8 +15,19 @@ pub struct Composition {
     pub title: String,
     /// The texts used, in the order of this one.
     pub spaces: Vec<Space>,
+    /// Which of them are below others.
+    pub levels: Vec<Over>,
     /// What is checked.
     pub systems: Vec<Joint>,
+}
+
+/// A home of one text stands over the caches of another: its memory is the copy that the cache holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Over {
+    /// The text whose home it is, among [`Composition::spaces`].
+    pub inner: usize,
+    /// The text whose caches they are.
+    pub outer: usize,
 }
 
 /// A text used.
@@ -34,6 +46,6 @@ pub struct Space {
 pub struct Joint {
     /// Name after the keyword `system`.
     pub name: String,
-    /// What of it is in each space, named `SYSTEM.SPACE`.
+    /// What of it is in each space, named `SYSTEM.SPACE`; of a space that is below another, what is below each cache.
     pub parts: Vec<System>,
 }

@@ -89,20 +89,21 @@ impl Texts {
                     asked += get("link_bytes_to_home");
                 }
                 // One may wait for what another need not do.
-                (Found::Safe { lost: true, .. }, Err((FailureKind::NoProgress, _))) => {}
+                (Found::Safe { lost: Some(_), .. }, Err((FailureKind::NoProgress, _))) => {}
                 (Found::Safe { lost, .. }, Err((_, failure))) => {
                     return Err(format!(
-                        "Executed, it is safe, and rest is lost: {lost}. Simulated: {failure}"
+                        "Executed, it is safe, and rest is lost: {}. Simulated: {failure}",
+                        lost.is_some()
                     ));
                 }
                 (Found::Wrong { .. }, Err((kind, _))) => met |= kind != FailureKind::NoProgress,
                 // A run need not come by what is wrong.
-                (Found::Wrong { .. }, Ok(_)) | (Found::TooMany, _) => {}
+                (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
             }
         }
         match found {
-            Found::Safe { lost: true, .. } => self.lost += 1,
-            Found::Safe { lost: false, .. } => {
+            Found::Safe { lost: Some(_), .. } => self.lost += 1,
+            Found::Safe { lost: None, .. } => {
                 self.safe += 1;
                 self.lively += usize::from(asked > 800.0);
             }
@@ -110,7 +111,7 @@ impl Texts {
                 self.wrong += 1;
                 self.noticed += usize::from(met);
             }
-            Found::TooMany => {}
+            Found::TooMany { .. } => {}
         }
         Ok(())
     }

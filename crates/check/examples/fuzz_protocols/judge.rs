@@ -11,14 +11,14 @@ use cohkit_protocol::protocol::{Home, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, System, World, Wrong};
+use cohkit_system::world::{explore, Step, System, World, Wrong};
 use std::collections::BTreeMap;
 
 /// States of a system that is visited, at most.
 const MOST: usize = 3_000;
 
 /// What execution finds.
-pub type Found = cohkit_system::world::Found<World<Current>>;
+pub type Found = cohkit_system::world::Found<World<Current>, Step>;
 
 /// What all agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,13 +129,13 @@ pub fn same(name: &str, found: &Found, report: &Report) -> Result<Agreed, Troubl
         {
             Some(Agreed::Verified(worlds.len()))
         }
-        (Found::Wrong { what, steps }, Outcome::Violated { trace, .. })
-            if any(what, true) && *steps == trace.steps.len() as u64 =>
+        (Found::Wrong { what, way }, Outcome::Violated { trace, .. })
+            if any(what, true) && way.len() == trace.steps.len() =>
         {
             Some(Agreed::Violated)
         }
-        (Found::Wrong { what, steps }, Outcome::Exceeded { trace, .. })
-            if any(what, false) && *steps == trace.steps.len() as u64 =>
+        (Found::Wrong { what, way }, Outcome::Exceeded { trace, .. })
+            if any(what, false) && way.len() == trace.steps.len() =>
         {
             Some(Agreed::Undecided)
         }
@@ -169,7 +169,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         remotes,
         found,
     } = &case;
-    if matches!(found, Found::TooMany) {
+    if matches!(found, Found::TooMany { .. }) {
         return Ok(Agreed::Undecided);
     }
     let model = safety(protocol, home(protocol), *remotes)?;
@@ -210,7 +210,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     }
     printed(&model, &plain)?;
     if let Found::Safe { worlds, lost, .. } = found {
-        rest(protocol, *remotes, *lost)?;
+        rest(protocol, *remotes, lost.is_some())?;
         state_by_state(protocol, &model, worlds)?;
     }
     Ok(agreed)
@@ -223,7 +223,7 @@ pub fn rumur(
     checker: impl FnOnce(&Model) -> (bool, u64, String),
 ) -> Result<Agreed, Trouble> {
     let case = case(text)?;
-    if matches!(case.found, Found::TooMany) {
+    if matches!(case.found, Found::TooMany { .. }) {
         return Ok(Agreed::Undecided);
     }
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;

@@ -748,6 +748,76 @@ fn what_a_text_guarantees_is_judged_by_programs() {
 }
 
 #[test]
+fn two_levels_are_judged_together() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/levels");
+    let both = tests.join("two-level.coh").display().to_string();
+    check(
+        &["check", &both],
+        expect![[r#"
+            exit code 0
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
+            two_level joint: verified: 65463 states of inner over outer, 282586 transitions, depth 54
+        "#]],
+    );
+    check(
+        &["check", &both, "--max-states", "1000"],
+        expect![[r#"
+            exit code 3
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
+            two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1001 states of inner over outer
+        "#]],
+    );
+    // What is good by itself need not be so below a cache: this home gives a right to write that the cache above lacks.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::copy(&both, at("two-level.coh")).expect("written");
+    let good = fs::read_to_string(tests.join("mesi-l1.coh")).expect("a text");
+    assert_eq!(good.matches("GetS if memory writes").count(), 1);
+    let bad = good.replace("GetS if memory writes", "GetS if owner == none");
+    fs::write(at("mesi-l1.coh"), bad).expect("written");
+    check(
+        &["check", &at("two-level.coh").display().to_string()],
+        expect![[r#"
+            exit code 1
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
+            two_level joint: violated: inclusion: an inner cache has a right that the outer one has not
+              by inner over outer, after 13 steps:
+                below cache 0: l1 0: load
+                cache 0: load
+                GetS of cache 0 reaches the home
+                DataE of the home reaches cache 0
+                below cache 0: clean_invalidate is asked for
+                below cache 0: the home takes clean_invalidate
+                below cache 1: l1 0: load
+                cache 1: load
+                GetS of cache 1 reaches the home
+                FwdGetS of the home reaches cache 0
+                Data of cache 0 reaches cache 1
+                below cache 1: GetS of l1 0 reaches the home
+                below cache 1: DataE of the home reaches l1 0
+        "#]],
+    );
+    let mut command = cohkit([
+        "check",
+        &at("two-level.coh").display().to_string(),
+        "--json",
+    ]);
+    let output = command.output().expect("the command starts");
+    let entries: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let joint = &entries[2];
+    assert_eq!(
+        (&joint["system"], &joint["outcome"]),
+        (&"joint".into(), &"violated".into())
+    );
+    assert_eq!(joint["counterexample"]["name"], "inclusion");
+    let steps = joint["counterexample"]["steps"].as_array();
+    assert!(steps.is_some_and(|steps| steps.len() > 2), "{joint}");
+}
+
+#[test]
 fn a_text_that_composes_others_is_their_product() {
     let both = shipped("eci-both.coh").display().to_string();
     check(

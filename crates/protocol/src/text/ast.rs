@@ -44,8 +44,9 @@ pub(super) enum Item<'a> {
     Guarantee(Model, Span),
     /// In a text that composes others: a text used, parts at one place, and a system of all.
     Use(Use<'a>),
-    Node(Name<'a>, Block<Part<'a>>),
-    Joint(Name<'a>, Block<(Part<'a>, Number)>),
+    /// Parts, each over a cache or by itself.
+    Node(Name<'a>, Block<(Part<'a>, Option<Part<'a>>)>),
+    Joint(Name<'a>, Block<Counted<'a>>),
     Invariant {
         name: Name<'a>,
         claim: Claim<'a>,
@@ -98,6 +99,14 @@ pub(super) struct Use<'a> {
 pub(super) struct Part<'a> {
     pub space: Option<Name<'a>>,
     pub name: Name<'a>,
+}
+
+/// How many of something there are, and what each of these has.
+#[derive(Debug)]
+pub(super) struct Counted<'a> {
+    pub part: Part<'a>,
+    pub number: Number,
+    pub each: Option<Block<(Part<'a>, Number)>>,
 }
 
 /// An end of a channel.

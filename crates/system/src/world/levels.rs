@@ -101,9 +101,9 @@ fn needs(inner: &System, message: MessageId) -> Right {
 /// Everything at some moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters {
-    outer: World<Shared>,
+    pub(super) outer: World<Shared>,
     /// What is below each outer cache.
-    inner: Vec<World<Shared>>,
+    pub(super) inner: Vec<World<Shared>>,
 }
 
 /// Something that may happen.

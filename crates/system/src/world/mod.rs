@@ -12,6 +12,7 @@ mod explore;
 mod levels;
 mod network;
 mod steps;
+mod words;
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
@@ -22,7 +23,7 @@ use crate::agent::Violation;
 use crate::data::Data;
 use crate::plan::{Facts, Plan};
 
-pub use explore::{explore, Explored, Found};
+pub use explore::{explore, explore_while, Explored, Found};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
 pub use steps::{Ended, Step};

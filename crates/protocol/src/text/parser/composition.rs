@@ -17,26 +17,43 @@ impl<'a> Parser<'a, '_> {
         Ok(Item::Use(Use { file, name }))
     }
 
-    /// `node NAME { SPACE.PART ... }`.
+    /// `node NAME { SPACE.PART; SPACE.PART over SPACE.KIND ... }`.
     pub(super) fn node(&mut self, keyword: Span) -> Parse<Item<'a>> {
         self.production("node");
         let name = self.new_name("the name of the node")?;
         let parts = self.block(keyword, "`node`", |p| {
             p.production("part");
-            p.part_of("a part of a used text, as `NAME.PART`")
+            let part = p.part_of("a part of a used text, as `NAME.PART`")?;
+            let over = match p.eat_word("over") {
+                true => Some(p.part_of("a kind of remotes of another used text")?),
+                false => None,
+            };
+            Ok((part, over))
         })?;
         Ok(Item::Node(name, parts))
     }
 
-    /// `system NAME { NODE N; SPACE.lines N ... }`.
+    /// `system NAME { NODE N; NODE N { SPACE.KIND N }; SPACE.lines N ... }`.
     pub(super) fn joint(&mut self, keyword: Span) -> Parse<Item<'a>> {
         self.production("joint");
         let name = self.name("the name of the system")?;
         let counts = self.block(keyword, "`system`", |p| {
-            let part = p.part_of("what a system has (a node, `NAME.PART` or `NAME.lines`)")?;
-            Ok((part, p.number("a number")?))
+            let begin = p.span();
+            let (part, number) =
+                p.count_of("what a system has (a node, `NAME.PART` or `NAME.lines`)")?;
+            let each = match p.peek() == Token::OpenBrace {
+                true => Some(p.block(begin, "what each has", |p| {
+                    p.count_of("what each of these has, as `NAME.KIND`")
+                })?),
+                false => None,
+            };
+            Ok(Counted { part, number, each })
         })?;
         Ok(Item::Joint(name, counts))
+    }
+
+    fn count_of(&mut self, what: &str) -> Parse<(Part<'a>, Number)> {
+        Ok((self.part_of(what)?, self.number("a number")?))
     }
 
     fn part_of(&mut self, what: &str) -> Parse<Part<'a>> {

@@ -1,7 +1,7 @@
 //! From the tree of a text that composes protocols to the [`Composition`].
 
 use super::*;
-use crate::composition::{Composition, Joint, Space};
+use crate::composition::{Composition, Joint, Over, Space};
 
 /// How a used text is come by: from its file's name to what it says, or to a sentence on why not.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
@@ -20,6 +20,7 @@ struct Composer<'a, 's> {
     spaces: Vec<Option<Space>>,
     node_names: Names<'a>,
     nodes: Vec<Vec<Place>>,
+    levels: Vec<Over>,
 }
 
 pub(in crate::text) fn compose(
@@ -34,6 +35,7 @@ pub(in crate::text) fn compose(
         spaces: Vec::new(),
         node_names: nodes,
         nodes: Vec::new(),
+        levels: Vec::new(),
     };
     for item in &file.items {
         if let Item::Use(used) = item {
@@ -47,7 +49,8 @@ pub(in crate::text) fn compose(
             Item::Use(_) => {}
             Item::Node(name, block) => {
                 let parts = block.items.iter();
-                let places = parts.filter_map(|part| composer.place(*part)).collect();
+                let places = parts.flat_map(|&(part, over)| composer.placed(part, over));
+                let places = places.collect();
                 if composer.node_names.declare(*name, composer.sink).is_some() {
                     composer.nodes.push(places);
                 }
@@ -60,7 +63,12 @@ pub(in crate::text) fn compose(
             other => composer.misplaced(other),
         }
     }
-    let Composer { sink, spaces, .. } = composer;
+    let Composer {
+        sink,
+        spaces,
+        levels,
+        ..
+    } = composer;
     let Some((name, title)) = file.header else {
         let missing = "the text lacks `protocol NAME`";
         sink.push(Diagnostic::new(Code::MissingBlock, file.end, missing));
@@ -77,6 +85,7 @@ pub(in crate::text) fn compose(
         name: name.text.to_string(),
         title: title.to_string(),
         spaces: spaces.into_iter().collect::<Option<_>>()?,
+        levels,
         systems,
     })
 }
@@ -163,21 +172,73 @@ impl<'a> Composer<'a, '_> {
         None
     }
 
+    /// What a part of a node stands for: itself, and the cache that it stands over, if any.
+    fn placed(&mut self, part: Part<'a>, over: Option<Part<'a>>) -> Vec<Place> {
+        let place = self.place(part);
+        let Some(over) = over else {
+            return place.into_iter().collect();
+        };
+        let (Some(place), Some(cache)) = (place, self.place(over)) else {
+            return Vec::new();
+        };
+        let wrong = |span, what: &str, help: &str| {
+            Some(Diagnostic::new(Code::Misplaced, span, what).note(help))
+        };
+        let error = match (place, cache) {
+            (Place::Remotes(..), _) => wrong(
+                part.name.span,
+                "a cache stands over nothing",
+                "it is a home whose memory is a copy that a cache holds: `INNER.home over OUTER.cache`",
+            ),
+            (_, Place::Home(_)) => wrong(
+                over.name.span,
+                "a home has no copy to stand over",
+                "name the remotes of another used text: `INNER.home over OUTER.cache`",
+            ),
+            (Place::Home(inner), Place::Remotes(outer, _)) => {
+                let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
+                let level = Over { inner, outer };
+                let other = |l: &Over| l.inner == inner || l.inner == outer || l.outer == inner;
+                if inner == outer {
+                    wrong(over.name.span, "a home over its own caches", "use the text a second time, under another name")
+                } else if kinds > 1 {
+                    wrong(over.name.span, "the outer text has several kinds of remotes", "levels are joined where it has one")
+                } else if self.levels.iter().any(other) {
+                    wrong(part.name.span, "a third level", "a used text is below one other, which is below none")
+                } else {
+                    self.levels.push(level);
+                    return vec![place, cache];
+                }
+            }
+        };
+        if let Some(error) = error {
+            self.sink.push(error);
+        }
+        Vec::new()
+    }
+
     /// How many agents and lines each space has in a system.
-    fn system(&mut self, name: Name<'a>, block: &Block<(Part<'a>, Number)>) -> Option<Joint> {
+    fn system(&mut self, name: Name<'a>, block: &Block<Counted<'a>>) -> Option<Joint> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
         let spaces = self.spaces.iter().map(|space| vec![0u32; kinds(space)]);
-        let mut remotes: Vec<Vec<u32>> = spaces.collect();
-        let mut homes = vec![0u32; self.spaces.len()];
-        let mut lines: Vec<Option<Number>> = vec![None; self.spaces.len()];
-        for &(part, number) in &block.items {
+        let mut has = Has {
+            remotes: spaces.collect(),
+            homes: vec![0; self.spaces.len()],
+            lines: vec![None; self.spaces.len()],
+        };
+        for counted in &block.items {
+            let (part, number) = (counted.part, counted.number);
             if let (Some(space), "lines") = (part.space, part.name.text) {
                 let space = self.space(space)?;
-                once(&mut lines[space], number, |n| n.span, "`lines`", self.sink);
+                once(
+                    &mut has.lines[space],
+                    number,
+                    |n| n.span,
+                    "`lines`",
+                    self.sink,
+                );
                 continue;
             }
-            let most = p::System::MOST_REMOTES.into();
-            let count = ranged(number, 1, most, "the number is", self.sink)?;
             let places = match part.space {
                 Some(_) => vec![self.place(part)?],
                 None => {
@@ -185,56 +246,122 @@ impl<'a> Composer<'a, '_> {
                     self.nodes.get(usize::from(node))?.clone()
                 }
             };
-            for place in places {
+            let count = self.count(number)?;
+            for &place in &places {
                 match place {
-                    Place::Remotes(space, kind) => remotes[space][kind.index()] += count,
-                    Place::Home(space) => homes[space] += count,
+                    Place::Remotes(space, kind) => has.remotes[space][kind.index()] += count,
+                    Place::Home(space) => has.homes[space] += count,
+                }
+            }
+            for &(part, number) in counted.each.iter().flat_map(|each| &each.items) {
+                let (place, count) = (self.place(part)?, self.count(number)?);
+                let below = |l: &Over| places.contains(&Place::Home(l.inner));
+                match place {
+                    Place::Remotes(space, kind)
+                        if self.levels.iter().any(|l| l.inner == space && below(l)) =>
+                    {
+                        has.remotes[space][kind.index()] += count;
+                    }
+                    _ => {
+                        let what = "only what is below a cache is counted for each of them";
+                        let wrong = Diagnostic::new(Code::Misplaced, part.name.span, what);
+                        self.sink
+                            .push(wrong.note("move it out of the inner braces"));
+                        return None;
+                    }
                 }
             }
         }
-        if block.broken {
+        if block.broken
+            || block
+                .items
+                .iter()
+                .any(|c| c.each.as_ref().is_some_and(|e| e.broken))
+        {
             return None;
         }
-        let parts = (0..self.spaces.len()).map(|space| {
-            let used = self.spaces[space].as_ref()?;
-            let total = remotes[space].iter().sum();
-            let what = format!("the number of remotes of `{}` is", used.name);
-            let total = Number {
-                value: total,
-                span: name.span,
-            };
-            ranged(total, 1, p::System::MOST_REMOTES.into(), &what, self.sink)?;
-            let Some(number) = lines[space] else {
-                let text = format!("`{}` lacks `{}.lines N`", name.text, used.name);
-                let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
-                self.sink.push(missing.label("how many lines?"));
-                return None;
-            };
-            let most = p::System::MOST_LINES.into();
-            let lines = ranged(number, 1, most, "the number of lines is", self.sink)?;
-            if homes[space] != 1 {
-                let text = format!(
-                    "`{}` has {} homes of `{}`, and a space has one",
-                    name.text, homes[space], used.name
-                );
-                let help = format!("count one node with `{}.home`", used.name);
-                self.sink
-                    .push(Diagnostic::new(Code::OutOfRange, name.span, text).note(help));
-                return None;
-            }
-            let each: Vec<u16> = remotes[space].iter().map(|&count| count as u16).collect();
-            Some(p::System {
-                name: format!("{}.{}", name.text, used.name),
-                remotes: Remotes::new(&each)?,
-                lines: lines as u8,
-                sizes: Vec::new(),
-                sized: None,
-                span: name.span,
-            })
-        });
+        let parts = (0..self.spaces.len()).map(|space| self.part(name, &has, space));
         Some(Joint {
             name: name.text.to_string(),
             parts: parts.collect::<Option<_>>()?,
         })
     }
+
+    fn count(&mut self, number: Number) -> Option<u32> {
+        let most = p::System::MOST_REMOTES.into();
+        ranged(number, 1, most, "the number is", self.sink)
+    }
+
+    /// What a system has of one space.
+    fn part(&mut self, name: Name<'a>, has: &Has, space: usize) -> Option<p::System> {
+        let used = self.spaces[space].as_ref()?;
+        let of_each = &has.remotes[space];
+        let what = format!("the number of remotes of `{}` is", used.name);
+        let total = Number {
+            value: of_each.iter().sum(),
+            span: name.span,
+        };
+        ranged(total, 1, p::System::MOST_REMOTES.into(), &what, self.sink)?;
+        let level = self.levels.iter().find(|level| level.inner == space);
+        // The lines of a level are those of the one above, and so are its homes.
+        let above = level.map_or(space, |level| level.outer);
+        let homes = level.map_or(1, |level| has.remotes[level.outer].iter().sum());
+        let number = match (level, has.lines[space]) {
+            (Some(_), Some(number)) => {
+                let text = format!("the lines of `{}` are those of the caches above", used.name);
+                let wrong = Diagnostic::new(Code::Misplaced, number.span, text);
+                self.sink.push(wrong.note("leave this out"));
+                return None;
+            }
+            _ => has.lines[above],
+        };
+        let Some(number) = number else {
+            if level.is_none() {
+                let text = format!("`{}` lacks `{}.lines N`", name.text, used.name);
+                let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
+                self.sink.push(missing.label("how many lines?"));
+            }
+            return None;
+        };
+        let most = p::System::MOST_LINES.into();
+        let lines = ranged(number, 1, most, "the number of lines is", self.sink)?;
+        if has.homes[space] != homes {
+            let (text, help) = match level {
+                None => (
+                    format!(
+                        "`{}` has {} homes of `{}`, and a space has one",
+                        name.text, has.homes[space], used.name
+                    ),
+                    format!("count one node with `{}.home`", used.name),
+                ),
+                Some(_) => (
+                    format!(
+                        "`{}` has {} homes of `{}`, and {homes} caches for them to stand over",
+                        name.text, has.homes[space], used.name
+                    ),
+                    "count the node in which one is over the other, and neither without it".into(),
+                ),
+            };
+            let wrong = Diagnostic::new(Code::OutOfRange, name.span, text);
+            self.sink.push(wrong.note(help));
+            return None;
+        }
+        let each: Vec<u16> = of_each.iter().map(|&count| count as u16).collect();
+        Some(p::System {
+            name: format!("{}.{}", name.text, used.name),
+            remotes: Remotes::new(&each)?,
+            lines: lines as u8,
+            sizes: Vec::new(),
+            sized: None,
+            span: name.span,
+        })
+    }
+}
+
+/// What a system has of each space.
+struct Has {
+    /// Of each kind; of a space below another, below each cache.
+    remotes: Vec<Vec<u32>>,
+    homes: Vec<u32>,
+    lines: Vec<Option<Number>>,
 }

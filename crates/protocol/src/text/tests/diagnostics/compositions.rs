@@ -45,3 +45,37 @@ fn each_space_has_a_home_lines_and_remotes() {
         #     ^^^ syntax: expected the file of a protocol text, in quotes, found `eci`
     "#]]);
 }
+
+#[test]
+fn levels_are_a_home_over_the_caches_of_another_text() {
+    text(expect![[r#"
+          protocol levels
+          use "mesi.coh" as outer
+          use "msi.coh" as inner
+          use "eci.coh" as third
+          use "eci-near.coh" as several
+          node wrong {
+            inner.cache over outer.cache
+        #         ^^^^^ misplaced: a cache stands over nothing
+            inner.home over outer.home
+        #                         ^^^^ misplaced: a home has no copy to stand over
+            inner.home over inner.cache
+        #                         ^^^^^ misplaced: a home over its own caches
+            inner.home over several.llc
+        #                           ^^^ misplaced: the outer text has several kinds of remotes
+            inner.home over outer.coche
+        #                         ^^^^^ unknown-name: unknown part `coche`
+          }
+          node l2 { inner.home over outer.cache }
+          node more { third.home over inner.cache }
+        #                   ^^^^ misplaced: a third level
+          system lines { outer.home 1; l2 2 { inner.cache 1 }; outer.lines 1; inner.lines 1 }
+        #                                                                                 ^ misplaced: the lines of `inner` are those of the caches above
+          system alone { outer.home 1; outer.cache 1; l2 2 { inner.cache 1 }; outer.lines 1 }
+        #        ^^^^^ out-of-range: `alone` has 2 homes of `inner`, and 3 caches for them to stand over
+          system apart { outer.home 1 { outer.cache 1 }; outer.lines 1 }
+        #                                     ^^^^^ misplaced: only what is below a cache is counted for each of them
+          system none { outer.home 1; l2 2; outer.lines 1 }
+        #        ^^^^ out-of-range: the number of remotes of `inner` is out of range
+    "#]]);
+}

@@ -1,0 +1,194 @@
+//! Two levels of a text that composes others, explored together.
+
+use crate::outcome::Outcome;
+use cohkit_base::words::counted;
+use cohkit_engine::report::Status;
+use cohkit_protocol::composition::{Composition, Joint, Over};
+use cohkit_protocol::construct::home;
+use cohkit_system::world::{explore_while, Clusters, Found, Levels, System, Wrong};
+use serde_json::{json, Value};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// States that are visited at most where nobody says: each takes a kilobyte or two.
+const MOST: u64 = 2_000_000;
+
+/// Most equal messages without an order, and most messages per line in one order, where a text states no bound.
+const ROOM: u16 = 7;
+
+/// What two levels do together.
+pub(crate) struct Together {
+    /// The text's and the system's name.
+    name: String,
+    protocol: String,
+    system: String,
+    /// `INNER over OUTER`.
+    levels: String,
+    remotes: u16,
+    lines: u8,
+    pub states: usize,
+    transitions: Option<u64>,
+    depth: Option<u64>,
+    ended: Ended,
+}
+
+enum Ended {
+    Holds,
+    /// The property, what is wrong, and the way there.
+    Broken(String, String, Vec<String>),
+    Undecided(String),
+}
+
+/// Explores all states of two levels of a system.
+pub(crate) fn judge(
+    composition: &Composition,
+    system: &Joint,
+    level: Over,
+    most: Option<u64>,
+    cancel: &AtomicBool,
+) -> Together {
+    let [outer, inner] = [level.outer, level.inner].map(|space| &composition.spaces[space]);
+    let [above, below] = [level.outer, level.inner].map(|space| &system.parts[space]);
+    let mut together = Together {
+        name: format!("{} {}", composition.name, system.name),
+        protocol: composition.name.clone(),
+        system: system.name.clone(),
+        levels: format!("{} over {}", inner.name, outer.name),
+        remotes: above.remotes.total(),
+        lines: above.lines,
+        states: 0,
+        transitions: None,
+        depth: None,
+        ended: Ended::Holds,
+    };
+    let homes = [(outer, above), (inner, below)]
+        .map(|(space, part)| home(&space.protocol, part.remotes.total()));
+    let [Ok(outer_home), Ok(inner_home)] = homes else {
+        together.ended = Ended::Undecided("a home cannot be constructed".into());
+        return together;
+    };
+    let part = |space, home, part: &cohkit_protocol::protocol::System| {
+        System::new(space, home, part.remotes, part.lines, ROOM)
+    };
+    let levels = Levels::new(
+        part(&outer.protocol, &outer_home, above),
+        part(&inner.protocol, &inner_home, below),
+    );
+    let most = usize::try_from(most.unwrap_or(MOST)).unwrap_or(usize::MAX);
+    let begin = Clusters::new(&levels);
+    let mut go_on = || !cancel.load(Ordering::Relaxed);
+    match explore_while(&levels, begin.clone(), most, &mut go_on) {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost,
+        } => {
+            together.states = worlds.len();
+            (together.transitions, together.depth) = (Some(transitions), Some(depth));
+            if let Some(way) = lost {
+                let what = "from here nothing that has to happen leads to rest".to_string();
+                together.ended = Ended::Broken("drain".into(), what, begin.follow(&levels, &way));
+            }
+        }
+        Found::Wrong { what, way } => {
+            let way = begin.follow(&levels, &way);
+            let violated = what.iter().find_map(|wrong| match wrong {
+                Wrong::Violated(violation) => Some(violation),
+                Wrong::Exceeded(_) => None,
+            });
+            together.ended = match (violated, what.first()) {
+                (Some(violation), _) => {
+                    Ended::Broken(violation.property.to_string(), violation.what.clone(), way)
+                }
+                (None, Some(Wrong::Exceeded(limit))) => Ended::Undecided(limit.clone()),
+                _ => Ended::Undecided("something is wrong".into()),
+            };
+        }
+        Found::TooMany { worlds } => {
+            together.states = worlds;
+            let why = match go_on() {
+                true => "there are more states than are to be visited (`--max-states N`)",
+                false => "interrupted",
+            };
+            together.ended = Ended::Undecided(why.into());
+        }
+    }
+    together
+}
+
+impl Together {
+    /// What the verdict means for the exit code.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.ended {
+            Ended::Holds => Outcome::Yes,
+            Ended::Broken(..) => Outcome::No,
+            Ended::Undecided(_) => Outcome::Undecided,
+        }
+    }
+
+    /// The verdict for people.
+    pub(crate) fn text(&self) -> String {
+        let (name, levels) = (&self.name, &self.levels);
+        let states = counted(self.states as u64, "state");
+        match (&self.ended, self.transitions, self.depth) {
+            (Ended::Holds, Some(transitions), Some(depth)) => format!(
+                "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"
+            ),
+            (Ended::Broken(property, what, way), ..) => {
+                let steps = way.iter().map(|step| format!("    {step}\n"));
+                format!(
+                    "{name}: violated: {property}: {what}\n  by {levels}, after {}:\n{}",
+                    counted(way.len() as u64, "step"),
+                    steps.collect::<String>()
+                )
+            }
+            (Ended::Undecided(why), ..) => {
+                format!("{name}: undecided: {why}, after {states} of {levels}\n")
+            }
+            (Ended::Holds, ..) => unreachable!("what holds has been counted"),
+        }
+    }
+
+    /// The entry that `docs/output.md` describes.
+    pub(crate) fn json(&self, file: &Path) -> Value {
+        let (outcome, status, reason) = match &self.ended {
+            Ended::Holds => ("verified", Status::Holds, None),
+            Ended::Broken(..) => ("violated", Status::Violated, None),
+            Ended::Undecided(why) => ("undecided", Status::Undecided, Some(why.as_str())),
+        };
+        let broken = match &self.ended {
+            Ended::Broken(property, what, way) => json!({
+                "kind": "levels",
+                "name": property,
+                "message": what,
+                "steps": way,
+                "sequences": [],
+                "trace": null,
+                "explanation": null,
+            }),
+            _ => Value::Null,
+        };
+        json!({
+            "protocol": self.protocol,
+            "system": self.system,
+            "remotes": self.remotes,
+            "lines": self.lines,
+            "outcome": outcome,
+            "reason": reason,
+            "states": self.states,
+            "transitions": self.transitions,
+            "depth": self.depth,
+            "symmetric": false,
+            "components": null,
+            "properties": [{ "kind": "levels", "name": self.levels, "status": status }],
+            "counterexample": broken,
+            "assumptions": [],
+            "notes": [],
+            "run": {
+                "file": file.display().to_string(),
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Steps in words.
+
+use super::explore::Explored;
+use super::levels::{Clusters, LevelStep, Levels};
+use super::{Step, System, World};
+use crate::data::Data;
+
+impl<D: Data> World<D> {
+    /// What happens in a step that can be taken here: `cache 1: store`, `GetM of cache 1 reaches the home`.
+    pub fn words(&self, system: &System, step: Step) -> String {
+        let agent = |end: Option<u8>| match end {
+            None => "the home".to_string(),
+            Some(number) => {
+                let (kind, number) = system.of_each.kind(number.into());
+                format!("{} {number}", system.protocol.kinds[kind.index()].name)
+            }
+        };
+        let local = |number: u8| &system.home.locals[usize::from(number)].name;
+        let (line, what) = match step {
+            Step::Access(line, remote, access) => {
+                (line, format!("{}: {}", agent(Some(remote)), access.name()))
+            }
+            Step::Hit(line, remote) => {
+                (line, format!("{}: store in its copy", agent(Some(remote))))
+            }
+            Step::Arrives(arrival) => match self.network.at(arrival) {
+                None => return "a message arrives".to_string(),
+                Some(flight) => {
+                    let message = &system.protocol.message(flight.message).name;
+                    let (from, to) = (agent(flight.from), agent(flight.to));
+                    (flight.line, format!("{message} of {from} reaches {to}"))
+                }
+            },
+            Step::Memory(line) => (line, "memory does what the home asked for".to_string()),
+            Step::Read(line, _) => (line, "the home takes what memory has read".to_string()),
+            Step::Written(line) => (line, "the home hears that memory has written".to_string()),
+            Step::Asks(line, number) => (line, format!("{} is asked for", local(number))),
+            Step::Local(line) => {
+                let asked = self.lines[usize::from(line)].asked;
+                let what = asked.map_or("a local operation", |number| local(number));
+                (line, format!("the home takes {what}"))
+            }
+            Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
+            Step::Writes(line) => (line, "the device writes".to_string()),
+        };
+        match system.lines {
+            1 => what,
+            _ => format!("line {line}: {what}"),
+        }
+    }
+}
+
+impl Clusters {
+    /// The steps of a way that begins here, in words.
+    pub fn follow(&self, levels: &Levels, way: &[LevelStep]) -> Vec<String> {
+        let mut at = self.clone();
+        let step = |&step: &LevelStep| {
+            let words = at.words(levels, step);
+            // What is wrong with the last one is known.
+            let _ = at.take(levels, step);
+            words
+        };
+        way.iter().map(step).collect()
+    }
+
+    /// What happens in a step that can be taken here, and in which level.
+    pub fn words(&self, levels: &Levels, step: LevelStep) -> String {
+        match step {
+            LevelStep::Outer(step) => self.outer.words(&levels.outer, step),
+            LevelStep::Inner(number, step) => {
+                let above = &levels.outer.protocol.kinds[0].name;
+                let what = self.inner[usize::from(number)].words(&levels.inner, step);
+                format!("below {above} {number}: {what}")
+            }
+        }
+    }
+}
