@@ -43,7 +43,8 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
         bit_errors: options.bit_errors,
         seed: options.seed,
     };
-    let question = question(&asked).map_err(|why| Failure::new(Outcome::BadInput, why))?;
+    let question =
+        question(&asked).map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
     let answer = question.answer();
     let result = if options.output.json {
         format!("{:#}\n", value(&options.link, &question, &answer))
@@ -77,6 +78,10 @@ fn question(asked: &Asked) -> Result<Question, String> {
             ))
         }
     };
+    // What is left of a link of PCIe works with half of its lanes, or half of these, and so on.
+    if kind != Kind::Eci && !lanes.is_power_of_two() {
+        return Err(format!("{name} has 1, 2, 4, 8 or 16 lanes, not {lanes}"));
+    }
     let payload = asked.payload.unwrap_or(usual.payload.into());
     let Some(&payload) = kind
         .payloads()

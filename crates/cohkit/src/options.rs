@@ -76,7 +76,8 @@ pub(crate) struct Link {
     #[arg(value_name = "LINK", value_parser = Kind::ALL.map(|(name, _)| name))]
     pub link: String,
 
-    /// Lanes that work, of the 12 of ECI's link or the 16 of the others; all if not given.
+    /// Lanes that work, of the 12 of ECI's link or the 16 of the others, which work with 1, 2, 4, 8 or 16; all if not
+    /// given.
     #[arg(long, value_name = "N")]
     pub lanes: Option<u64>,
 

@@ -62,6 +62,7 @@ fn what_a_link_does_not_have_is_said_with_what_it_has() {
     for (arguments, said) in [
         (["eci", "--lanes", "13"], "eci has 1 to 12 lanes"),
         (["eci", "--lanes", "0"], "eci has 1 to 12 lanes"),
+        (["pcie4", "--lanes", "3"], "1, 2, 4, 8 or 16 lanes, not 3"),
         (
             ["pcie4", "--payload", "100"],
             "pcie4 has data of 128, 256, 512, 1024 bytes",
@@ -73,6 +74,7 @@ fn what_a_link_does_not_have_is_said_with_what_it_has() {
         let output = cohkit(["link"]).args(arguments).output().expect("starts");
         assert_eq!(output.status.code(), Some(2));
         let errors = text(&output.stderr);
+        assert!(errors.starts_with("error: "), "{errors}");
         assert!(errors.contains(said), "{errors}");
     }
 }
