@@ -48,6 +48,16 @@ fn shipped(name: &str) -> String {
 }
 
 #[test]
+fn on_registers_and_several_homes() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/../../tests/homes/ordered-at-homes.coh"));
+    let text = text.unwrap();
+    agree(&text, 1, 2, true);
+    // An acknowledgement is counted that was not waited for.
+    agree(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
+}
+
+#[test]
 fn on_hand_written_directories() {
     for name in [
         "msi",

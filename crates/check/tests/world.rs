@@ -70,6 +70,20 @@ fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     true
 }
 
+/// Registers, messages about no line and several homes join the lines of a system.
+#[test]
+fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/homes");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        for system in read(&entry.unwrap().path()).systems {
+            let protocol = system.sized.expect("sizes of its own");
+            compared += usize::from(both(&protocol, system.remotes, system.lines));
+        }
+    }
+    assert!(compared >= 2, "{compared}");
+}
+
 #[test]
 fn the_world_of_every_shipped_text_is_the_checkers_model() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");

@@ -137,6 +137,12 @@ impl<'p> Lines<'p> {
                 "has several kinds of remotes, and a test does not say which a thread is before";
             return Err(format!("{} {several}", protocol.name));
         }
+        if let Some(what) = protocol.joins_lines() {
+            let name = &protocol.name;
+            return Err(format!(
+                "{name} has {what}, with which programs are not run yet"
+            ));
+        }
         Ok(Lines {
             accesses: Accesses::of(protocol)?,
             system: System::new(protocol, home, u16::from(threads), 1, room),

@@ -82,13 +82,15 @@ impl State {
     }
 }
 
-/// A variable of a controller, one instance per agent and line.
+/// A variable of a controller, one instance per agent and line, or per agent if it is a register.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Name in the text.
     pub name: String,
     /// Its values.
     pub ty: Type,
+    /// Whether it is a register: the agent has one for all lines together.
+    pub register: bool,
     /// What it begins with.
     pub initial: Initial,
     /// Words for the values `0, 1, ...` of a range, for people; empty where numbers speak for themselves.
@@ -218,11 +220,17 @@ pub enum Access {
     WriteLine,
     /// Write a part of the line without caching.
     WritePartial,
+    /// Read, and what comes later in the thread waits for it.
+    Acquire,
+    /// Write a part of the line, after what comes earlier in the thread.
+    Release,
+    /// Order what comes earlier and what comes later in the thread. It is about no line.
+    Fence,
 }
 
 impl Access {
     /// All accesses with their names in protocol texts.
-    pub const ALL: [(Access, &'static str); 8] = [
+    pub const ALL: [(Access, &'static str); 11] = [
         (Access::Load, "load"),
         (Access::Store, "store"),
         (Access::Evict, "evict"),
@@ -231,7 +239,11 @@ impl Access {
         (Access::ReadOnce, "read_once"),
         (Access::WriteLine, "write_line"),
         (Access::WritePartial, "write_partial"),
+        (Access::Acquire, "acquire"),
+        (Access::Release, "release"),
+        (Access::Fence, "fence"),
     ];
+
     /// The name in protocol texts.
     pub fn name(self) -> &'static str {
         Access::ALL[self as usize].1
@@ -240,9 +252,11 @@ impl Access {
     /// The right that it takes to perform it in the agent's own copy; `None` for what only gives up or writes back.
     pub fn needs(self) -> Right {
         match self {
-            Access::Load | Access::ReadOnce => Right::Read,
-            Access::Store | Access::WriteLine | Access::WritePartial => Right::Write,
-            Access::Evict | Access::Demote | Access::Clean => Right::None,
+            Access::Load | Access::ReadOnce | Access::Acquire => Right::Read,
+            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
+                Right::Write
+            }
+            Access::Evict | Access::Demote | Access::Clean | Access::Fence => Right::None,
         }
     }
 
@@ -250,7 +264,7 @@ impl Access {
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Access::Store | Access::WriteLine | Access::WritePartial
+            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release
         )
     }
 }
@@ -286,13 +300,12 @@ pub enum Statement {
         /// Values of its fields, in the order of the message's declaration.
         fields: Vec<Value>,
     },
-    /// Set a variable that is neither one per remote nor a set.
+    /// Set a variable that is neither an array nor a set.
     Assign(VariableId, Expression),
     /// Set a variable of type [`Type::RemoteSet`].
     AssignSet(VariableId, Set),
-    /// Set one remote's element of a [`Type::PerRemote`] variable:
-    /// `(variable, remote, value)`.
-    AssignElement(VariableId, Expression, Expression),
+    /// Set one value of a [`Type::Array`]: the variable, the value's indices, what it becomes.
+    AssignElement(VariableId, Vec<Expression>, Expression),
     /// Run the statements for each remote for which the condition holds, with
     /// [`Expression::Each`] bound to it, in index order. The condition of a remote is
     /// evaluated just before its turn.
@@ -349,6 +362,8 @@ pub enum Statement {
 pub enum Target {
     /// The home agent of the line.
     Home,
+    /// The home with this number; only for messages about no line.
+    HomeAt(Expression),
     /// The remote that the expression names (type [`Type::Remote`], must not be `none`).
     Remote(Expression),
     /// Each remote in the set.
@@ -394,14 +409,16 @@ pub enum Expression {
     Own,
     /// The remote that sent the message at hand. If the home sent it, `none`.
     Sender,
+    /// The number of the home of the line at hand; where no line is at hand, of the home that the message came from.
+    Home,
     /// The remote a [`Statement::ForEach`] or quantifier is at.
     Each,
     /// Index of the current state.
     State,
     /// A variable of simple type.
     Variable(VariableId),
-    /// One remote's element of a [`Type::PerRemote`] variable.
-    Element(VariableId, Box<Expression>),
+    /// One value of a [`Type::Array`], by its indices.
+    Element(VariableId, Vec<Expression>),
     /// A field of the message at hand, by position.
     Field(u8),
     /// Entry of [`Controller::tables`] at an index.

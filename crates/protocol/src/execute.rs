@@ -11,10 +11,10 @@ use crate::controller::{
     MEMORY_WRITES,
 };
 use crate::remotes::Remotes;
-use crate::terms::{MessageId, StateId, Type, VariableId};
+use crate::terms::{MessageId, Over, StateId, Type, VariableId};
 
 /// The state of one agent for one line: its state index and one slot per variable
-/// (one per remote for [`Type::PerRemote`], one for each 16 remotes for [`Type::RemoteSet`]).
+/// (several for a [`Type::Array`], one for each 16 remotes for a [`Type::RemoteSet`]), those of registers last.
 ///
 /// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise;
 /// a set of remotes as bit masks of 16 remotes each; truth values as 0 and 1.
@@ -35,6 +35,8 @@ pub struct Occasion<'a> {
     pub sender: Option<u16>,
     /// The remote that executes, if it is not a home.
     pub own: Option<u16>,
+    /// The number of the line's home; of a message about no line, of the home that sends or takes it.
+    pub home: u16,
     /// The message's fields.
     pub fields: &'a [u16],
 }
@@ -44,6 +46,8 @@ pub struct Occasion<'a> {
 pub enum Receiver {
     /// To the line's home.
     Home,
+    /// To the home with this number, about no line.
+    HomeAt(u16),
     /// To the remote with this index.
     Remote(u16),
 }
@@ -177,6 +181,14 @@ fn words(remotes: u16) -> usize {
     usize::from(remotes.div_ceil(WORD)).max(1)
 }
 
+/// Slots that a variable takes.
+fn slots(ty: Type, remotes: u16) -> usize {
+    match ty {
+        Type::RemoteSet => words(remotes),
+        _ => ty.extent(remotes).map(usize::from).iter().product(),
+    }
+}
+
 /// A set of remotes while a rule is executed. It needs no list where one word is enough.
 #[derive(PartialEq)]
 struct Members {
@@ -239,6 +251,8 @@ pub struct Machine<'a> {
     remotes: u16,
     of_each: Remotes,
     offsets: Vec<u16>,
+    /// Slots of variables that are no registers.
+    of_lines: usize,
     width: usize,
     /// Rules by state, each list in order.
     by_state: Vec<Vec<u32>>,
@@ -254,16 +268,17 @@ impl<'a> Machine<'a> {
     pub fn of(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
         let of_each = remotes.into();
         let remotes = of_each.total();
-        let mut offsets = Vec::with_capacity(controller.variables.len());
-        let mut width = 0;
-        for variable in &controller.variables {
-            offsets.push(width as u16);
-            width += match variable.ty {
-                Type::PerRemote { .. } => remotes as usize,
-                Type::PerNumber { size, .. } => size.into(),
-                Type::RemoteSet => words(remotes),
-                _ => 1,
-            };
+        let mut offsets = vec![0; controller.variables.len()];
+        let (mut width, mut of_lines) = (0, 0);
+        for register in [false, true] {
+            let variables = controller.variables.iter().zip(&mut offsets);
+            for (variable, offset) in variables.filter(|(v, _)| v.register == register) {
+                *offset = width as u16;
+                width += slots(variable.ty, remotes);
+            }
+            if !register {
+                of_lines = width;
+            }
         }
         let mut by_state = vec![Vec::new(); controller.states.len()];
         for (index, rule) in controller.rules.iter().enumerate() {
@@ -274,9 +289,15 @@ impl<'a> Machine<'a> {
             remotes,
             of_each,
             offsets,
+            of_lines,
             width,
             by_state,
         }
+    }
+
+    /// The slots of registers: they are the same for all lines of an agent.
+    pub fn registers(&self) -> std::ops::Range<usize> {
+        self.of_lines..self.width
     }
 
     /// The controller.
@@ -302,15 +323,10 @@ impl<'a> Machine<'a> {
         for (index, variable) in self.controller.variables.iter().enumerate() {
             let slot = self.slot(index as u16);
             slots[slot] = match (variable.initial, variable.ty) {
-                (Initial::Number(number), Type::PerRemote { .. }) => {
-                    slots[slot..][..usize::from(self.remotes)].fill(number);
+                (Initial::Number(number), ty) => {
+                    slots[slot..][..self::slots(ty, self.remotes)].fill(number);
                     continue;
                 }
-                (Initial::Number(number), Type::PerNumber { size, .. }) => {
-                    slots[slot..][..usize::from(size)].fill(number);
-                    continue;
-                }
-                (Initial::Number(number), _) => number,
                 (Initial::All(kind), Type::RemoteSet) => {
                     let mut all = Members::none(self.remotes);
                     self.of_each
@@ -424,8 +440,8 @@ impl Run<'_, '_> {
                         .zip(members.words())
                         .for_each(|(slot, word)| *slot = word);
                 }
-                Statement::AssignElement(variable, remote, value) => {
-                    let element = self.element(*variable, remote)?;
+                Statement::AssignElement(variable, at, value) => {
+                    let element = self.element(*variable, at)?;
                     let value = self.eval(value)?;
                     self.store(variable.0, element, value)?;
                 }
@@ -493,6 +509,14 @@ impl Run<'_, '_> {
         };
         match to {
             Target::Home => push(Receiver::Home),
+            Target::HomeAt(home) => {
+                let home = u16::try_from(self.eval(home)?).map_err(|_| Fault::Arithmetic)?;
+                self.acts.push(Act::Send {
+                    message,
+                    to: Receiver::HomeAt(home),
+                    fields,
+                });
+            }
             Target::Remote(remote) => {
                 let remote = self.remote(remote)?.ok_or(Fault::NoReceiver(message))?;
                 let to = Receiver::Remote(remote);
@@ -515,14 +539,23 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Which of an array's values an index names.
-    fn element(&mut self, variable: VariableId, index: &Expression) -> Result<u16, Fault> {
-        let ty = self.machine.controller.variables[variable.index()].ty;
-        let Type::PerNumber { size, .. } = ty else {
-            return self.remote(index)?.ok_or(Fault::Arithmetic);
+    /// Which of an array's values these indices name.
+    fn element(&mut self, variable: VariableId, at: &[Expression]) -> Result<u16, Fault> {
+        let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
+        else {
+            return Err(Fault::Arithmetic);
         };
-        let index = u16::try_from(self.eval(index)?).ok();
-        index.filter(|index| *index < size).ok_or(Fault::Arithmetic)
+        let mut element = 0;
+        for (over, index) in std::iter::once(over).chain(then).zip(at) {
+            let count = over.count(self.machine.remotes);
+            let index = match over {
+                Over::Remotes => self.remote(index)?,
+                Over::Numbers(_) | Over::Homes(_) => u16::try_from(self.eval(index)?).ok(),
+            };
+            let index = index.filter(|index| *index < count);
+            element = element * count + index.ok_or(Fault::Arithmetic)?;
+        }
+        Ok(element)
     }
 
     /// The index of the remote an expression names; `None` for `none`.
@@ -547,10 +580,12 @@ impl Run<'_, '_> {
     /// A value as it is kept, if it is one of this type.
     fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
-            Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. } => max,
+            Type::Range { max } => max,
             Type::Cycle { size } => size - 1,
+            Type::Home { homes } => homes - 1,
             Type::Count | Type::Remote => self.machine.remotes,
             Type::Bool => 1,
+            Type::Array { of, .. } => return self.fitting(of.ty(), value),
             Type::RemoteSet => {
                 u16::MAX.checked_shr((WORD - self.machine.remotes.min(WORD)).into())?
             }
@@ -605,8 +640,9 @@ impl Run<'_, '_> {
             Expression::Each => i32::from(self.each),
             Expression::State => i32::from(self.configuration.state),
             Expression::Variable(variable) => i32::from(self.variable(*variable)),
-            Expression::Element(variable, remote) => {
-                let element = self.element(*variable, remote)?;
+            Expression::Home => i32::from(self.occasion.home),
+            Expression::Element(variable, at) => {
+                let element = self.element(*variable, at)?;
                 let slot = self.machine.slot(variable.0) + element as usize;
                 i32::from(self.configuration.slots[slot])
             }

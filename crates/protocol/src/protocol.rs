@@ -44,6 +44,8 @@ pub struct Protocol {
     pub home: Home,
     /// Assumed limits on messages in flight; part of every verdict.
     pub bounds: Bounds,
+    /// How many homes share the lines: line L is home L mod this one's.
+    pub homes: u16,
     /// The orders that threads keep among their accesses, if the text has a block for them.
     pub kept: Option<Orders>,
     /// The memory model that programs are to find, if the text names one.
@@ -128,6 +130,8 @@ pub struct Message {
     pub channel: ChannelId,
     /// What bytes it carries.
     pub carries: Carries,
+    /// Whether it is about a line; otherwise rows that are about no line take it, from and to any home.
+    pub about_line: bool,
     /// Further fields, for controllers written by hand.
     pub fields: Vec<Field>,
     /// The name in the text.
@@ -305,6 +309,25 @@ pub enum Comparison {
 }
 
 impl Protocol {
+    /// What a line has in common with others, so that no line can be looked at alone: `None` if nothing is.
+    pub fn joins_lines(&self) -> Option<&'static str> {
+        let home = match &self.home {
+            Home::Controller(home) => Some(home),
+            Home::Policy(_) => None,
+        };
+        let mut variables = home
+            .into_iter()
+            .chain([&self.remote])
+            .flat_map(|c| &c.variables);
+        if variables.any(|variable| variable.register) {
+            return Some("registers");
+        }
+        if self.messages.iter().any(|message| !message.about_line) {
+            return Some("messages about no line");
+        }
+        (self.homes > 1).then_some("several homes")
+    }
+
     /// The message with this index.
     pub fn message(&self, id: MessageId) -> &Message {
         &self.messages[id.index()]

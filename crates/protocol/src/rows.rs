@@ -150,6 +150,7 @@ impl Words<'_> {
                         String::new()
                     }
                     Target::Home => " to home".to_string(),
+                    Target::HomeAt(home) => format!(" to {}", self.expression(home)),
                     Target::Remote(Expression::Constant(_)) => String::new(),
                     Target::Remote(to) => format!(" to {}", self.expression(to)),
                     Target::Each(to) => format!(" to {}", self.set(to, 0)),
@@ -170,12 +171,10 @@ impl Words<'_> {
             Statement::AssignSet(variable, set) => {
                 format!("{} := {}", self.variable(*variable), self.set(set, 0))
             }
-            Statement::AssignElement(variable, remote, value) => format!(
-                "{}[{}] := {}",
-                self.variable(*variable),
-                self.expression(remote),
-                self.expression(value)
-            ),
+            Statement::AssignElement(variable, at, value) => {
+                let element = self.element(*variable, at);
+                format!("{element} := {}", self.expression(value))
+            }
             Statement::ForEach { condition, body } if *condition == Expression::Constant(1) => {
                 self.statements(body).join(", ").replace("[each]", "")
             }
@@ -240,6 +239,14 @@ impl Words<'_> {
         self.within(expression, 0)
     }
 
+    /// One value of an array.
+    fn element(&self, variable: VariableId, at: &[Expression]) -> String {
+        let at = at
+            .iter()
+            .map(|index| format!("[{}]", self.expression(index)));
+        format!("{}{}", self.variable(variable), at.collect::<String>())
+    }
+
     /// The expression, in parentheses if it binds no tighter than its surroundings.
     fn within(&self, expression: &Expression, surroundings: u8) -> String {
         use Operator::*;
@@ -251,10 +258,8 @@ impl Words<'_> {
             Expression::Each => ("each".to_string(), 9),
             Expression::State => ("state".to_string(), 9),
             Expression::Variable(variable) => (self.variable(*variable).to_string(), 9),
-            Expression::Element(variable, remote) => (
-                format!("{}[{}]", self.variable(*variable), self.expression(remote)),
-                9,
-            ),
+            Expression::Home => ("home".to_string(), 9),
+            Expression::Element(variable, at) => (self.element(*variable, at), 9),
             Expression::Field(field) => (self.field(*field), 9),
             Expression::Table(table, index) => {
                 let name = &self.controller.tables[usize::from(*table)].name;

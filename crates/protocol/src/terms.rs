@@ -52,13 +52,6 @@ pub enum Right {
     Write,
 }
 
-impl Type {
-    /// Whether it has several values, each with an index.
-    pub fn array(self) -> bool {
-        matches!(self, Type::PerRemote { .. } | Type::PerNumber { .. })
-    }
-}
-
 /// Types of variables and fields.
 ///
 /// Every type is finite once the number of remotes is known.
@@ -82,16 +75,112 @@ pub enum Type {
     Remote,
     /// A set of remotes, written `set of remote`.
     RemoteSet,
-    /// One value `0 .. max` per remote, written `0..max per remote`. Only variables have it.
-    PerRemote {
+    /// The number of a home, written `home`.
+    Home {
+        /// How many there are.
+        homes: u16,
+    },
+    /// Several values, each with an index or two, written `T per I` or `T per I per J`. Only variables have it.
+    Array {
+        /// What each of them is.
+        of: Element,
+        /// The first index.
+        over: Over,
+        /// The second one.
+        then: Option<Over>,
+    },
+}
+
+/// One value of an array.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Element {
+    /// `0 .. max` inclusive.
+    Range {
         /// Largest value.
         max: u16,
     },
-    /// One value `0 .. max` for each of the numbers `0 .. size - 1`, written `0..max per size`. Only variables have it.
-    PerNumber {
+    /// `0 .. size - 1`, counted round.
+    Cycle {
         /// How many values there are.
         size: u16,
-        /// Largest value.
-        max: u16,
     },
+    /// `0 .. number of remotes`.
+    Count,
+    /// Whether this home is in a `set of home`: 0 or 1.
+    Member,
+}
+
+/// What an array has a value for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Over {
+    /// Each remote.
+    Remotes,
+    /// Each of the numbers from 0 to one less than this.
+    Numbers(u16),
+    /// Each home; so many.
+    Homes(u16),
+}
+
+impl Over {
+    /// How many that are in a system of so many remotes.
+    pub fn count(self, remotes: u16) -> u16 {
+        match self {
+            Over::Remotes => remotes,
+            Over::Numbers(count) | Over::Homes(count) => count,
+        }
+    }
+}
+
+impl Element {
+    /// The type of what it is.
+    pub fn ty(self) -> Type {
+        match self {
+            Element::Range { max } => Type::Range { max },
+            Element::Cycle { size } => Type::Cycle { size },
+            Element::Count => Type::Count,
+            Element::Member => Type::Range { max: 1 },
+        }
+    }
+}
+
+impl Type {
+    /// One value `0 .. max` for each remote.
+    pub const fn per_remote(max: u16) -> Type {
+        Type::Array {
+            of: Element::Range { max },
+            over: Over::Remotes,
+            then: None,
+        }
+    }
+
+    /// Whether it has several values, each with an index.
+    pub fn array(self) -> bool {
+        matches!(self, Type::Array { .. })
+    }
+
+    /// Whether it is a `set of home`.
+    pub fn set_of_homes(self) -> bool {
+        let of = Element::Member;
+        matches!(self, Type::Array { of: found, .. } if found == of)
+    }
+
+    /// What one value of it is: itself, or what an array has several of.
+    pub fn single(self) -> Type {
+        match self {
+            Type::Array { of, .. } => of.ty(),
+            other => other,
+        }
+    }
+
+    /// Of an array, how many values there are for each index, in a system of so many remotes; the second is 1 where
+    /// there is one index.
+    pub fn extent(self, remotes: u16) -> [u16; 2] {
+        match self {
+            Type::Array { over, then, .. } => [
+                over.count(remotes),
+                then.map_or(1, |then| then.count(remotes)),
+            ],
+            _ => [1, 1],
+        }
+    }
 }

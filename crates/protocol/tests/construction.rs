@@ -213,6 +213,7 @@ fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configurati
         for ((event, sender), cell) in cells {
             let mut after = before.clone();
             let occasion = Occasion {
+                home: 0,
                 event: *event,
                 sender: *sender,
                 own: None,

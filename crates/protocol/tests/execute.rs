@@ -51,6 +51,7 @@ fn sets_and_amounts() {
         message(&protocol, "Back"),
     );
     let take = |message, sender, fields| Occasion {
+        home: 0,
         event: Event::Message(message),
         sender: Some(sender),
         own: None,
@@ -119,6 +120,7 @@ fn sets_and_amounts() {
     let mut waiting = machine.initial();
     waiting.state = 1;
     let arrives = Occasion {
+        home: 0,
         event: Event::Message(pass),
         sender: None,
         own: Some(0),
@@ -168,6 +170,7 @@ system three {{ remotes 3; lines 1 }}
                         let mut at = machine.initial();
                         at.slots = vec![x, y];
                         let occasion = Occasion {
+                            home: 0,
                             event: Event::Message(message(protocol, "Get")),
                             sender: Some(0),
                             own: None,
@@ -222,6 +225,7 @@ fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fau
     let mut at = machine.initial();
     at.slots = vec![x, y, 0];
     let occasion = Occasion {
+        home: 0,
         event: Event::Message(message(protocol, "Get")),
         sender: Some(0),
         own: None,
@@ -351,6 +355,7 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     let requests = ["GetS", "PutS", "GetM"].map(|name| message(&protocol, name));
     let mut ask = |request: usize, sender: u16| {
         let occasion = Occasion {
+            home: 0,
             event: Event::Message(requests[request]),
             sender: Some(sender),
             own: None,

@@ -319,6 +319,10 @@ impl Compiler<'_> {
             let what = format!("`{}` is a second kind of remotes", second.name);
             return self.refuse(second.span, what);
         }
+        if let Some(what) = self.protocol.joins_lines() {
+            let what = format!("`{}` has {what}", self.protocol.name);
+            return self.refuse(self.protocol.remote.span, what);
+        }
         if let Some(behind) = self.protocol.behind.first() {
             let message = self.protocol.message(behind.message);
             let what = format!("`{}` stays behind other messages", message.name);

@@ -77,6 +77,7 @@ fn meaning(
     let mut configuration = machine.initial();
     configuration.state = state as u16;
     let occasion = Occasion {
+        home: 0,
         event,
         sender: Some(0),
         own: None,

@@ -60,6 +60,12 @@ pub fn judge(
             why,
         }
     };
+    if let Some(what) = protocol.joins_lines() {
+        return Err(refused(0)(format!(
+            "{} has {what}, of which traces do not tell",
+            protocol.name
+        )));
+    }
     let Some(remotes) = remotes(sequence, &home.name) else {
         let why = format!("none of its agents is the home, {}", home.name);
         return Err(refused(0)(why));

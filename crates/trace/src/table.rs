@@ -9,6 +9,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::terms::Over;
 use std::collections::BTreeSet;
 
 /// What a variable or field holds. A remote is its number plus 1, and `none` is 0.
@@ -105,11 +106,9 @@ impl Table<'_> {
             .variables
             .iter()
             .map(|v| match (v.ty, v.initial) {
-                (Type::PerNumber { size, .. }, Initial::Number(number)) => {
-                    Value::Each(vec![number.into(); size.into()])
-                }
-                (Type::PerRemote { .. }, Initial::Number(number)) => {
-                    Value::Each(vec![number.into(); self.kinds.len()])
+                (Type::Array { over, then, .. }, Initial::Number(number)) => {
+                    let all = self.many(over) * then.map_or(1, |then| self.many(then));
+                    Value::Each(vec![number.into(); all])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
                     Value::Some(of(kind).map(|r| r.0).collect())
@@ -164,14 +163,21 @@ impl Table<'_> {
         Ok(Answer::None)
     }
 
+    /// How many an array has a value for.
+    fn many(&self, over: Over) -> usize {
+        match over {
+            Over::Remotes => self.kinds.len(),
+            Over::Numbers(many) | Over::Homes(many) => many.into(),
+        }
+    }
+
     /// Whether a value is one of a type.
     fn fits(&self, ty: Type, value: &Value) -> bool {
         let remotes = self.kinds.len() as i64;
         match (ty, value) {
-            (
-                Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. },
-                Value::One(one),
-            ) => (0..=i64::from(max)).contains(one),
+            (Type::Array { of, .. }, Value::One(_)) => self.fits(of.ty(), value),
+            (Type::Range { max }, Value::One(one)) => (0..=i64::from(max)).contains(one),
+            (Type::Home { homes }, Value::One(one)) => (0..i64::from(homes)).contains(one),
             (Type::Cycle { size }, Value::One(one)) => (0..i64::from(size)).contains(one),
             (Type::Count | Type::Remote, Value::One(one)) => (0..=remotes).contains(one),
             (Type::Bool, Value::One(one)) => (0..=1).contains(one),
@@ -212,8 +218,8 @@ impl Reading<'_> {
                 let value = Value::Some(self.set(set)?);
                 return self.assign(variable.index(), value);
             }
-            Statement::AssignElement(variable, remote, value) => {
-                let (at, value) = (self.place(*variable, remote)?, self.one(value)?);
+            Statement::AssignElement(variable, at, value) => {
+                let (at, value) = (self.place(*variable, at)?, self.one(value)?);
                 let ty = self.table.controller.variables[variable.index()].ty;
                 let fits = self.table.fits(ty, &Value::One(value));
                 let place = match &mut self.agent.values[variable.index()] {
@@ -255,14 +261,24 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Which of an array's values an index is about: remotes are counted from 1, as `none` is 0.
-    fn place(&mut self, array: VariableId, index: &Expression) -> Result<usize, String> {
-        let first = match self.table.controller.variables[array.index()].ty {
-            Type::PerNumber { .. } => 0,
-            _ => 1,
+    /// Which of an array's values its indices are about: remotes are counted from 1, as `none` is 0.
+    fn place(&mut self, array: VariableId, indices: &[Expression]) -> Result<usize, String> {
+        let nowhere = || "there is no such element".to_string();
+        let Type::Array { over, then, .. } = self.table.controller.variables[array.index()].ty
+        else {
+            return Err(nowhere());
         };
-        let place = self.one(index)? - first;
-        usize::try_from(place).map_err(|_| "there is no such element".to_string())
+        let mut place = 0;
+        for (over, index) in [Some(over), then].into_iter().flatten().zip(indices) {
+            let first = if over == Over::Remotes { 1 } else { 0 };
+            let at = usize::try_from(self.one(index)? - first).map_err(|_| nowhere())?;
+            let many = self.table.many(over);
+            if at >= many {
+                return Err(nowhere());
+            }
+            place = place * many + at;
+        }
+        Ok(place)
     }
 
     fn assign(&mut self, variable: usize, value: Value) -> Result<(), String> {
@@ -290,6 +306,7 @@ impl Reading<'_> {
         }
         let receivers = match to {
             Target::Home => vec![0],
+            Target::HomeAt(_) => return Err("traces tell of one home".into()),
             Target::Remote(remote) => match self.one(remote)? {
                 0 => return Err("a message is sent to nobody".into()),
                 remote => vec![remote],
@@ -341,10 +358,11 @@ impl Reading<'_> {
             Expression::Sender => remote(self.happens.sender),
             Expression::Each => self.each,
             Expression::State => self.agent.state as i64,
+            Expression::Home => return Err("traces tell of one home".into()),
             Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
             Expression::Field(field) => simple(self.happens.fields.get(usize::from(*field)))?,
-            Expression::Element(variable, of) => {
-                let at = self.place(*variable, of)?;
+            Expression::Element(variable, at) => {
+                let at = self.place(*variable, at)?;
                 match &self.agent.values[variable.index()] {
                     Value::Each(each) => each.get(at).copied(),
                     _ => None,

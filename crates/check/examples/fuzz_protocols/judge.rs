@@ -313,14 +313,15 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                         known.insert(format!("{place}[{remote}]"), member.to_string());
                     }
                 }
-                Type::PerRemote { .. } => {
-                    for remote in 0..line.remotes.len() {
-                        known.insert(format!("{place}[{remote}]"), slot().to_string());
-                    }
-                }
-                Type::PerNumber { size, .. } => {
-                    for number in 0..size {
-                        known.insert(format!("{place}[{number}]"), slot().to_string());
+                Type::Array { .. } => {
+                    let [first, second] = variable.ty.extent(line.remotes.len() as u16);
+                    let two = matches!(variable.ty, Type::Array { then: Some(_), .. });
+                    for (one, other) in (0..first).flat_map(|a| (0..second).map(move |b| (a, b))) {
+                        let place = match two {
+                            true => format!("{place}[{one}][{other}]"),
+                            false => format!("{place}[{one}]"),
+                        };
+                        known.insert(place, slot().to_string());
                     }
                 }
                 _ => {

@@ -17,6 +17,16 @@ use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, VariableId,
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";
 
+/// To whom a message goes.
+enum Receiver {
+    /// The home of the line at hand.
+    Home,
+    /// The home with this number.
+    HomeAt(Expr),
+    /// The remote with this index.
+    Remote(Expr),
+}
+
 /// A row being carried out.
 pub(super) struct Execution<'c> {
     pub context: &'c Context,
@@ -58,15 +68,22 @@ impl<'p> System<'p> {
                 to,
                 fields,
             } => match to {
-                Target::Home => out.extend(self.send(moment, *message, None, fields)?),
+                Target::Home => {
+                    out.extend(self.send(moment, *message, Receiver::Home, fields)?);
+                }
+                Target::HomeAt(home) => {
+                    let home = Receiver::HomeAt(self.number(context, home));
+                    out.extend(self.send(moment, *message, home, fields)?);
+                }
                 Target::Remote(to) => {
-                    let to = self.remote_index(context, to);
-                    out.extend(self.send(moment, *message, Some(to), fields)?);
+                    let to = Receiver::Remote(self.remote_index(context, to));
+                    out.extend(self.send(moment, *message, to, fields)?);
                 }
                 Target::Each(set) => {
                     let each = self.with_bound(self.remote_type, |system, to| {
                         let member = system.member(context, set, to.into());
-                        let send = system.send(moment, *message, Some(to.into()), fields)?;
+                        let receiver = Receiver::Remote(to.into());
+                        let send = system.send(moment, *message, receiver, fields)?;
                         Ok(to.each(vec![when(member, send)]))
                     })?;
                     out.push(each);
@@ -84,10 +101,10 @@ impl<'p> System<'p> {
                 });
                 out.push(each);
             }
-            Statement::AssignElement(name, remote, value) => {
-                let index = self.element_index(context, *name, remote);
+            Statement::AssignElement(name, at, value) => {
+                let place = self.element(context, *name, at);
                 let value = self.number(context, value);
-                out.push(self.variable(context, *name).at(index).set(value));
+                out.push(place.set(value));
             }
             Statement::ForEach { condition, body } => {
                 let each = self.with_bound(self.remote_type, |system, each| {
@@ -329,7 +346,7 @@ impl<'p> System<'p> {
             accepted.clone().is(i32::from(index) + 1),
         ));
         out.push(accepted.set(0));
-        out.extend(self.acknowledged(index));
+        out.extend(self.acknowledged(index, line));
         let right = self.remote.right;
         let state = self.remote.state;
         let rights = self.with_bound(self.remote_type, |_, r| {
@@ -366,14 +383,26 @@ impl<'p> System<'p> {
         &mut self,
         moment: &Execution,
         message: MessageId,
-        to: Option<Expr>,
+        to: Receiver,
         fields: &[Value],
     ) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let direction = match (context.home, &to) {
+            (true, Receiver::HomeAt(_)) => Direction::BetweenHomes,
             (true, _) => Direction::ToRemote,
-            (false, None) => Direction::ToHome,
-            (false, Some(_)) => Direction::Between,
+            (false, Receiver::Remote(_)) => Direction::Between,
+            (false, _) => Direction::ToHome,
+        };
+        // What is about no line has the number of the home that takes or sends it in the place of a line.
+        let line = match &to {
+            _ if self.protocol.message(message).about_line => context.line.clone(),
+            Receiver::HomeAt(home) => home.clone(),
+            Receiver::Remote(_) if !context.home => Expr::Int(0),
+            _ => self.home_of(&context.line),
+        };
+        let to = match to {
+            Receiver::Remote(to) => Some(to),
+            Receiver::Home | Receiver::HomeAt(_) => None,
         };
         let flow = self
             .flows
@@ -391,7 +420,8 @@ impl<'p> System<'p> {
             to: self.agent(to.as_ref()),
         };
         let sender = self.agent(from.as_ref());
-        let mut out = vec![self.tells(sender, sends, &context.line, context.home)];
+        let note = self.tells_of(message, sender, sends, &context.line, context.home);
+        let mut out = vec![note];
         if carries && self.facts.used_once[message.index()] {
             let old = format!(
                 "{} carries an old copy, which is used without being kept",
@@ -424,7 +454,7 @@ impl<'p> System<'p> {
             .collect();
         match flow.storage {
             Storage::Counted(variable) => {
-                let place = ends(variable.at(&context.line), from.as_ref(), to.as_ref());
+                let place = ends(variable.at(&line), from.as_ref(), to.as_ref());
                 let place = stored.into_iter().fold(place, Place::at);
                 // Those that others stay behind count with the rest.
                 let cells = match flow.goes_before {
@@ -450,11 +480,11 @@ impl<'p> System<'p> {
                 out.push(assert(over, count.lt(capacity)));
                 out.push(place.clone().set(place + 1));
                 let ends = (from.as_ref(), to.as_ref());
-                out.extend(self.goes_behind(message, direction, &context.line, ends));
+                out.extend(self.goes_behind(message, direction, &line, ends));
             }
             Storage::Queued(index, label) => {
                 let queue = &self.queues[index];
-                let place = self.queue_at(index, &context.line, from.as_ref(), to.as_ref());
+                let place = self.queue_at(index, &line, from.as_ref(), to.as_ref());
                 let length = place.clone().field("length");
                 let over = format!(
                     "more than {} in flight on {}",
@@ -471,7 +501,7 @@ impl<'p> System<'p> {
                 };
                 part("kind", queue.kinds.nth(label));
                 if !queue.per_line {
-                    part("line", context.line.clone());
+                    part("line", line.clone());
                 }
                 for (column, value) in flow.columns.iter().zip(stored) {
                     part(&format!("field{column}"), value);

@@ -5,6 +5,7 @@
 
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::{Type, VariableId as Name};
+use cohkit_protocol::terms::Over;
 
 use super::layout::{Side, System};
 use cohkit_engine::model::{Expr, Place};
@@ -63,7 +64,17 @@ impl<'p> System<'p> {
 
     /// The place of a variable.
     pub fn variable(&self, context: &Context, name: Name) -> Place {
-        context.part(self.side_of(context).variables[name.index()])
+        let side = self.side_of(context);
+        let variable = side.variables[name.index()];
+        match (
+            side.controller.variables[name.index()].register,
+            &context.own,
+        ) {
+            (false, _) => context.part(variable),
+            (true, Some(own)) => variable.at(own),
+            (true, None) if self.protocol.homes == 1 => variable.into(),
+            (true, None) => variable.at(self.home_of(&context.line)),
+        }
     }
 
     /// The value of a message's field as a number.
@@ -95,10 +106,8 @@ impl<'p> System<'p> {
                 positions.of(context.part(self.side_of(context).state))
             }
             E::Variable(name) => self.variable(context, *name).into(),
-            E::Element(name, index) => {
-                let index = self.element_index(context, *name, index);
-                self.variable(context, *name).at(index).into()
-            }
+            E::Element(name, at) => self.element(context, *name, at).into(),
+            E::Home => self.home_of(&context.line),
             E::Field(i) => self.field(context, *i),
             E::Table(table, index) => {
                 let index = self.number(context, index);
@@ -191,6 +200,7 @@ impl<'p> System<'p> {
             E::None
             | E::Own
             | E::Sender
+            | E::Home
             | E::Each
             | E::State
             | E::Variable(_)
@@ -241,12 +251,30 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The index of one value of an array.
-    pub fn element_index(&mut self, context: &Context, array: Name, index: &Expression) -> Expr {
-        let variables = &self.side_of(context).controller.variables;
-        match variables[array.index()].ty {
-            Type::PerNumber { .. } => self.number(context, index),
-            _ => self.remote_index(context, index),
+    /// One value of an array.
+    pub fn element(&mut self, context: &Context, array: Name, at: &[Expression]) -> Place {
+        let mut place = self.variable(context, array);
+        let Type::Array { over, then, .. } =
+            self.side_of(context).controller.variables[array.index()].ty
+        else {
+            return place;
+        };
+        for (over, index) in std::iter::once(over).chain(then).zip(at) {
+            let index = match over {
+                Over::Remotes => self.remote_index(context, index),
+                Over::Numbers(_) | Over::Homes(_) => self.number(context, index),
+            };
+            place = place.at(index);
+        }
+        place
+    }
+
+    /// The number of a line's home; what is about no line has it in the place of a line.
+    pub fn home_of(&self, line: &Expr) -> Expr {
+        match i32::from(self.protocol.homes) {
+            1 => Expr::Int(0),
+            homes if homes == self.lines => line.clone(),
+            homes => line.clone() % homes,
         }
     }
 

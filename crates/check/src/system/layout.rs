@@ -7,6 +7,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId, Type as ValueType};
 use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::terms::{Over, VariableId as ValueId};
 use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
@@ -75,14 +76,15 @@ pub(super) enum Direction {
     ToHome,
     ToRemote,
     Between,
+    BetweenHomes,
 }
 
 impl Direction {
     pub fn leaves_remote(self) -> bool {
-        self != Direction::ToRemote
+        matches!(self, Direction::ToHome | Direction::Between)
     }
     pub fn reaches_remote(self) -> bool {
-        self != Direction::ToHome
+        matches!(self, Direction::ToRemote | Direction::Between)
     }
 }
 
@@ -257,22 +259,31 @@ impl<'p> System<'p> {
                     format!("{name}_state"),
                     controller.states.iter().map(|s| s.name.as_str()),
                 );
-                let place = |build: &mut Builder, name: String, element: TypeId| {
-                    let ty = if is_home {
+                let place = |build: &mut Builder, name: String, element: TypeId, register: bool| {
+                    let ty = if register {
+                        match (is_home, protocol.homes) {
+                            (false, _) => build.array(&name, remote_type, element),
+                            (true, 1) => element,
+                            (true, homes) => {
+                                let home = build.range("home", 0, Number::from(homes) - 1);
+                                build.array(&name, home, element)
+                            }
+                        }
+                    } else if is_home {
                         build.array(&name, line_type, element)
                     } else {
                         per_remote(build, &name, element)
                     };
                     build.state(name, ty)
                 };
-                let state = place(build, format!("{name}_state"), states);
+                let state = place(build, format!("{name}_state"), states, false);
                 let variables = controller
                     .variables
                     .iter()
                     .map(|v| {
                         let element = variable_type(build, v, remotes, remote_type);
                         optional.extend((v.ty == ValueType::Remote).then_some(element));
-                        place(build, format!("{name}_{}", v.name), element)
+                        place(build, format!("{name}_{}", v.name), element, v.register)
                     })
                     .collect();
                 let tables = controller
@@ -446,18 +457,21 @@ impl<'p> System<'p> {
         }
         for home in [false, true] {
             let side = self.side(home);
-            let all = side.controller.variables.iter().zip(&side.variables);
-            let all: Vec<_> = all.map(|(v, &place)| (v.initial, v.ty, place)).collect();
-            for (initial, ty, variable) in all {
+            let all = (0..).map(ValueId).zip(&side.controller.variables);
+            let all: Vec<_> = all.map(|(name, v)| (v.initial, v.ty, name)).collect();
+            for (initial, ty, name) in all {
                 if initial == Initial::Number(0) {
                     continue;
                 }
-                let place = variable.at(&line);
+                let mut context = Self::context(home, &line, None);
                 if home {
+                    let place = self.variable(&context, name);
                     out.extend(self.begins(place, initial, ty));
                 } else {
                     let each = self.with_bound(self.remote_type, |system, own| {
-                        own.each(system.begins(place.at(own), initial, ty))
+                        context.own = Some(own.into());
+                        let place = system.variable(&context, name);
+                        own.each(system.begins(place, initial, ty))
                     });
                     out.push(each);
                 }
@@ -469,14 +483,10 @@ impl<'p> System<'p> {
     /// One agent's variable begins with this.
     fn begins(&mut self, place: Place, initial: Initial, ty: ValueType) -> Vec<Stmt> {
         match (initial, ty) {
-            (Initial::Number(number), ValueType::PerNumber { size, .. }) => (0..i32::from(size))
-                .map(|at| place.clone().at(at).set(i32::from(number)))
-                .collect(),
-            (Initial::Number(number), ValueType::PerRemote { .. }) => {
+            (Initial::Number(number), ValueType::Array { over, then, .. }) => {
                 let number = i32::from(number);
-                vec![self.with_bound(self.remote_type, |_, of| {
-                    of.each(vec![place.at(of).set(number)])
-                })]
+                let overs: Vec<Over> = std::iter::once(over).chain(then).collect();
+                self.every(place, &overs, &|place| place.set(number))
             }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
             (Initial::All(kind), ValueType::RemoteSet) => {
@@ -486,6 +496,19 @@ impl<'p> System<'p> {
                     .collect()
             }
             (Initial::All(kind), _) => vec![place.set(i32::from(self.of_each.of(kind)))],
+        }
+    }
+
+    /// A statement for every value of an array.
+    fn every(&mut self, place: Place, overs: &[Over], set: &dyn Fn(Place) -> Stmt) -> Vec<Stmt> {
+        match overs {
+            [] => vec![set(place)],
+            [Over::Remotes, rest @ ..] => vec![self.with_bound(self.remote_type, |system, of| {
+                of.each(system.every(place.at(of), rest, set))
+            })],
+            [Over::Numbers(count) | Over::Homes(count), rest @ ..] => (0..i32::from(*count))
+                .flat_map(|at| self.every(place.clone().at(at), rest, set))
+                .collect(),
         }
     }
 
@@ -503,7 +526,8 @@ impl<'p> System<'p> {
                     } = statement
                     {
                         let direction = match (side.home, to) {
-                            (false, Target::Home) => Direction::ToHome,
+                            (false, Target::Home | Target::HomeAt(_)) => Direction::ToHome,
+                            (true, Target::HomeAt(_)) => Direction::BetweenHomes,
                             (false, _) => Direction::Between,
                             (true, Target::Home) => {
                                 error = Some(format!(
@@ -526,7 +550,12 @@ impl<'p> System<'p> {
                 }
             }
         }
-        for direction in [Direction::ToHome, Direction::ToRemote, Direction::Between] {
+        for direction in [
+            Direction::ToHome,
+            Direction::ToRemote,
+            Direction::Between,
+            Direction::BetweenHomes,
+        ] {
             let mut queued: Vec<(usize, Vec<usize>)> = Vec::new();
             for message in self.protocol.message_ids() {
                 let sends: Vec<&Sending> = sendings
@@ -628,6 +657,7 @@ impl<'p> System<'p> {
             Direction::ToHome => format!("{}_to_home", kind.name),
             Direction::ToRemote => format!("{}_to_{}", kind.name, self.remote.controller.name),
             Direction::Between => format!("{}_between", kind.name),
+            Direction::BetweenHomes => format!("{}_between_homes", kind.name),
         };
         let mut ty = self.build.range("in_flight", 0, Number::from(capacity));
         if kind.carries.line() {
@@ -655,6 +685,7 @@ impl<'p> System<'p> {
             Direction::ToHome => "to_home",
             Direction::ToRemote => "to_remote",
             Direction::Between => "between",
+            Direction::BetweenHomes => "between_homes",
         };
         let variable = format!("{name}_{suffix}");
         let mut labels = vec!["none".to_string()];
@@ -851,15 +882,23 @@ fn variable_type(
 ) -> TypeId {
     match variable.ty {
         ValueType::RemoteSet => build.array(&variable.name, remote_type, TypeId::BOOL),
-        ValueType::PerRemote { max } => {
-            let element = build.range(&variable.name, 0, Number::from(max));
-            build.array(&variable.name, remote_type, element)
-        }
-        ValueType::PerNumber { size, max } => {
-            let index = format!("{}_index", variable.name);
-            let index = build.range(&index, 0, Number::from(size) - 1);
-            let element = build.range(&variable.name, 0, Number::from(max));
-            build.array(&variable.name, index, element)
+        ValueType::Array { over, then, .. } => {
+            let largest = largest(variable.ty, remotes);
+            let mut ty = build.range(&variable.name, 0, largest);
+            for (place, over) in [Some(over), then].into_iter().enumerate().rev() {
+                let index = match over {
+                    None => continue,
+                    Some(Over::Remotes) => remote_type,
+                    Some(Over::Homes(homes)) => build.range("home", 0, Number::from(homes) - 1),
+                    Some(Over::Numbers(size)) => {
+                        let second = ["", "2"][place];
+                        let index = format!("{}_index{second}", variable.name);
+                        build.range(&index, 0, Number::from(size) - 1)
+                    }
+                };
+                ty = build.array(&variable.name, index, ty);
+            }
+            ty
         }
         simple => build.range(&variable.name, 0, largest(simple, remotes)),
     }
@@ -868,14 +907,15 @@ fn variable_type(
 /// The largest code of a value. Values are numbers in the model: a remote is its index plus 1 and none is 0,
 /// truth is 1, and in a message a set of remotes is the sum of the members' powers of two.
 pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
-    match ty {
-        ValueType::Range { max }
-        | ValueType::PerRemote { max }
-        | ValueType::PerNumber { max, .. } => max.into(),
+    match ty.single() {
+        ValueType::Range { max } => max.into(),
+        ValueType::Home { homes } => i32::from(homes) - 1,
         ValueType::Cycle { size } => i32::from(size) - 1,
         ValueType::Count | ValueType::Remote => remotes,
         ValueType::Bool => 1,
         ValueType::RemoteSet => (1 << remotes) - 1,
+        // One value of it is no array.
+        ValueType::Array { .. } => 0,
     }
 }
 

@@ -250,6 +250,13 @@ fn sized<'p>(
             return Err(SystemError::Size(error));
         }
     }
+    if u16::from(lines) < protocol.homes {
+        let error = format!(
+            "{} share the lines, each has one at least: {lines} is too few",
+            counted(protocol.homes, "home")
+        );
+        return Err(SystemError::Size(error));
+    }
     if options.room() == 0 {
         return Err(SystemError::Size(
             "a channel has a capacity of at least 1".into(),

@@ -99,11 +99,13 @@ pub fn absent(protocol: &Protocol) -> Vec<Access> {
 /// The accesses that some row or right begins.
 fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     let all = Access::ALL.into_iter().map(|(access, _)| access);
-    all.filter(|&access| {
-        (0..remote.states.len()).any(|state| {
-            hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
+    // A fence performs nothing by itself.
+    all.filter(|&access| access != Access::Fence)
+        .filter(|&access| {
+            (0..remote.states.len()).any(|state| {
+                hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
+            })
         })
-    })
 }
 
 /// The rows that begin an access in a state.
@@ -123,9 +125,11 @@ fn hits(access: Access, state: &State) -> bool {
 /// Whether an access that needs a right may be performed with this one.
 fn suffices(access: Access, right: Right) -> bool {
     match access {
-        Access::Load | Access::ReadOnce => right >= Right::Read,
-        Access::Store | Access::WriteLine | Access::WritePartial => right == Right::Write,
-        Access::Evict | Access::Demote | Access::Clean => false,
+        Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
+        Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
+            right == Right::Write
+        }
+        Access::Evict | Access::Demote | Access::Clean | Access::Fence => false,
     }
 }
 
@@ -313,7 +317,7 @@ impl Watch {
     }
 }
 
-/// The model of one line on which one kind of access or operation is watched. Its one property is that
+/// The model of one line, or of one for each home, on the first of which one kind of access or operation is watched. Its one property is that
 /// rules can always lead to a state in which none is wanted.
 ///
 /// # Errors
@@ -325,7 +329,7 @@ pub fn watching(
     kind: Kind,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
-    let mut system = super::sized(protocol, home, remotes, 1, options)?;
+    let mut system = super::sized(protocol, home, remotes, protocol.homes as u8, options)?;
     system.watch(kind);
     system.triggers()?;
     let wanted = system.watch.map(|watch| watch.wanted);
@@ -356,7 +360,7 @@ pub fn beginning(
     access: Access,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
-    let mut system = super::sized(protocol, home, remotes, 1, options)?;
+    let mut system = super::sized(protocol, home, remotes, protocol.homes as u8, options)?;
     system.triggers()?;
     let never = system.with_bound(system.remote_type, |system, r| {
         let begins = system.can_begin(access, &r.into());
@@ -429,19 +433,30 @@ impl System<'_> {
         let there = goal.clone().is(2).or(goal.is(1).and(remote.under_way));
         does.push(when(there, performed()));
         does.push(when(at_rest, vec![remote.under_way.set(false)]));
-        vec![when(remote.which.is(own), does)]
+        let this = remote.which.is(own).and(self.is_watched(&context.line));
+        vec![when(this, does)]
+    }
+
+    /// Whether it is on this line that something is watched: each home has one, and all do the same.
+    fn is_watched(&self, line: &Expr) -> Expr {
+        match self.lines {
+            1 => Expr::Bool(true),
+            _ => line.clone().is(0),
+        }
     }
 
     /// The device asks for an operation.
-    pub fn asked(&self, local: usize) -> Option<Stmt> {
+    pub fn asked(&self, local: usize, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
-        (watch.kind == Kind::Local(local as u8)).then(|| watch.wanted.set(true))
+        let its = watch.kind == Kind::Local(local as u8);
+        its.then(|| when(self.is_watched(line), vec![watch.wanted.set(true)]))
     }
 
     /// The home has performed an operation.
-    pub fn acknowledged(&self, local: u8) -> Option<Stmt> {
+    pub fn acknowledged(&self, local: u8, line: &Expr) -> Option<Stmt> {
         let watch = self.watch?;
-        (watch.kind == Kind::Local(local)).then(|| watch.wanted.set(false))
+        let its = watch.kind == Kind::Local(local);
+        its.then(|| when(self.is_watched(line), vec![watch.wanted.set(false)]))
     }
 
     /// Whether an access can begin at a remote.

@@ -7,7 +7,7 @@
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
 };
-use cohkit_protocol::protocol::{MessageId, Type as ValueType};
+use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
 
@@ -554,11 +554,11 @@ impl<'p> System<'p> {
     pub fn state_words(&self, context: &Context) -> Phrase {
         let side = self.side_of(context);
         let mut words = vec![Piece::Value(context.part(side.state).into())];
-        for (variable, &place) in side.controller.variables.iter().zip(&side.variables) {
+        for (name, variable) in (0..).map(VariableName).zip(&side.controller.variables) {
             if variable.ty == ValueType::RemoteSet || variable.ty.array() {
                 continue;
             }
-            let value: Expr = context.part(place).into();
+            let value: Expr = self.variable(context, name).into();
             let mut shown = vec![Piece::Text(format!(" {}=", variable.name))];
             shown.extend(match variable.labels.is_empty() {
                 true => self.value_words(variable.ty, &value),

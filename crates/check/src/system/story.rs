@@ -4,6 +4,7 @@ use super::layout::System;
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, Teller};
 use cohkit_engine::story::{Said, Story};
+use cohkit_protocol::protocol::MessageId;
 
 /// What an agent does, with its words still to be filled in.
 ///
@@ -51,8 +52,21 @@ impl System<'_> {
         line: &Expr,
         visible: bool,
     ) -> Stmt {
-        let (line, visible) = (self.note_line(line), visible);
-        note(agent.into(), act, line, visible)
+        note(agent.into(), act, self.note_line(line), visible)
+    }
+
+    /// A note that an agent sends or receives a message.
+    pub(super) fn tells_of(
+        &self,
+        message: MessageId,
+        agent: Expr,
+        act: Act,
+        line: &Expr,
+        visible: bool,
+    ) -> Stmt {
+        let about_line = self.protocol.message(message).about_line;
+        let line = self.note_line(line).filter(|_| about_line);
+        note(agent, act, line, visible)
     }
 }
 

@@ -30,7 +30,7 @@ impl<'p> System<'p> {
         (line, line.into())
     }
 
-    fn context(home: bool, line: &Expr, own: Option<Expr>) -> Context {
+    pub fn context(home: bool, line: &Expr, own: Option<Expr>) -> Context {
         Context {
             home,
             line: line.clone(),
@@ -55,12 +55,17 @@ impl<'p> System<'p> {
         }
         let (l, line) = self.line_index();
         let r = self.parameter("r", self.remote_type);
+        // A fence is about no line.
+        let (parameters, line) = match access {
+            Access::Fence => (vec![r], Expr::Int(0)),
+            _ => (vec![l, r], line),
+        };
         let context = Self::context(false, &line, Some(r.into()));
         self.react(
             event,
             Trigger {
                 name: format!("{} {name}", self.remote.controller.name),
-                parameters: vec![l, r],
+                parameters,
                 present: Expr::Bool(true),
                 before: context.clone(),
                 after: context,
@@ -169,7 +174,7 @@ impl<'p> System<'p> {
             from: self.agent(from.as_ref()),
         };
         let taker = self.agent(to.as_ref());
-        consume.push(self.tells(taker, receives, &line, home));
+        consume.push(self.tells_of(message, taker, receives, &line, home));
         consume.extend(arrival.removal);
         let mut parameters = vec![l];
         parameters.extend(sender);
@@ -416,7 +421,7 @@ impl<'p> System<'p> {
             let asks = format!("asks for {}", local.name);
             let note = self.does(device.agent, &line, &asks, true);
             let mut body = vec![note, asked.clone().set(code)];
-            body.extend(self.asked(k));
+            body.extend(self.asked(k, &line));
             self.build.rule(Rule {
                 name: format!("device {asks}"),
                 parameters: vec![l],

@@ -109,6 +109,9 @@ impl System<'_> {
                         }
                         Direction::ToHome => format!("a {}", self.remote.controller.name),
                         Direction::Between => format!("another {}", self.remote.controller.name),
+                        Direction::BetweenHomes => {
+                            format!("another {}", self.home.controller.name)
+                        }
                     })
                     .collect();
                 let or = if i == 0 { "" } else { " or " };

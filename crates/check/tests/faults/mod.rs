@@ -223,6 +223,7 @@ impl Fault {
                 message,
                 to: match to {
                     Target::Home => Target::Home,
+                    Target::HomeAt(to) => Target::HomeAt(self.single(to)),
                     Target::Remote(to) => Target::Remote(self.single(to)),
                     Target::Each(set) => Target::Each(self.set(set)),
                 },

@@ -15,6 +15,7 @@ where
         event: Cause,
     ) -> Result<Option<Reaction>, Violation> {
         let occasion = Occasion {
+            home: 0,
             event,
             sender: None,
             own: Some(remote.into()),
@@ -212,6 +213,7 @@ where
         let flight = self.state.lines[line as usize].flights[place].clone();
         if !flight.to_home {
             let occasion = Occasion {
+                home: 0,
                 event: Cause::Message(flight.message),
                 sender: None,
                 own: Some(flight.remote.into()),

@@ -11,6 +11,7 @@ where
     /// The home takes a message, if it can now.
     pub(super) fn home_takes(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
         let occasion = Occasion {
+            home: 0,
             event: Cause::Message(flight.message),
             sender: Some(flight.remote.into()),
             own: None,
@@ -21,6 +22,7 @@ where
 
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
         let occasion = Occasion {
+            home: 0,
             event,
             sender: None,
             own: None,
@@ -53,6 +55,7 @@ where
     pub(super) fn local(&mut self, unit: usize, place: usize) -> Result<bool, Violation> {
         let (line, local) = self.state.units[unit].locals[place];
         let occasion = Occasion {
+            home: 0,
             event: local.map_or(Cause::Unlock, Cause::Local),
             sender: None,
             own: None,
@@ -175,6 +178,7 @@ where
         let mut granted = place.home.clone();
         let has = self.of.known(&granted);
         let occasion = Occasion {
+            home: 0,
             event: Cause::MemoryData(0),
             sender: None,
             own: None,

@@ -270,6 +270,7 @@ impl<'a> Environment<'a> {
     fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
         let (sender, own, fields) = (None, Some(0), &[][..]);
         let occasion = Occasion {
+            home: 0,
             event,
             sender,
             own,

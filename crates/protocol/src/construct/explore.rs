@@ -214,6 +214,7 @@ impl Explorer<'_, '_> {
         }
         let mut after = self.graph.states[state as usize].clone();
         let occasion = Occasion {
+            home: 0,
             event,
             sender,
             own: None,

@@ -136,7 +136,7 @@ pub struct Writer<'a> {
 }
 
 fn known(remote: Expression) -> Expression {
-    E::Element(KNOWN, Box::new(remote))
+    E::Element(KNOWN, vec![remote])
 }
 
 fn binary(operator: Operator, left: Expression, right: Expression) -> Expression {
@@ -207,6 +207,7 @@ impl<'a> Writer<'a> {
         writer.locals();
         writer.memory();
         let variable = |name: &str, ty| Variable {
+            register: false,
             name: name.into(),
             ty,
             initial: Initial::Number(0),
@@ -238,7 +239,7 @@ impl<'a> Writer<'a> {
                 span: policy.span,
             }],
             variables: vec![
-                variable("known", Type::PerRemote { max: u16::MAX }),
+                variable("known", Type::per_remote(u16::MAX)),
                 choice("hand", none().chain(requests).collect()),
                 variable("requester", Type::Remote),
                 choice("local", none().chain(operations).collect()),
@@ -332,7 +333,7 @@ impl<'a> Writer<'a> {
             }
         }
         let mut body = vec![
-            S::AssignElement(KNOWN, E::Sender, after.clone()),
+            S::AssignElement(KNOWN, vec![E::Sender], after.clone()),
             set(HAND, position as u16 + 1),
             S::Assign(REQUESTER, E::Sender),
         ];
@@ -351,7 +352,7 @@ impl<'a> Writer<'a> {
         );
         let mut body = vec![S::AssignElement(
             KNOWN,
-            E::Sender,
+            vec![E::Sender],
             self.after(arrives, E::Sender),
         )];
         if self.protocol.message(message).carries == Carries::DirtyLine {
@@ -488,7 +489,7 @@ impl<'a> Writer<'a> {
                 to: Target::Remote(requester.clone()),
                 fields: Vec::new(),
             },
-            S::AssignElement(KNOWN, requester, after),
+            S::AssignElement(KNOWN, vec![requester], after),
             set(HAND, 0),
             S::Assign(REQUESTER, E::None),
         ]
@@ -580,7 +581,7 @@ impl<'a> Writer<'a> {
                     to: Target::Remote(E::Each),
                     fields: Vec::new(),
                 },
-                S::AssignElement(KNOWN, E::Each, after),
+                S::AssignElement(KNOWN, vec![E::Each], after),
             ];
             statements.push(S::ForEach {
                 condition: above,
@@ -618,9 +619,7 @@ pub fn freeze(
     representatives: &[KnowledgeId],
     class_of: &[u16],
 ) {
-    controller.variables[KNOWN.index()].ty = Type::PerRemote {
-        max: representatives.len() as u16 - 1,
-    };
+    controller.variables[KNOWN.index()].ty = Type::per_remote(representatives.len() as u16 - 1);
     let class = |next: Option<KnowledgeId>| next.map_or(0, |next| class_of[next.0 as usize] + 1);
     controller.tables = entries
         .iter()

@@ -27,6 +27,8 @@ pub(super) struct File<'a> {
     pub blocks: Vec<Span>,
     /// The sizes that the text names.
     pub sizes: Vec<Name<'a>>,
+    /// How many homes there are, if a size says so.
+    pub homes: Option<u16>,
     /// The end of the text, where missing blocks are reported.
     pub end: Span,
 }
@@ -145,6 +147,7 @@ pub(super) struct Agent<'a> {
 pub(super) enum AgentItem<'a> {
     States(Block<StateItem<'a>>),
     Variables(Block<VariableItem<'a>>),
+    Registers(Block<VariableItem<'a>>),
     Row(Row<'a>),
     Local(LocalItem<'a>),
     Unlock(Span),
@@ -170,6 +173,7 @@ pub(super) struct StateItem<'a> {
 
 #[derive(Debug)]
 pub(super) struct Row<'a> {
+    /// None in a row that is about no line, written `-`.
     pub states: Vec<Name<'a>>,
     pub events: Vec<Name<'a>>,
     pub guard: Option<Expr<'a>>,
@@ -193,8 +197,8 @@ pub(super) enum ActionKind<'a> {
     },
     /// `x := e`; with an operator, `x += e` or `x -= e`.
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
-    /// The same of `x[REMOTE]`.
-    AssignElement(Name<'a>, Expr<'a>, Option<Operator>, Expr<'a>),
+    /// The same of `x[INDEX]` or `x[INDEX][INDEX]`.
+    AssignElement(Name<'a>, Vec<Expr<'a>>, Option<Operator>, Expr<'a>),
     /// `for NAME in SET { ACTIONS }`.
     For(Name<'a>, Expr<'a>, Vec<Action<'a>>),
     /// `write`, or `write aside`.
@@ -222,8 +226,8 @@ pub(super) enum ExprKind<'a> {
     Number(u32),
     /// A variable, a field, or one of the words `none self sender home true false`.
     Word(&'a str),
-    /// `x[REMOTE]`.
-    Element(Name<'a>, Box<Expr<'a>>),
+    /// `x[INDEX]` or `x[INDEX][INDEX]`.
+    Element(Name<'a>, Vec<Expr<'a>>),
     Set(Option<Box<Expr<'a>>>),
     Count(Box<Expr<'a>>),
     Not(Box<Expr<'a>>),

@@ -12,6 +12,7 @@ use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Type};
+use crate::terms::{Element, Over};
 
 mod agent;
 mod composition;
@@ -37,6 +38,12 @@ const BLOCKS: [&str; 14] = [
 
 /// The most values of an array that is not one over the remotes.
 const MOST_ELEMENTS: u32 = 64;
+
+/// The size that says how many homes there are.
+pub(super) const HOMES: &str = "homes";
+
+/// The most homes of a system.
+pub(super) const MOST_HOMES: u32 = 4;
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
 pub(super) const RESERVED: [&str; 30] = [
@@ -443,6 +450,12 @@ impl<'a, 's> Parser<'a, 's> {
             let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
             self.sink.push(diagnostic.label("too large"));
         }
+        if name.text == HOMES && !(1..=MOST_HOMES).contains(&number.value) {
+            let text = "the number of homes is out of range";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
+            self.sink
+                .push(diagnostic.label(format!("must be 1 to {MOST_HOMES}")));
+        }
         let given = self.given.iter().find(|(given, _)| given == name.text);
         let value = given.map_or(number.value, |&(_, value)| value.into());
         self.sizes.push((name, value));
@@ -454,6 +467,12 @@ impl<'a, 's> Parser<'a, 's> {
         Ok(())
     }
 
+    /// How many homes there are.
+    fn homes(&self) -> u16 {
+        let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
+        size.map_or(1, |&(_, homes)| homes.clamp(1, MOST_HOMES) as u16)
+    }
+
     /// A type; of a variable it may be an array.
     fn variable_type(&mut self) -> Parse<Type> {
         let start = self.span();
@@ -461,33 +480,46 @@ impl<'a, 's> Parser<'a, 's> {
         if !self.eat_word("per") {
             return Ok(ty);
         }
-        let size = match self.eat_word("remote") {
-            true => None,
-            false => Some(self.sized("`remote`, or how many there are")?),
+        let over = self.over()?;
+        let then = match self.eat_word("per") {
+            true => Some(self.over()?),
+            false => None,
         };
-        if let Some(size) = size.filter(|size| !(1..=MOST_ELEMENTS).contains(&size.value)) {
+        let of = match ty {
+            Type::Range { max } => Element::Range { max },
+            Type::Cycle { size } => Element::Cycle { size },
+            Type::Count => Element::Count,
+            _ => {
+                let text = "an array of what is no number";
+                let span = start.to(self.last());
+                self.sink.push(
+                    Diagnostic::new(Code::Type, span, text)
+                        .label("must be an array of `0..N`, `cycle N` or `count`")
+                        .note("a truth value for each remote is a `set of remote`"),
+                );
+                return Ok(ty);
+            }
+        };
+        Ok(Type::Array { of, over, then })
+    }
+
+    /// After `per`: what an array has a value for.
+    fn over(&mut self) -> Parse<Over> {
+        self.production("per");
+        if self.eat_word("remote") {
+            return Ok(Over::Remotes);
+        }
+        if self.eat_word("home") {
+            return Ok(Over::Homes(self.homes()));
+        }
+        let size = self.sized("`remote`, `home`, or how many there are")?;
+        if !(1..=MOST_ELEMENTS).contains(&size.value) {
             let text = "the size of an array is out of range";
             let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);
             self.sink
                 .push(diagnostic.label(format!("must be 1 to {MOST_ELEMENTS}")));
         }
-        let Type::Range { max } = ty else {
-            let text = "an array of what is no range";
-            let span = start.to(self.last());
-            self.sink.push(
-                Diagnostic::new(Code::Type, span, text)
-                    .label("must be `0..N per remote`, or `0..N per` a number")
-                    .note("a truth value for each remote is a `set of remote`"),
-            );
-            return Ok(ty);
-        };
-        Ok(match size {
-            None => Type::PerRemote { max },
-            Some(size) => Type::PerNumber {
-                size: size.value.clamp(1, MOST_ELEMENTS) as u16,
-                max,
-            },
-        })
+        Ok(Over::Numbers(size.value.clamp(1, MOST_ELEMENTS) as u16))
     }
 
     fn type_(&mut self) -> Parse<Type> {
@@ -529,21 +561,31 @@ impl<'a, 's> Parser<'a, 's> {
         }
         if self.eat_word("set") {
             self.expect_word("of")?;
+            if self.eat_word("home") {
+                return Ok(Type::Array {
+                    of: Element::Member,
+                    over: Over::Homes(self.homes()),
+                    then: None,
+                });
+            }
             self.expect_word("remote")?;
             return Ok(Type::RemoteSet);
         }
         match self.word() {
-            "count" | "bool" | "remote" => {
+            "count" | "bool" | "remote" | "home" => {
                 let ty = match self.word() {
                     "count" => Type::Count,
                     "bool" => Type::Bool,
+                    "home" => Type::Home {
+                        homes: self.homes(),
+                    },
                     _ => Type::Remote,
                 };
                 self.advance();
                 Ok(ty)
             }
             _ => self
-                .expected("a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `set of remote`)"),
+                .expected("a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `home`, `set of remote`, `set of home`)"),
         }
     }
 
@@ -646,6 +688,8 @@ impl<'a, 's> Parser<'a, 's> {
         }
         file.end = self.span();
         file.sizes = self.sizes.iter().map(|(name, _)| *name).collect();
+        let declared = file.sizes.iter().any(|name| name.text == HOMES);
+        file.homes = declared.then(|| self.homes());
         file
     }
 

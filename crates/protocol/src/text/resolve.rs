@@ -2,7 +2,7 @@
 
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
-use super::parser::class_named;
+use super::parser::{class_named, HOMES, MOST_HOMES};
 use super::{Mention, Span};
 use crate::orders::{Issue, Model, Orders};
 use crate::protocol as p;
@@ -12,6 +12,7 @@ use crate::protocol::{
 use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
 use rustc_hash::FxHashMap;
 
+mod about;
 pub(super) mod composition;
 mod controller;
 mod endings;
@@ -159,6 +160,13 @@ struct Resolver<'a, 's> {
     taken: Vec<bool>,
     /// Per message: the home sends it.
     sent_by_home: Vec<bool>,
+    /// How many homes there are, and whether the text says so.
+    homes: u16,
+    declared: bool,
+    /// Per message: whether the rows that take it are about no line, and where the first of them says so.
+    rows: Vec<Option<(bool, Span)>>,
+    /// Where messages are sent that are about no line.
+    without_line: Vec<(MessageId, Span)>,
     /// The receivers of the remote's messages that are the sender of the message at hand.
     to_sender: Vec<Span>,
 }
@@ -307,6 +315,10 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         sent: Vec::new(),
         taken: Vec::new(),
         sent_by_home: Vec::new(),
+        homes: file.homes.unwrap_or(1),
+        declared: file.homes.is_some(),
+        rows: Vec::new(),
+        without_line: Vec::new(),
         to_sender: Vec::new(),
     };
     resolver.kinds(&blocks.remotes);
@@ -355,6 +367,16 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let Some(remote) = &remote {
         resolver.senders(remote);
     }
+    resolver.about_lines([
+        remote.as_ref(),
+        match &home {
+            Some(Home::Controller(home)) => Some(home),
+            _ => None,
+        },
+    ]);
+    if let (Some(remote), Some(Home::Policy(_))) = (&remote, &home) {
+        resolver.one_line_at_a_time(remote);
+    }
     let kinds = resolver.kind_names.list.iter().zip(&resolver.tables);
     let kinds: Vec<Kind> = kinds
         .map(|(name, &table)| Kind {
@@ -382,6 +404,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         remote: remote?,
         home: home?,
         bounds,
+        homes: file.homes.unwrap_or(1),
         kept,
         guarantee: blocks.guarantee.map(|(model, _)| model),
         systems,
@@ -540,6 +563,7 @@ impl<'a> Resolver<'a, '_> {
                             .label(format!("on `{}`", two.name)),
                     );
                 }
+                self.between_homes(self.messages[found.index()].channel, other.span);
                 earlier.push(found);
             }
             let Some(message) = message else { continue };
@@ -584,11 +608,11 @@ impl<'a> Resolver<'a, '_> {
             };
             let (from, sender) = self.end(from);
             let (to, receiver) = self.end(to);
-            if from == End::Home && to == End::Home {
+            if from == End::Home && to == End::Home && !self.declared {
                 let message = format!("`{}` leads from the home to the home", name.text);
                 self.sink.push(
                     Diagnostic::new(Code::Direction, span, message)
-                        .label("there is one home per line"),
+                        .label("there is one home; `size homes N` makes several"),
                 );
             }
             if self.channel_names.declare(name, self.sink).is_some() {
@@ -615,7 +639,10 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 };
                 match stands.insert(index, name.span) {
-                    None => order.push(ChannelId(index)),
+                    None => {
+                        self.between_homes(ChannelId(index), name.span);
+                        order.push(ChannelId(index));
+                    }
                     Some(first) => self.sink.push(
                         Diagnostic::new(
                             Code::DuplicateName,
@@ -644,6 +671,12 @@ impl<'a> Resolver<'a, '_> {
                         too_many("field", name.span, fields.len(), self.sink);
                         break;
                     }
+                    if ty.set_of_homes() {
+                        let text = "a field with a set of homes";
+                        let diagnostic = Diagnostic::new(Code::Type, name.span, text);
+                        self.sink.push(diagnostic.label("fields are single values"));
+                        continue;
+                    }
                     if names.declare(name, self.sink).is_some() {
                         fields.push(p::Field {
                             name: name.text.to_string(),
@@ -662,6 +695,7 @@ impl<'a> Resolver<'a, '_> {
                         name: item.name.text.to_string(),
                         channel: ChannelId(channel),
                         carries: item.carries,
+                        about_line: true,
                         fields,
                         span: item.name.span,
                     });
@@ -671,6 +705,7 @@ impl<'a> Resolver<'a, '_> {
         self.sent = vec![false; self.messages.len()];
         self.sent_by_home = vec![false; self.messages.len()];
         self.taken = vec![false; self.messages.len()];
+        self.rows = vec![None; self.messages.len()];
     }
 
     fn message_named(&mut self, name: Name<'a>) -> Option<MessageId> {
@@ -796,8 +831,11 @@ impl<'a> Resolver<'a, '_> {
                 (_, Some(kind)) if several => &mut counts[usize::from(kind)],
                 (_, Some(_)) => &mut remotes,
                 (size, None) if of_text.iter().any(|known| known.text == size) => {
-                    let most = u16::MAX.into();
-                    let value = ranged(part.1, 0, most, "the size is", self.sink);
+                    let (least, most) = match size == HOMES {
+                        true => (1, MOST_HOMES),
+                        false => (0, u16::MAX.into()),
+                    };
+                    let value = ranged(part.1, least, most, "the size is", self.sink);
                     let again = sizes.iter().flatten().any(|(known, _)| known == size);
                     let value = value.map(|value| (size.to_string(), value as u16));
                     sizes.push(value.filter(|_| !again));
@@ -858,6 +896,16 @@ impl<'a> Resolver<'a, '_> {
                 self.sink,
             )
         });
+        let own = sizes.iter().flatten().find(|(size, _)| size == HOMES);
+        let homes = own.map_or(self.homes, |(_, homes)| *homes);
+        if lines.is_some_and(|lines| lines < homes.into()) {
+            let message = format!("`{}` has fewer lines than homes", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::OutOfRange, name.span, message).label(format!(
+                    "{homes} homes share the lines: each has one at least"
+                )),
+            );
+        }
         let what = "the number of remotes is";
         let remotes = if several {
             let each = counts.into_iter().map(|count| {

@@ -73,9 +73,11 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 
 /// What a text that ships says, for one that uses it.
 fn shipped(file: &str) -> Result<Protocol, String> {
-    let shared = format!("{FOLDER}/../tests/levels/{file}");
     let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
-    let text = text.or_else(|_| std::fs::read_to_string(shared));
+    let elsewhere = ["levels", "homes"].map(|folder| format!("{FOLDER}/../tests/{folder}/{file}"));
+    let text = elsewhere.iter().fold(text, |text, path| {
+        text.or_else(|_| std::fs::read_to_string(path))
+    });
     let text = text.map_err(|_| "there is no such file".to_string())?;
     parse(&text).map_err(|errors| errors[0].message.clone())
 }

@@ -272,6 +272,7 @@ impl Explorer<'_> {
         let mut remote = self.remote_machine.initial();
         remote.state = from.remote;
         let occasion = Occasion {
+            home: 0,
             event,
             sender: None,
             own: Some(0),
@@ -313,6 +314,7 @@ impl Explorer<'_> {
             ..self.home_machine.initial()
         };
         let occasion = Occasion {
+            home: 0,
             event,
             sender: Some(0),
             own: None,

@@ -16,6 +16,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
+use cohkit_protocol::terms::Over;
 use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
@@ -55,7 +56,8 @@ const SWEPT_AFTER: usize = 1 << 16;
 #[inline]
 pub fn number_of(receiver: Receiver) -> Agent {
     match receiver {
-        Receiver::Home => HOME,
+        // Texts with several homes of their own are refused.
+        Receiver::Home | Receiver::HomeAt(_) => HOME,
         Receiver::Remote(remote) => remote,
     }
 }
@@ -248,7 +250,11 @@ impl Program {
         let stores = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
         let dense = bare && alone;
         let direct = !dense && remotes > MOST_KEPT;
-        let of_each = |v: &Variable| matches!(v.ty, Type::PerRemote { .. } | Type::RemoteSet);
+        let of_each = |v: &Variable| {
+            let over =
+                |over: Over| matches!(v.ty, Type::Array { over: first, .. } if first == over);
+            over(Over::Remotes) || v.ty == Type::RemoteSet
+        };
         let machine = Machine::of(Cow::Owned(controller.clone()), remotes);
         let mut program = Program {
             sends_stores,
@@ -481,6 +487,7 @@ impl Program {
         self.scratch.slots.copy_from_slice(&kept[1..]);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
+            home: 0,
             event: self.event(input.code),
             sender: remote(input.sender),
             own: remote(input.own),

@@ -181,6 +181,12 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         let several = "has several kinds of remotes; the machines that are simulated have one";
         return Err(format!("{} {several}", setup.protocol.name));
     }
+    if let Some(what) = setup.protocol.joins_lines() {
+        let name = &setup.protocol.name;
+        return Err(format!(
+            "{name} has {what}; no machine with that is simulated yet"
+        ));
+    }
     within(
         "remotes",
         platform.remotes.into(),

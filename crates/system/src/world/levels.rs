@@ -344,6 +344,7 @@ impl Clusters {
         let place = &mut self.outer.lines[usize::from(line)].remotes[usize::from(number)];
         place.copy = copy;
         let occasion = Occasion {
+            home: 0,
             event: Event::Access(Access::Store),
             sender: None,
             own: Some(number.into()),

@@ -89,6 +89,11 @@ impl<'p> System<'p> {
         &self.machines[1]
     }
 
+    /// The number of a line's home.
+    fn home_of(&self, line: u8) -> u16 {
+        u16::from(line) % self.protocol.homes
+    }
+
     fn right(&self, remote: &Configuration) -> Right {
         self.protocol.remote.states[usize::from(remote.state)].right
     }

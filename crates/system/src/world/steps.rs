@@ -59,8 +59,9 @@ pub struct Ended<D: Data> {
 }
 
 /// Something happens to an agent.
-fn occasion(event: Event, own: Option<u8>) -> Occasion<'static> {
+fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
     Occasion {
+        home,
         event,
         sender: None,
         own: own.map(u16::from),
@@ -80,8 +81,10 @@ impl<D: Data> World<D> {
         let mut steps = Vec::new();
         for (number, line) in (0..).zip(&self.lines) {
             for remote in 0..system.remotes {
-                let all = Access::ALL.into_iter();
-                steps.extend(all.map(|(access, _)| Step::Access(number, remote, access)));
+                // A fence is about no line.
+                let all = Access::ALL.into_iter().map(|(access, _)| access);
+                let all = all.filter(|&access| access != Access::Fence || number == 0);
+                steps.extend(all.map(|access| Step::Access(number, remote, access)));
                 steps.push(Step::Hit(number, remote));
             }
             match line.operation {
@@ -218,7 +221,7 @@ impl<D: Data> World<D> {
     ) -> Result<bool, Wrong> {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
-        let occasion = occasion(Event::Access(access), Some(remote));
+        let occasion = occasion(Event::Access(access), Some(remote), system.home_of(line));
         let mut tables = &system.protocol.remote;
         let stepped = system
             .remote_machine()
@@ -339,6 +342,7 @@ impl<D: Data> World<D> {
         self.network.take(arrival);
         let event = Event::Message(flight.message);
         let occasion = Occasion {
+            home: system.home_of(flight.line),
             event,
             sender: flight.from.map(u16::from),
             own: flight.to.map(u16::from),
@@ -410,7 +414,36 @@ impl<D: Data> World<D> {
         let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
         let place = &mut self.line(line).remotes[usize::from(remote)];
         (place.configuration, place.copy) = (next, copy);
+        self.registers_of(system, line, remote);
         Ok(())
+    }
+
+    /// A remote has one value of its registers for all lines.
+    fn registers_of(&mut self, system: &System, line: u8, remote: u8) {
+        let registers = system.remote_machine().registers();
+        if registers.is_empty() {
+            return;
+        }
+        let remote = usize::from(remote);
+        let own = &self.line(line).remotes[remote].configuration.slots[registers.clone()];
+        let own = own.to_vec();
+        for line in &mut self.lines {
+            line.remotes[remote].configuration.slots[registers.clone()].copy_from_slice(&own);
+        }
+    }
+
+    /// A home has one value of its registers for all of its lines.
+    fn registers_of_home(&mut self, system: &System, line: u8) {
+        let registers = system.home_machine().registers();
+        if registers.is_empty() {
+            return;
+        }
+        let own = self.line(line).home.slots[registers.clone()].to_vec();
+        let home = system.home_of(line);
+        let lines = (0..).zip(&mut self.lines);
+        for (_, line) in lines.filter(|(number, _)| system.home_of(*number) == home) {
+            line.home.slots[registers.clone()].copy_from_slice(&own);
+        }
     }
 
     /// A message is sent from one agent to another, if there is room for it.
@@ -428,11 +461,21 @@ impl<D: Data> World<D> {
             fields,
             bytes,
         } = sending;
-        let to = match to {
-            Receiver::Home => None,
-            Receiver::Remote(to) => Some(to as u8),
-        };
         let protocol = system.protocol;
+        let about_line = protocol.message(message).about_line;
+        // What is about no line travels with the number of the home that takes or sends it in the place of a line.
+        let (to, line) = match to {
+            Receiver::HomeAt(home) if home < protocol.homes => (None, home as u8),
+            Receiver::HomeAt(_) => {
+                let what = "a message to a home that does not exist";
+                return Err(Violation::new("no unexpected message", what).into());
+            }
+            Receiver::Home if !about_line => (None, system.home_of(line) as u8),
+            Receiver::Home => (None, line),
+            Receiver::Remote(to) if about_line => (Some(to as u8), line),
+            Receiver::Remote(to) if from.is_none() => (Some(to as u8), system.home_of(line) as u8),
+            Receiver::Remote(to) => (Some(to as u8), 0),
+        };
         let flight = Flight {
             line,
             message,
@@ -529,7 +572,12 @@ impl<D: Data> World<D> {
             sender: None,
             brought: Some(&copy),
         };
-        let answer = self.home(system, line, occasion(event, None), taken)?;
+        let answer = self.home(
+            system,
+            line,
+            occasion(event, None, system.home_of(line)),
+            taken,
+        )?;
         Ok(answer == Answer::Taken)
     }
 
@@ -546,7 +594,12 @@ impl<D: Data> World<D> {
             sender: None,
             brought,
         };
-        match self.home(system, line, occasion(event, None), taken)? {
+        match self.home(
+            system,
+            line,
+            occasion(event, None, system.home_of(line)),
+            taken,
+        )? {
             Answer::Taken => Ok(true),
             Answer::Waits => Ok(false),
             Answer::Refused | Answer::None => Err(unexpected(event)),
@@ -559,7 +612,7 @@ impl<D: Data> World<D> {
             return Ok(false);
         };
         let busy = place.accepted.replace(local);
-        let event = occasion(Event::Local(local), None);
+        let event = occasion(Event::Local(local), None, system.home_of(line));
         let answer = self.home(system, line, event, nothing())?;
         match (answer, busy) {
             (Answer::Taken, Some(_)) => Err(Violation::new(
@@ -582,7 +635,12 @@ impl<D: Data> World<D> {
         if held {
             place.lock = Lock::GivenBack;
         }
-        let answer = self.home(system, line, occasion(Event::Unlock, None), nothing())?;
+        let answer = self.home(
+            system,
+            line,
+            occasion(Event::Unlock, None, system.home_of(line)),
+            nothing(),
+        )?;
         let wrong = |what: &str| Err(Violation::new("lock", what).into());
         match (answer, held) {
             (Answer::Taken, true) => Ok(true),
@@ -629,6 +687,7 @@ impl<D: Data> World<D> {
         };
         agent::home(system.protocol, &system.facts, acts, taken, &mut around)?;
         self.line(line).home = next;
+        self.registers_of_home(system, line);
         Ok(Answer::Taken)
     }
 }

@@ -19,12 +19,13 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// Whether a row begins here: names up to a `|`.
+    /// Whether a row begins here: names up to a `|`, or `-`.
     pub(super) fn at_row(&self) -> bool {
-        self.tokens[self.position..]
-            .iter()
-            .find(|(token, _)| !matches!(token, Token::Word | Token::Comma))
-            .is_some_and(|&(token, _)| token == Token::Bar)
+        self.raw(0).0 == Token::Minus && self.raw(1).0 == Token::Bar
+            || self.tokens[self.position..]
+                .iter()
+                .find(|(token, _)| !matches!(token, Token::Word | Token::Comma))
+                .is_some_and(|&(token, _)| token == Token::Bar)
     }
 
     fn agent_item(&mut self) -> Parse<AgentItem<'a>> {
@@ -41,7 +42,12 @@ impl<'a> Parser<'a, '_> {
             "variables" => {
                 self.production("variables");
                 self.advance();
-                AgentItem::Variables(self.variables(keyword)?)
+                AgentItem::Variables(self.variables(keyword, "`variables`")?)
+            }
+            "registers" => {
+                self.production("registers");
+                self.advance();
+                AgentItem::Registers(self.variables(keyword, "`registers`")?)
             }
             "local" => self.local(keyword)?,
             _ => {
@@ -92,8 +98,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn variables(&mut self, keyword: Span) -> Parse<Block<VariableItem<'a>>> {
-        self.block(keyword, "`variables`", |p| {
+    fn variables(&mut self, keyword: Span, what: &str) -> Parse<Block<VariableItem<'a>>> {
+        self.block(keyword, what, |p| {
             p.production("variable");
             let name = p.new_name("the name of a variable")?;
             p.expect(Token::Colon, "`:`")?;
@@ -110,7 +116,10 @@ impl<'a> Parser<'a, '_> {
     fn row(&mut self) -> Parse<Row<'a>> {
         self.production("row");
         let start = self.span();
-        let states = self.names("a state")?;
+        let states = match self.eat(Token::Minus) {
+            true => Vec::new(),
+            false => self.names("a state")?,
+        };
         self.expect(Token::Bar, "`|`")?;
         self.skip_newlines();
         let mut events = vec![self.name("an event")?];
@@ -171,7 +180,8 @@ impl<'a> Parser<'a, '_> {
             .clone()
             .filter(|(token, _)| *token == Token::Bar)
             .count();
-        bars >= 2 && self.tokens[self.position + 1].0 == Token::Word
+        let first = self.tokens[self.position + 1].0;
+        bars >= 2 && matches!(first, Token::Word | Token::Minus)
     }
 
     fn action(&mut self) -> Parse<Action<'a>> {
@@ -211,7 +221,7 @@ impl<'a> Parser<'a, '_> {
             }
             _ if self.raw(1).0 == Token::OpenBracket && !word.is_empty() => {
                 let name = self.name("an action")?;
-                let index = self.index()?;
+                let index = self.indices()?;
                 let Some(operator) = self.assignment(0) else {
                     return self.expected("`:=`, `+=` or `-=`");
                 };
@@ -368,7 +378,7 @@ impl<'a> Parser<'a, '_> {
             word,
             "on" | "reach" | "stall" | "accept" | "under" | "serve" | "await" | "expect"
         ) {
-            return self.expected("`states`, `variables`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy");
+            return self.expected("`states`, `variables`, `registers`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy");
         }
         self.advance();
         self.production(match word {

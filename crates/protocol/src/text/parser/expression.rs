@@ -142,7 +142,7 @@ impl<'a> Parser<'a, '_> {
             }
             Token::Word if self.raw(1).0 == Token::OpenBracket => {
                 let name = self.name("a value")?;
-                ExprKind::Element(name, Box::new(self.index()?))
+                ExprKind::Element(name, self.indices()?)
             }
             Token::Word => ExprKind::Word(self.name("a value")?.text),
             _ => return self.expected("a value"),
@@ -153,12 +153,16 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// `[ REMOTE ]` behind the name of an array.
-    pub(super) fn index(&mut self) -> Parse<Expr<'a>> {
-        self.expect(Token::OpenBracket, "`[`")?;
-        let index = self.disjunction()?;
-        self.expect(Token::CloseBracket, "`]`")?;
-        Ok(index)
+    /// `[ INDEX ]`, once or twice, behind the name of an array.
+    pub(super) fn indices(&mut self) -> Parse<Vec<Expr<'a>>> {
+        self.production("indices");
+        let mut indices = Vec::new();
+        while indices.len() < 2 && (indices.is_empty() || self.peek() == Token::OpenBracket) {
+            self.expect(Token::OpenBracket, "`[`")?;
+            indices.push(self.disjunction()?);
+            self.expect(Token::CloseBracket, "`]`")?;
+        }
+        Ok(indices)
     }
 
     /// `( inner )`, over as many lines as it takes.

@@ -197,10 +197,17 @@ impl<'a> Composer<'a, '_> {
             ),
             (Place::Home(inner), Place::Remotes(outer, _)) => {
                 let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
+                let joins = [inner, outer].iter().find_map(|&space| {
+                    let used = self.spaces[space].as_ref()?;
+                    Some((&used.protocol.name, used.protocol.joins_lines()?))
+                });
                 let level = Over { inner, outer };
                 let other = |l: &Over| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
                     wrong(over.name.span, "a home over its own caches", "use the text a second time, under another name")
+                } else if let Some((name, what)) = joins {
+                    let text = format!("`{name}` has {what}");
+                    wrong(over.name.span, &text, "levels are joined line by line")
                 } else if kinds > 1 {
                     wrong(over.name.span, "the outer text has several kinds of remotes", "levels are joined where it has one")
                 } else if self.levels.iter().any(other) {

@@ -51,8 +51,12 @@ pub(super) struct Scope<'a, 'n> {
     pub types: &'n [Type],
     /// The message at hand.
     pub message: Option<MessageId>,
-    /// In a loop, what it calls the remote that it is at.
-    pub each: Option<Name<'a>>,
+    /// In a loop, what it calls the agent that it is at, and whether that is a remote or a home.
+    pub each: Option<(Name<'a>, Kind)>,
+    /// Which of the variables are registers.
+    pub registers: &'n [bool],
+    /// Whether the row is about no line.
+    pub lineless: bool,
 }
 
 /// An agent whose rows are being read.
@@ -65,6 +69,7 @@ pub(super) struct Reading<'a> {
     base: (u16, u16),
     variables: Names<'a>,
     types: Vec<Type>,
+    registers: Vec<bool>,
     locals: Vec<LocalPolicy>,
     unlock: bool,
     /// The first row without a guard for each state and event.
@@ -143,7 +148,7 @@ impl<'a> Resolver<'a, '_> {
         controller: &mut Controller,
     ) -> (Names<'a>, bool) {
         let name = name_of(agent);
-        let (mut states, mut variables) = (None, None);
+        let (mut states, mut variables, mut registers) = (None, None, None);
         for item in &agent.body.items {
             match item {
                 AgentItem::States(block) => once(
@@ -158,6 +163,13 @@ impl<'a> Resolver<'a, '_> {
                     block,
                     |it| it.keyword,
                     "`variables` block",
+                    self.sink,
+                ),
+                AgentItem::Registers(block) => once(
+                    &mut registers,
+                    block,
+                    |it| it.keyword,
+                    "`registers` block",
                     self.sink,
                 ),
                 AgentItem::Policy(_, span) => {
@@ -212,9 +224,13 @@ impl<'a> Resolver<'a, '_> {
             states: Names::new("state", states.is_none_or(|block| block.broken)),
             variables: Names::new(
                 "variable",
-                variables.map_or(agent.body.broken, |block| block.broken),
+                [variables, registers]
+                    .iter()
+                    .flatten()
+                    .fold(agent.body.broken, |broken, block| broken || block.broken),
             ),
             types: Vec::new(),
+            registers: Vec::new(),
             locals: Vec::new(),
             unlock: false,
             rows: FxHashMap::default(),
@@ -233,26 +249,13 @@ impl<'a> Resolver<'a, '_> {
                 reading.controller.states.push(state);
             }
         }
-        for item in variables.iter().flat_map(|block| &block.items) {
-            let (own, ty) = (item.name, item.ty);
-            if reading.variables.declare(own, self.sink).is_some() {
-                reading.types.push(ty);
-                let initial = item
-                    .initial
-                    .as_ref()
-                    .map_or(Some(Initial::Number(0)), |initial| {
-                        self.initial(initial, ty)
-                    });
-                reading.controller.variables.push(Variable {
-                    name: match one_of_several {
-                        true => format!("{}.{}", name.text, own.text),
-                        false => own.text.to_string(),
-                    },
-                    ty,
-                    initial: initial.unwrap_or(Initial::Number(0)),
-                    labels: Vec::new(),
-                    span: own.span,
-                });
+        for (block, register) in [(variables, false), (registers, true)] {
+            for item in block.iter().flat_map(|block| &block.items) {
+                let shown = match one_of_several {
+                    true => format!("{}.{}", name.text, item.name.text),
+                    false => item.name.text.to_string(),
+                };
+                self.variable(item, shown, register, &mut reading);
             }
         }
         let asked = Name {
@@ -264,9 +267,11 @@ impl<'a> Resolver<'a, '_> {
             && reading.variables.declare(asked, self.sink).is_some()
         {
             reading.types.push(Type::Bool);
+            reading.registers.push(false);
             reading.controller.variables.push(Variable {
                 name: MEMORY_WRITES.to_string(),
                 ty: Type::Bool,
+                register: false,
                 initial: Initial::Number(1),
                 labels: Vec::new(),
                 span: name.span,
@@ -293,7 +298,11 @@ impl<'a> Resolver<'a, '_> {
         'items: for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
             // Counted here, good or not: a short row can stand for very many.
-            rules += row.states.len() * row.events.len();
+            let states = match row.states.len() {
+                0 => reading.states.list.len(),
+                some => some,
+            };
+            rules += states * row.events.len();
             if rules > usize::from(u16::MAX) {
                 too_many("rule", row.span, usize::from(u16::MAX), self.sink);
                 broken = true;
@@ -317,6 +326,30 @@ impl<'a> Resolver<'a, '_> {
         }
         *controller = reading.controller;
         (reading.states, !broken)
+    }
+
+    fn variable(
+        &mut self,
+        item: &VariableItem<'a>,
+        shown: String,
+        register: bool,
+        reading: &mut Reading<'a>,
+    ) {
+        if reading.variables.declare(item.name, self.sink).is_none() {
+            return;
+        }
+        reading.types.push(item.ty);
+        reading.registers.push(register);
+        let initial = item.initial.as_ref();
+        let initial = initial.and_then(|initial| self.initial(initial, item.ty));
+        reading.controller.variables.push(Variable {
+            name: shown,
+            ty: item.ty,
+            register,
+            initial: initial.unwrap_or(Initial::Number(0)),
+            labels: Vec::new(),
+            span: item.name.span,
+        });
     }
 
     fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
@@ -456,8 +489,13 @@ impl<'a> Resolver<'a, '_> {
 
     /// Adds the rules of a row: one for each of its states with each of its events.
     fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) {
-        let states: Vec<StateId> = row
-            .states
+        // A row about no line is taken in whatever state a line is.
+        let lineless = row.states.is_empty();
+        let names = match lineless {
+            true => &reading.states.list.clone(),
+            false => &row.states,
+        };
+        let states: Vec<StateId> = names
             .iter()
             .filter_map(|&name| reading.states.find(name, self.sink))
             .map(|state| StateId(reading.base.0 + state))
@@ -466,15 +504,16 @@ impl<'a> Resolver<'a, '_> {
             let Some(event) = self.event(name, reading) else {
                 continue;
             };
+            self.sort_of_rows(event, name, lineless);
             let guard = row.guard.as_ref().map(|guard| {
-                let scope = reading.scope(event);
+                let scope = reading.scope(event, lineless);
                 self.typed(guard, Kind::Bool, &scope)
             });
             let effect = self.effect(row, name, event, reading);
             if let (Event::Message(message), Some(Effect::Take { .. })) = (event, &effect) {
                 self.taken[message.index()] = true;
             }
-            for (&state, name) in states.iter().zip(&row.states) {
+            for (&state, name) in states.iter().zip(names) {
                 if let Some(&first) = reading.rows.get(&(state, event)) {
                     let message = format!("this row is never reached for `{}`", name.text);
                     self.sink.push(
@@ -504,6 +543,34 @@ impl<'a> Resolver<'a, '_> {
                     span: row.span,
                 });
             }
+        }
+    }
+
+    /// A message is taken by rows about its line, or by rows about no line; whatever else happens is about a line.
+    fn sort_of_rows(&mut self, event: Event, name: Name<'a>, lineless: bool) {
+        let Event::Message(message) = event else {
+            let fence = event == Event::Access(Access::Fence);
+            if lineless != fence {
+                let (text, label) = match fence {
+                    false => (
+                        "is about a line",
+                        "name the states of the line instead of `-`",
+                    ),
+                    true => ("is about no line", "write `-` instead of states"),
+                };
+                let text = format!("`{}` {text}", name.text);
+                let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text);
+                self.sink.push(diagnostic.label(label));
+            }
+            return;
+        };
+        let (found, first) = *self.rows[message.index()].get_or_insert((lineless, name.span));
+        if found != lineless {
+            let text = format!("`{}` is taken by rows of both sorts", name.text);
+            let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
+                .label("about a line here, or about none")
+                .see(first, "the other sort here");
+            self.sink.push(diagnostic);
         }
     }
 
@@ -634,7 +701,8 @@ impl<'a> Resolver<'a, '_> {
             let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
             self.sink.push(diagnostic.label("the access has ended"));
         }
-        let scope = reading.scope(event);
+        let lineless = row.states.is_empty();
+        let scope = reading.scope(event, lineless);
         let body: Vec<_> = row
             .actions
             .iter()
@@ -642,6 +710,15 @@ impl<'a> Resolver<'a, '_> {
             .collect();
         let next = match row.next {
             Some(name) if name.text == "stay" => Some(None),
+            Some(name) if lineless => {
+                let text = "a row about no line leads nowhere";
+                self.sink.push(
+                    Diagnostic::new(Code::Next, name.span, text)
+                        .label("no line is at hand: leave this cell empty"),
+                );
+                None
+            }
+            None if lineless => Some(None),
             Some(name) => reading
                 .states
                 .find(name, self.sink)
@@ -679,6 +756,21 @@ impl<'a> Resolver<'a, '_> {
                 .push(Diagnostic::new(code, action.span, message).label(label));
             None
         };
+        let of_line = !matches!(
+            action.kind,
+            ActionKind::Send { .. }
+                | ActionKind::Assign(..)
+                | ActionKind::AssignElement(..)
+                | ActionKind::Retry
+                | ActionKind::For(..)
+        );
+        if scope.lineless && of_line {
+            return wrong(
+                Code::Misplaced,
+                "a row about no line",
+                "no line is at hand: it sends and changes registers",
+            );
+        }
         match &action.kind {
             ActionKind::Send {
                 message,
@@ -689,6 +781,10 @@ impl<'a> Resolver<'a, '_> {
                 let variable = scope.variables.find(*name, self.sink)?;
                 let ty = scope.types[usize::from(variable)];
                 let id = scope.variable(variable);
+                self.has_line(*name, variable, scope)?;
+                if ty.set_of_homes() {
+                    return self.assign_homes(id, *operator, value, scope);
+                }
                 if ty.array() {
                     return self.all_elements(action, (*name, id, ty), scope);
                 }
@@ -753,10 +849,11 @@ impl<'a> Resolver<'a, '_> {
             },
             ActionKind::Retry => match event {
                 Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
+                Event::Access(Access::Fence) => Some(Statement::Retry),
                 _ => wrong(
                     Code::Misplaced,
                     "nothing to try again",
-                    "only for a load, a store, a read_once, a write_line or a write_partial",
+                    "only for what reads or writes, and a fence",
                 ),
             },
             ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
@@ -803,6 +900,9 @@ impl<'a> Resolver<'a, '_> {
             return None;
         };
         self.sent[message.index()] = true;
+        if scope.lineless {
+            self.without_line.push((message, name.span));
+        }
         self.sent_by_home[message.index()] |= scope.side == Side::Home;
         let channel = self.channel_of(message).clone();
         if !scope.side.is(channel.from) {
@@ -833,11 +933,14 @@ impl<'a> Resolver<'a, '_> {
         }
         let fields = self.fields(message, name, given, scope);
         let target = self.target(found, to, span, scope)?;
-        let receiver = if target == Target::Home {
-            Side::Home
-        } else {
-            Side::Remote
+        let receiver = match &target {
+            Target::Home | Target::HomeAt(_) => Side::Home,
+            Target::Remote(_) | Target::Each(_) => Side::Remote,
         };
+        if let Target::HomeAt(_) = target {
+            let place = to.map_or(span, |to| to.span);
+            self.without_line.push((message, place));
+        }
         if !receiver.is(channel.to) {
             let message = format!(
                 "`{}` cannot be sent to {}",
@@ -883,10 +986,18 @@ impl<'a> Resolver<'a, '_> {
         match (scope.side, word, to) {
             (Side::Remote, Some("home"), _) => Some(Target::Home),
             (Side::Remote, Some("sender"), _) if from_home => Some(Target::Home),
-            (Side::Home, Some("home"), Some(to)) => {
+            (Side::Home, Some("home"), Some(to)) if !self.declared => {
                 self.sink.push(
                     Diagnostic::new(Code::Direction, to.span, "the home cannot send to itself")
                         .label("name a remote"),
+                );
+                None
+            }
+            (Side::Remote, _, None) if self.declared && scope.lineless && !from_home => {
+                let text = "to which home?";
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, span, text)
+                        .label("add `to` a home: this row is about no line"),
                 );
                 None
             }
@@ -895,7 +1006,7 @@ impl<'a> Resolver<'a, '_> {
             {
                 Some(Target::Home)
             }
-            (Side::Home, _, None) if scope.message.is_some() => {
+            (Side::Home, _, None) if scope.message.is_some() && !from_home => {
                 Some(Target::Remote(Expression::Sender))
             }
             (_, _, None) => {
@@ -920,13 +1031,14 @@ impl<'a> Resolver<'a, '_> {
             }
             (_, _, Some(to)) => match self.expression(to, scope)? {
                 Operand::Set(set) => Some(Target::Each(set)),
+                Operand::Single(home, Kind::Home) => Some(Target::HomeAt(home)),
                 Operand::Single(remote, Kind::Remote) => {
                     if (scope.side, &remote) == (Side::Remote, &Expression::Sender) {
                         self.to_sender.push(to.span);
                     }
                     Some(Target::Remote(remote))
                 }
-                Operand::Single(..) => {
+                Operand::Single(..) | Operand::Homes(_) => {
                     self.typed(to, Kind::Remote, scope);
                     None
                 }
@@ -1044,7 +1156,7 @@ impl<'a> Resolver<'a, '_> {
 }
 
 impl<'a> Reading<'a> {
-    fn scope(&self, event: Event) -> Scope<'a, '_> {
+    fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {
         let message = if let Event::Message(message) = event {
             Some(message)
         } else {
@@ -1058,6 +1170,8 @@ impl<'a> Reading<'a> {
             types: &self.types,
             message,
             each: None,
+            registers: &self.registers,
+            lineless,
         }
     }
 }

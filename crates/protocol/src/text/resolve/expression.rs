@@ -13,19 +13,23 @@ pub(super) enum Kind {
     Cycle(u16),
     Bool,
     Remote,
+    Home,
     Set,
+    HomeSet,
 }
 
 impl Kind {
+    /// Of an array, the kind of one of its values.
     pub(super) fn of(ty: Type) -> Kind {
         match ty {
-            Type::Range { .. } | Type::Count | Type::PerRemote { .. } | Type::PerNumber { .. } => {
-                Kind::Number
-            }
+            Type::Range { .. } | Type::Count => Kind::Number,
             Type::Cycle { size } => Kind::Cycle(size),
             Type::Bool => Kind::Bool,
             Type::Remote => Kind::Remote,
+            Type::Home { .. } => Kind::Home,
             Type::RemoteSet => Kind::Set,
+            Type::Array { .. } if ty.set_of_homes() => Kind::HomeSet,
+            Type::Array { of, .. } => Kind::of(of.ty()),
         }
     }
     fn words(self) -> String {
@@ -34,6 +38,8 @@ impl Kind {
             Kind::Cycle(size) => format!("a number of `cycle {size}`"),
             Kind::Bool => "a truth value".into(),
             Kind::Remote => "a remote".into(),
+            Kind::Home => "a home".into(),
+            Kind::HomeSet => "a set of homes".into(),
             Kind::Set => "a set of remotes".into(),
         }
     }
@@ -44,6 +50,8 @@ impl Kind {
 pub(super) enum Operand {
     Single(Expression, Kind),
     Set(Set),
+    /// A set of homes: of each home, whether it is in the set.
+    Homes(Vec<Expression>),
 }
 
 impl Operand {
@@ -51,6 +59,7 @@ impl Operand {
         match self {
             Operand::Single(_, kind) => *kind,
             Operand::Set(_) => Kind::Set,
+            Operand::Homes(_) => Kind::HomeSet,
         }
     }
 
@@ -58,6 +67,7 @@ impl Operand {
     fn of(ty: Type, single: Expression, set: Set) -> Operand {
         match Kind::of(ty) {
             Kind::Set => Operand::Set(set),
+            Kind::HomeSet => Operand::Homes(Vec::new()),
             kind => Operand::Single(single, kind),
         }
     }
@@ -92,8 +102,8 @@ const CYCLES: &str =
 
 /// The largest value of a type of numbers, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
-    match ty {
-        Type::Range { max } | Type::PerRemote { max } | Type::PerNumber { max, .. } => max,
+    match ty.single() {
+        Type::Range { max } => max,
         Type::Cycle { size } => size - 1,
         Type::Count => 8,
         _ => u16::MAX,
@@ -122,7 +132,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    fn unwanted<T>(&mut self, expr: &Expr<'a>, wanted: Kind, found: Kind) -> Option<T> {
+    pub(super) fn unwanted<T>(&mut self, expr: &Expr<'a>, wanted: Kind, found: Kind) -> Option<T> {
         let message = format!("expected {}, found {}", wanted.words(), found.words());
         let mut diagnostic = Diagnostic::new(Code::Type, expr.span, message)
             .label(format!("this is {}", found.words()));
@@ -148,6 +158,10 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
     ) -> Option<Value> {
         let kind = Kind::of(ty);
+        if kind == Kind::HomeSet {
+            self.homes(expr, scope)?;
+            return None;
+        }
         if kind == Kind::Set {
             return Some(Value::Set(self.set(expr, scope)?));
         }
@@ -177,7 +191,9 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
     ) -> Option<Value> {
         if let Type::Cycle { size } = ty {
-            return self.counted_on(name, operator, (variable, size), by);
+            let before = Expression::Variable(variable);
+            let next = self.counted_on(name, operator, (before, size), by)?;
+            return Some(Value::Single(next, ty));
         }
         let (Kind::Number | Kind::Set) = Kind::of(ty) else {
             let message = format!("`{}` is neither a number nor a set", name.text);
@@ -189,17 +205,18 @@ impl<'a> Resolver<'a, '_> {
         Some(match self.applied(operator, before, by, scope)? {
             Operand::Single(value, _) => Value::Single(value, ty),
             Operand::Set(set) => Value::Set(set),
+            Operand::Homes(_) => return None,
         })
     }
 
     /// What `x += 1` stores in a number that is counted round.
-    fn counted_on(
+    pub(super) fn counted_on(
         &mut self,
         name: Name<'a>,
         operator: Operator,
-        (variable, size): (VariableId, u16),
+        (before, size): (Expression, u16),
         by: &Expr<'a>,
-    ) -> Option<Value> {
+    ) -> Option<Expression> {
         let (Operator::Add, ExprKind::Number(value)) = (operator, &by.kind) else {
             let message = format!("`{}` is counted round", name.text);
             let label = "a number stands after `+=`, and nothing else does";
@@ -215,11 +232,10 @@ impl<'a> Resolver<'a, '_> {
         let by = ranged(number, 1, most, "the number of steps is", self.sink)?;
         let sum = Expression::Binary(
             Operator::Add,
-            Box::new(Expression::Variable(variable)),
+            Box::new(before),
             Box::new(Expression::Constant(by as u16)),
         );
-        let next = Expression::Round(Box::new(sum), size);
-        Some(Value::Single(next, Type::Cycle { size }))
+        Some(Expression::Round(Box::new(sum), size))
     }
 
     pub(super) fn expression(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
@@ -241,25 +257,51 @@ impl<'a> Resolver<'a, '_> {
                     scope,
                 )
             }
-            ExprKind::Element(name, index) => {
-                let (element, _) = self.element_of(*name, index, scope)?;
-                (element, Kind::Number)
+            ExprKind::Element(name, indices) => {
+                let (element, ty) = self.element_of(*name, indices, scope)?;
+                (element, Kind::of(ty))
             }
             ExprKind::Set(None) => return Some(Operand::Set(Set::Empty)),
             ExprKind::Set(Some(element)) => {
-                let element = self.typed(element, Kind::Remote, scope)?;
-                return Some(Operand::Set(Set::Singleton(Box::new(element))));
+                return match self.expression(element, scope)? {
+                    Operand::Single(home, Kind::Home) => {
+                        let member = |of| is_home(&home, of);
+                        Some(Operand::Homes((0..self.homes).map(member).collect()))
+                    }
+                    Operand::Single(remote, Kind::Remote) => {
+                        Some(Operand::Set(Set::Singleton(Box::new(remote))))
+                    }
+                    other => self.unwanted(element, Kind::Remote, other.kind()),
+                };
             }
-            ExprKind::Count(set) => (
-                Expression::Count(Box::new(self.set(set, scope)?)),
-                Kind::Number,
-            ),
+            ExprKind::Count(set) => {
+                let counted = match self.expression(set, scope)? {
+                    Operand::Set(set) => Expression::Count(Box::new(set)),
+                    Operand::Homes(members) => fold(Operator::Add, members),
+                    other => return self.unwanted(set, Kind::Set, other.kind()),
+                };
+                (counted, Kind::Number)
+            }
             ExprKind::Not(inner) => (
                 Expression::Not(Box::new(self.typed(inner, Kind::Bool, scope)?)),
                 Kind::Bool,
             ),
             ExprKind::In(element, set) => {
-                let element = self.typed(element, Kind::Remote, scope);
+                let found = self.expression(element, scope);
+                if let Some(Operand::Single(home, Kind::Home)) = found {
+                    let members = (0..).zip(self.homes(set, scope)?);
+                    let both = members.map(|(of, member)| {
+                        let operands = (Box::new(is_home(&home, of)), Box::new(member));
+                        Expression::Binary(Operator::And, operands.0, operands.1)
+                    });
+                    let any = fold(Operator::Or, both.collect());
+                    return Some(Operand::Single(any, Kind::Bool));
+                }
+                let element = match found {
+                    Some(Operand::Single(remote, Kind::Remote)) => Some(remote),
+                    Some(other) => self.unwanted(element, Kind::Remote, other.kind()),
+                    None => None,
+                };
                 let set = self.set(set, scope);
                 (
                     Expression::In(Box::new(element?), Box::new(set?)),
@@ -272,8 +314,10 @@ impl<'a> Resolver<'a, '_> {
                         self.expression(right, scope);
                         return None;
                     };
-                    if let (Meaning::Makes(_), Kind::Bool | Kind::Remote | Kind::Cycle(_)) =
-                        (meaning(*operator), one.kind())
+                    if let (
+                        Meaning::Makes(_),
+                        Kind::Bool | Kind::Remote | Kind::Home | Kind::Cycle(_),
+                    ) = (meaning(*operator), one.kind())
                     {
                         let kind = one.kind().words();
                         let message =
@@ -297,8 +341,27 @@ impl<'a> Resolver<'a, '_> {
         Some(Operand::Single(single, kind))
     }
 
+    /// A set of homes, which its place needs: of each home, whether it is in the set.
+    pub(super) fn homes(
+        &mut self,
+        expr: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Vec<Expression>> {
+        match self.expression(expr, scope)? {
+            Operand::Homes(members) => Some(members),
+            Operand::Set(Set::Empty) => Some(vec![Expression::Constant(0); self.homes.into()]),
+            other => self.unwanted(expr, Kind::HomeSet, other.kind()),
+        }
+    }
+
+    /// The homes in a variable.
+    pub(super) fn homes_in(&self, variable: VariableId) -> Vec<Expression> {
+        let member = |home| Expression::Element(variable, vec![Expression::Constant(home)]);
+        (0..self.homes).map(member).collect()
+    }
+
     /// A binary operator on a value and on another of the same kind, which is still to be read.
-    fn applied(
+    pub(super) fn applied(
         &mut self,
         operator: Operator,
         left: Operand,
@@ -323,6 +386,32 @@ impl<'a> Resolver<'a, '_> {
                         Some(Operand::Single(compare(left, right_set), Kind::Bool))
                     }
                     Meaning::Only(kind) => self.unwanted(right, kind, Kind::Set),
+                }
+            }
+            Operand::Homes(left) => {
+                let right = self.homes(right, scope)?;
+                let each = left.into_iter().zip(right).map(|(one, other)| {
+                    let (one, other) = (Box::new(one), Box::new(other));
+                    match operator {
+                        Operator::Add => Expression::Binary(Operator::Or, one, other),
+                        Operator::Subtract => {
+                            let other = Box::new(Expression::Not(other));
+                            Expression::Binary(Operator::And, one, other)
+                        }
+                        _ => Expression::Binary(Operator::Equal, one, other),
+                    }
+                });
+                let each: Vec<Expression> = each.collect();
+                match operator {
+                    Operator::Add | Operator::Subtract => Some(Operand::Homes(each)),
+                    _ => {
+                        let same = fold(Operator::And, each);
+                        let claim = match operator {
+                            Operator::NotEqual => Expression::Not(Box::new(same)),
+                            _ => same,
+                        };
+                        Some(Operand::Single(claim, Kind::Bool))
+                    }
                 }
             }
         }
@@ -366,7 +455,7 @@ impl<'a> Resolver<'a, '_> {
                     span: expr.span,
                 };
                 // How many remotes there are is not known here.
-                let most = match ty {
+                let most = match ty.single() {
                     Type::Count => 0,
                     other => largest(other),
                 };
@@ -376,7 +465,7 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::Word("true") if kind == Kind::Bool => return number(1),
             ExprKind::Word("false") if kind == Kind::Bool => return number(0),
             ExprKind::Word("none") if kind == Kind::Remote => return number(0),
-            ExprKind::Set(None) if kind == Kind::Set => return number(0),
+            ExprKind::Set(None) if matches!(kind, Kind::Set | Kind::HomeSet) => return number(0),
             ExprKind::Count(set) => (ty == Type::Count, of(set)),
             _ => (kind == Kind::Set, of(expr)),
         };
@@ -388,10 +477,9 @@ impl<'a> Resolver<'a, '_> {
             Type::RemoteSet => "`{}`, or the name of a kind for all its remotes",
             Type::Remote => "`none`",
             Type::Bool => "`true` or `false`",
-            Type::Range { .. }
-            | Type::Cycle { .. }
-            | Type::PerRemote { .. }
-            | Type::PerNumber { .. } => "a number of its range",
+            Type::Home { .. } => "0: a home begins as the first one",
+            Type::Array { .. } if ty.set_of_homes() => "`{}`",
+            Type::Range { .. } | Type::Cycle { .. } | Type::Array { .. } => "a number of its range",
         };
         self.sink.push(
             Diagnostic::new(Code::Type, expr.span, "a variable cannot begin with this")
@@ -406,19 +494,34 @@ impl<'a> Resolver<'a, '_> {
         let misplaced = |message: &str, label: &str| {
             Some(Diagnostic::new(Code::Misplaced, name.span, message).label(label))
         };
-        if let Some(each) = scope.each.filter(|each| each.text == name.text) {
+        if let Some((each, kind)) = scope.each.filter(|(each, _)| each.text == name.text) {
             self.sink.mentions.push(Mention {
                 span: name.span,
                 declaration: each.span,
-                what: "remote of a loop",
+                what: "agent of a loop",
             });
-            return single(Expression::Each, Kind::Remote);
+            return single(Expression::Each, kind);
         }
+        let from = scope.message.map(|message| self.channel_of(message).from);
+        let of_home = self.declared && from == Some(End::Home) && scope.side == Side::Remote;
         let problem = match (name.text, scope.side) {
             ("none", _) => return single(Expression::None, Kind::Remote),
             ("true", _) => return single(Expression::Constant(1), Kind::Bool),
             ("false", _) => return single(Expression::Constant(0), Kind::Bool),
             ("self", Side::Remote) => return single(Expression::Own, Kind::Remote),
+            ("sender", _) if of_home => return single(self.home(), Kind::Home),
+            ("home", _) if self.declared && (!scope.lineless || of_home) => {
+                return single(self.home(), Kind::Home)
+            }
+            ("home", Side::Home) if self.declared => return single(self.home(), Kind::Home),
+            ("home", _) if self.declared => misplaced(
+                "no line, so no `home`",
+                "a row about no line, and no message from a home",
+            ),
+            ("sender", Side::Home) if from == Some(End::Home) => misplaced(
+                "`sender` of a message between homes",
+                "no remote sent it; put the home in a field of the message: `from: home`",
+            ),
             ("sender", _) if scope.message.is_some() => {
                 return single(Expression::Sender, Kind::Remote)
             }
@@ -459,7 +562,11 @@ impl<'a> Resolver<'a, '_> {
         match (variable, field) {
             (Some(variable), None) => {
                 let ty = scope.types[usize::from(variable)];
+                self.has_line(name, variable, scope)?;
                 let variable = scope.variable(variable);
+                if ty.set_of_homes() {
+                    return Some(Operand::Homes(self.homes_in(variable)));
+                }
                 if ty.array() {
                     let text = format!("`{}` is an array", name.text);
                     self.sink.push(
@@ -507,4 +614,55 @@ impl<'a> Resolver<'a, '_> {
             }
         }
     }
+
+    /// The home of the line at hand.
+    fn home(&self) -> Expression {
+        match self.homes {
+            1 => Expression::Constant(0),
+            _ => Expression::Home,
+        }
+    }
+
+    /// Reports a variable of a line in a row about no line.
+    pub(super) fn has_line(
+        &mut self,
+        name: Name<'a>,
+        variable: u16,
+        scope: &Scope<'a, '_>,
+    ) -> Option<()> {
+        let variable = usize::from(variable);
+        if !scope.lineless || scope.registers[variable] {
+            return Some(());
+        }
+        let text = format!("`{}` in a row about no line", name.text);
+        self.sink.push(
+            Diagnostic::new(Code::Misplaced, name.span, text)
+                .label("an agent has one for each line")
+                .see(
+                    scope.variables.list[variable].span,
+                    "what an agent has once is declared in `registers`",
+                ),
+        );
+        None
+    }
+}
+
+/// Whether a home is the one with this number.
+fn is_home(home: &Expression, number: u16) -> Expression {
+    match home {
+        Expression::Constant(constant) => Expression::Constant((*constant == number).into()),
+        home => Expression::Binary(
+            Operator::Equal,
+            Box::new(home.clone()),
+            Box::new(Expression::Constant(number)),
+        ),
+    }
+}
+
+/// One operator between all of these.
+pub(super) fn fold(operator: Operator, all: Vec<Expression>) -> Expression {
+    let join = |a, b| Expression::Binary(operator, Box::new(a), Box::new(b));
+    all.into_iter()
+        .reduce(join)
+        .unwrap_or(Expression::Constant(0))
 }

@@ -4,40 +4,56 @@
 //! remote's turn touches what is that remote's own, and changes the rest only by adding or only by taking away.
 
 use super::controller::{Reading, Scope, Side};
-use super::expression::{Kind, Operand};
+use super::expression::{fold, Kind, Operand};
 use super::*;
 use crate::controller::{Event, Expression, Operator, Set, Statement, Target, Value};
 use crate::protocol::{Carries, Type, VariableId};
+use crate::terms::Over;
 
 impl<'a> Resolver<'a, '_> {
-    /// One remote's number in an array, with the array's type.
+    /// One value of an array, with the array's type.
     pub(super) fn element_of(
         &mut self,
         name: Name<'a>,
-        index: &Expr<'a>,
+        indices: &[Expr<'a>],
         scope: &Scope<'a, '_>,
     ) -> Option<(Expression, Type)> {
-        let found = scope.variables.find(name, self.sink);
-        let ty = found.map(|variable| scope.types[usize::from(variable)]);
-        let index = match ty {
-            Some(Type::PerNumber { size, .. }) => self.number_of(index, size, scope),
-            _ => self.typed(index, Kind::Remote, scope),
-        };
-        let (variable, ty) = (found?, ty?);
-        if !ty.array() {
+        let found = scope.variables.find(name, self.sink)?;
+        let ty = scope.types[usize::from(found)];
+        let declared = scope.variables.list[usize::from(found)].span;
+        let Type::Array { over, then, .. } = ty else {
             let message = format!("`{}` is no array", name.text);
             self.sink.push(
                 Diagnostic::new(Code::Type, name.span, message)
                     .label("has one value")
                     .see(
-                        scope.variables.list[usize::from(variable)].span,
+                        declared,
                         "an array is declared as `0..N per remote`, or `0..N per` a number",
                     ),
             );
             return None;
+        };
+        self.has_line(name, found, scope)?;
+        let overs = 1 + usize::from(then.is_some());
+        if ty.set_of_homes() || indices.len() != overs {
+            let (message, label) = match ty.set_of_homes() {
+                true => ("is a set", "`home in SET` asks for a member".to_string()),
+                false => ("has another number of indices", format!("needs {overs}")),
+            };
+            let message = format!("`{}` {message}", name.text);
+            let diagnostic = Diagnostic::new(Code::Type, name.span, message).label(label);
+            self.sink.push(diagnostic.see(declared, "declared here"));
+            return None;
         }
-        let element = Expression::Element(scope.variable(variable), Box::new(index?));
-        Some((element, ty))
+        let overs = std::iter::once(over).chain(then);
+        let at = overs.zip(indices).map(|(over, index)| match over {
+            Over::Remotes => self.typed(index, Kind::Remote, scope),
+            Over::Homes(_) => self.typed(index, Kind::Home, scope),
+            Over::Numbers(size) => self.number_of(index, size, scope),
+        });
+        let at: Vec<Option<Expression>> = at.collect();
+        let at = at.into_iter().collect::<Option<_>>()?;
+        Some((Expression::Element(scope.variable(found), at), ty))
     }
 
     /// The index of an array with so many numbers: a number, or one of a cycle of this size.
@@ -62,30 +78,59 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// `x[REMOTE] := e`, or with an operator.
+    /// `x[INDEX] := e`, or with an operator.
     pub(super) fn element(
         &mut self,
         name: Name<'a>,
-        index: &Expr<'a>,
+        indices: &[Expr<'a>],
         operator: Option<Operator>,
         value: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
-        let (before, ty) = self.element_of(name, index, scope)?;
-        let value = match operator {
-            None => match self.stored(value, ty, scope)? {
+        let (before, ty) = self.element_of(name, indices, scope)?;
+        let value = match (operator, ty.single()) {
+            (None, _) => match self.stored(value, ty, scope)? {
                 Value::Single(value, _) => value,
                 Value::Set(_) => return None,
             },
-            Some(operator) => {
+            (Some(operator), Type::Cycle { size }) => {
+                self.counted_on(name, operator, (before.clone(), size), value)?
+            }
+            (Some(operator), _) => {
                 let by = self.typed(value, Kind::Number, scope)?;
                 Expression::Binary(operator, Box::new(before.clone()), Box::new(by))
             }
         };
-        let Expression::Element(variable, index) = before else {
+        let Expression::Element(variable, at) = before else {
             return None;
         };
-        Some(Statement::AssignElement(variable, *index, value))
+        Some(Statement::AssignElement(variable, at, value))
+    }
+
+    /// `x := SET`, or with an operator, of a `set of home`.
+    pub(super) fn assign_homes(
+        &mut self,
+        variable: VariableId,
+        operator: Option<Operator>,
+        value: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let members = match operator {
+            None => self.homes(value, scope)?,
+            Some(operator) => {
+                let before = Operand::Homes(self.homes_in(variable));
+                match self.applied(operator, before, value, scope)? {
+                    Operand::Homes(members) => members,
+                    _ => return None,
+                }
+            }
+        };
+        // What becomes of one home depends on no other, so they may be set one by one.
+        let members = (0..).zip(members);
+        let set = |(home, member)| {
+            Statement::AssignElement(variable, vec![Expression::Constant(home)], member)
+        };
+        Some(together(members.map(set).collect()))
     }
 
     /// `x := e` of an array: each remote's number becomes this.
@@ -109,28 +154,40 @@ impl<'a> Resolver<'a, '_> {
         let Value::Single(value, _) = self.stored(value, ty, scope)? else {
             return None;
         };
-        if let Type::PerNumber { size, .. } = ty {
-            let mut uses = Uses::default();
-            uses.read(&value);
-            if uses.read.iter().any(|(read, _)| *read == variable) {
-                let text = format!("`{}` is set from what it is", name.text);
-                self.sink.push(
-                    Diagnostic::new(Code::Misplaced, action.span, text)
-                        .label("all of it is set to one value"),
-                );
-                return None;
-            }
-            let set =
-                |at| Statement::AssignElement(variable, Expression::Constant(at), value.clone());
-            return Some(Statement::If {
-                condition: Expression::Constant(1),
-                then: (0..size).map(set).collect(),
-                otherwise: Vec::new(),
-            });
+        let Type::Array { over, then, .. } = ty else {
+            return None;
+        };
+        // What is set for one index after the other must not depend on the array.
+        let mut uses = Uses::default();
+        uses.read(&value);
+        if uses.read.iter().any(|(read, _)| *read == variable) {
+            let text = format!("`{}` is set from what it is", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Misplaced, action.span, text)
+                    .label("all of it is set to one value"),
+            );
+            return None;
         }
-        let body = vec![Statement::AssignElement(variable, Expression::Each, value)];
+        let overs = [Some(over), then];
+        let numbers = overs.map(|over| match over {
+            Some(Over::Numbers(count) | Over::Homes(count)) => (0..count)
+                .map(|at| vec![Expression::Constant(at)])
+                .collect(),
+            Some(Over::Remotes) => vec![vec![Expression::Each]],
+            None => vec![vec![]],
+        });
+        let [first, second] = &numbers;
+        let set = first.iter().flat_map(|one| {
+            second.iter().map(|two| {
+                let at = [&one[..], &two[..]].concat();
+                Statement::AssignElement(variable, at, value.clone())
+            })
+        });
+        let body: Vec<Statement> = set.collect();
+        if !overs.contains(&Some(Over::Remotes)) {
+            return Some(together(body));
+        }
         let condition = Expression::Constant(1);
-        self.in_any_order(&condition, &[action.span], &body)?;
         Some(Statement::ForEach { condition, body })
     }
 
@@ -156,9 +213,14 @@ impl<'a> Resolver<'a, '_> {
             );
             return None;
         }
-        let set = self.set(set, scope);
+        let found = self.expression(set, scope);
+        let each = match &found {
+            Some(Operand::Homes(_)) => Kind::Home,
+            Some(Operand::Single(_, kind)) => return self.unwanted(set, Kind::Set, *kind),
+            _ => Kind::Remote,
+        };
         let inner = Scope {
-            each: Some(name),
+            each: Some((name, each)),
             ..*scope
         };
         let mut body = Vec::new();
@@ -176,11 +238,28 @@ impl<'a> Resolver<'a, '_> {
         }
         let body: Vec<Statement> = body.into_iter().collect::<Option<_>>()?;
         let spans: Vec<Span> = actions.iter().map(|action| action.span).collect();
-        self.sent_in_loop(&spans, &body, name, scope.side)?;
-        let each = Box::new(Expression::Each);
-        let condition = Expression::In(each, Box::new(set?));
-        self.in_any_order(&condition, &spans, &body)?;
-        Some(Statement::ForEach { condition, body })
+        self.sent_in_loop(&spans, &body, (name, each), scope.side)?;
+        match found? {
+            Operand::Set(set) => {
+                let each = Box::new(Expression::Each);
+                let condition = Expression::In(each, Box::new(set));
+                self.in_any_order(&condition, &spans, &body)?;
+                Some(Statement::ForEach { condition, body })
+            }
+            // There are few homes, and how many is known.
+            Operand::Homes(members) => {
+                let any = fold(Operator::Or, members.clone());
+                self.in_any_order(&any, &spans, &body)?;
+                let turn = |(home, condition)| Statement::If {
+                    condition,
+                    then: body.iter().map(|one| at_home(one, home)).collect(),
+                    otherwise: Vec::new(),
+                };
+                Some(together((0..).zip(members).map(turn).collect()))
+            }
+            // It is reported that this is no set.
+            Operand::Single(..) => None,
+        }
     }
 
     fn outside<T>(&mut self, span: Span, what: &str) -> Option<T> {
@@ -197,16 +276,20 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         spans: &[Span],
         body: &[Statement],
-        name: Name<'a>,
+        (name, kind): (Name<'a>, Kind),
         side: Side,
     ) -> Option<()> {
+        let own = match kind {
+            Kind::Home => Target::HomeAt(Expression::Each),
+            _ => Target::Remote(Expression::Each),
+        };
         let mut good = Some(());
         for (&span, statement) in spans.iter().zip(body) {
             let Statement::Send { message, to, .. } = statement else {
                 continue;
             };
             let (message, label) = match self.messages[message.index()].carries {
-                _ if *to != Target::Remote(Expression::Each) => (
+                _ if *to != own => (
                     "a message of a loop goes elsewhere",
                     format!("add `to {}`", name.text),
                 ),
@@ -317,9 +400,9 @@ impl Uses {
             None => {}
         }
         match statement {
-            Statement::AssignElement(variable, index, value) => {
+            Statement::AssignElement(variable, at, value) => {
                 self.set.push(*variable);
-                self.read(index);
+                at.iter().for_each(|index| self.read(index));
                 self.read(value);
             }
             Statement::Send { fields, .. } => {
@@ -342,8 +425,8 @@ impl Uses {
             return how.is_none() || reads(variable) || !self.changed.iter().all(same);
         }
         match statement {
-            Statement::AssignElement(variable, index, _) => {
-                *index != Expression::Each || self.read.contains(&(*variable, false))
+            Statement::AssignElement(variable, at, _) => {
+                at[0] != Expression::Each || self.read.contains(&(*variable, false))
             }
             _ => false,
         }
@@ -352,9 +435,9 @@ impl Uses {
     fn read(&mut self, expression: &Expression) {
         match expression {
             Expression::Variable(variable) => self.read.push((*variable, false)),
-            Expression::Element(variable, of) => {
-                self.read.push((*variable, **of == Expression::Each));
-                self.read(of);
+            Expression::Element(variable, at) => {
+                self.read.push((*variable, at[0] == Expression::Each));
+                at.iter().for_each(|index| self.read(index));
             }
             Expression::Table(_, inner)
             | Expression::All(inner)
@@ -378,6 +461,7 @@ impl Uses {
             | Expression::None
             | Expression::Own
             | Expression::Sender
+            | Expression::Home
             | Expression::Each
             | Expression::State
             | Expression::Field(_) => {}
@@ -394,5 +478,85 @@ impl Uses {
             }
             Set::Empty | Set::All(_) | Set::Field(_) => {}
         }
+    }
+}
+
+/// Several statements where one is wanted.
+fn together(statements: Vec<Statement>) -> Statement {
+    Statement::If {
+        condition: Expression::Constant(1),
+        then: statements,
+        otherwise: Vec::new(),
+    }
+}
+
+/// A statement of a loop over homes at the turn of this one.
+fn at_home(statement: &Statement, home: u16) -> Statement {
+    let here = |e: &Expression| put(e, home);
+    let all = |list: &[Expression]| list.iter().map(here).collect();
+    let body = |list: &[Statement]| list.iter().map(|one| at_home(one, home)).collect();
+    match statement {
+        Statement::Send {
+            message,
+            to,
+            fields,
+        } => Statement::Send {
+            message: *message,
+            to: match to {
+                Target::HomeAt(to) => Target::HomeAt(here(to)),
+                other => other.clone(),
+            },
+            fields: (fields.iter())
+                .map(|field| match field {
+                    Value::Single(value, ty) => Value::Single(here(value), *ty),
+                    Value::Set(set) => Value::Set(put_in_set(set, home)),
+                })
+                .collect(),
+        },
+        Statement::Assign(variable, value) => Statement::Assign(*variable, here(value)),
+        Statement::AssignSet(variable, set) => {
+            Statement::AssignSet(*variable, put_in_set(set, home))
+        }
+        Statement::AssignElement(variable, at, value) => {
+            Statement::AssignElement(*variable, all(at), here(value))
+        }
+        Statement::If {
+            condition,
+            then,
+            otherwise,
+        } => Statement::If {
+            condition: here(condition),
+            then: body(then),
+            otherwise: body(otherwise),
+        },
+        other => other.clone(),
+    }
+}
+
+/// An expression of a loop over homes at the turn of this one. No loop over remotes stands in it.
+fn put(expression: &Expression, home: u16) -> Expression {
+    let one = |e: &Expression| Box::new(put(e, home));
+    match expression {
+        Expression::Each => Expression::Constant(home),
+        Expression::Element(variable, at) => {
+            Expression::Element(*variable, at.iter().map(|e| put(e, home)).collect())
+        }
+        Expression::Table(table, index) => Expression::Table(*table, one(index)),
+        Expression::Count(set) => Expression::Count(Box::new(put_in_set(set, home))),
+        Expression::In(remote, set) => Expression::In(one(remote), Box::new(put_in_set(set, home))),
+        Expression::Not(inner) => Expression::Not(one(inner)),
+        Expression::Round(number, size) => Expression::Round(one(number), *size),
+        Expression::Binary(operator, a, b) => Expression::Binary(*operator, one(a), one(b)),
+        other => other.clone(),
+    }
+}
+
+fn put_in_set(set: &Set, home: u16) -> Set {
+    let one = |set: &Set| Box::new(put_in_set(set, home));
+    match set {
+        Set::Singleton(remote) => Set::Singleton(Box::new(put(remote, home))),
+        Set::Union(a, b) => Set::Union(one(a), one(b)),
+        Set::Difference(a, b) => Set::Difference(one(a), one(b)),
+        other => other.clone(),
     }
 }

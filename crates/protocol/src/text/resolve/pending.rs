@@ -176,8 +176,11 @@ impl<'c> Accesses<'c> {
     fn performed(&self, access: Access, to: StateId) -> bool {
         let right = self.controller.states[to.index()].right;
         match access {
-            Access::Load | Access::ReadOnce => right >= Right::Read,
-            Access::Store | Access::WriteLine | Access::WritePartial => right == Right::Write,
+            Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
+            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
+                right == Right::Write
+            }
+            Access::Fence => false,
             Access::Evict | Access::Demote | Access::Clean => self.begun_from(to),
         }
     }

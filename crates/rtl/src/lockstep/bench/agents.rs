@@ -92,12 +92,15 @@ impl Around for AtRemote<'_, '_> {
     fn gives_up(&mut self) {}
 }
 
+/// How many of all accesses a remote with one home tries: the first ones, without those that order others.
+const ACCESSES: u64 = 8;
+
 impl Bench<'_> {
     /// The remote begins an access now and then.
     pub(super) fn remote_acts(&mut self) -> Checked {
         for _ in 0..self.chance.below(4) {
             let line = self.chance.below(self.lines.len() as u64) as usize;
-            let access = Access::ALL[self.chance.below(Access::ALL.len() as u64) as usize].0;
+            let access = Access::ALL[self.chance.below(ACCESSES) as usize].0;
             if !self.lines[line].guided {
                 self.access(line, access)?;
             }
@@ -173,6 +176,7 @@ impl Bench<'_> {
         event: Event,
     ) -> Checked<Outcome> {
         let occasion = Occasion {
+            home: 0,
             event,
             sender: None,
             own: Some(0),

@@ -339,6 +339,7 @@ impl Bench<'_> {
         let mut home = self.lines[at].home.clone();
         let has = self.rom.rights[usize::from(home.state)];
         let occasion = Occasion {
+            home: 0,
             event: Event::MemoryData(0),
             sender: Some(0),
             own: None,

@@ -110,6 +110,7 @@ impl Bench<'_> {
     ) -> Checked<(Configuration, usize, Vec<Act>)> {
         let states = &self.rom.states;
         let occasion = Occasion {
+            home: 0,
             event,
             sender: Some(0),
             own: None,

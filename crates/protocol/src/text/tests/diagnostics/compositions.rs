@@ -54,6 +54,7 @@ fn levels_are_a_home_over_the_caches_of_another_text() {
           use "msi.coh" as inner
           use "eci.coh" as third
           use "eci-near.coh" as several
+          use "budget.coh" as joined
           node wrong {
             inner.cache over outer.cache
         #         ^^^^^ misplaced: a cache stands over nothing
@@ -63,6 +64,8 @@ fn levels_are_a_home_over_the_caches_of_another_text() {
         #                         ^^^^^ misplaced: a home over its own caches
             inner.home over several.llc
         #                           ^^^ misplaced: the outer text has several kinds of remotes
+            inner.home over joined.cache
+        #                          ^^^^^ misplaced: `budget` has registers
             inner.home over outer.coche
         #                         ^^^^^ unknown-name: unknown part `coche`
           }

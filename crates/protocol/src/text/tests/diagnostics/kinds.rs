@@ -238,7 +238,7 @@ fn loops_that_depend_on_which_remote_is_first() {
             #                            ^^^^^^ misplaced: this depends on the remote at which a loop begins
               J | GetM | a := a[who] | stay
             # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `J`
-            #            ^^^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
+            #            ^^^^^^^^^^^ misplaced: `a` is set from what it is
               J | GetS | for r in some { at += 1, left += count(some), a[r] := a[r] + b[who] } | stay
         "#]],
     );
@@ -321,9 +321,8 @@ fn arrays_over_numbers() {
               e: 0..3 per 0
             #             ^ out-of-range: the size of an array is out of range
               f: bool per 4
-            #    ^^^^^^^^^^ type: an array of what is no range
+            #    ^^^^^^^^^^ type: an array of what is no number
               g: 0..3 per remote per 4
-            #                    ^^^ syntax: expected the end of the statement, found `per`
               h: 0..3 per cpu
             #             ^^^ unknown-name: unknown size `cpu`
               i: 0..3 per 4 = 4

@@ -164,8 +164,7 @@ fn ranges() {
         #       ^^^^^ out-of-range: a range ends at 65535 at most
         #                 ^ out-of-range: a range starts at 0
         #                                          ^^^^^^^^^^^ out-of-range: a range ends at 65535 at most
-        #                                                                 ^^^^ syntax: expected `remote`, found `home`
-        #                                                                          ^^^ syntax: expected a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `set of remote`), found `int`
+        #                                                                          ^^^ syntax: expected a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `home`, `set of remote`, `set of home`), found `int`
     "#]]);
 }
 

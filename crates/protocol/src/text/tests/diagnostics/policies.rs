@@ -169,6 +169,6 @@ fn policy_syntax() {
           on Get { ensure others(r) == I }
         #        ^ syntax: expected `(`, found `{`
           grant r M with Data
-        # ^^^^^ syntax: expected `states`, `variables`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy, found `grant`
+        # ^^^^^ syntax: expected `states`, `variables`, `registers`, a row (`STATES | EVENTS | ACTIONS | NEXT`) or a statement of a policy, found `grant`
     "#]]);
 }

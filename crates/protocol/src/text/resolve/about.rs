@@ -1,0 +1,78 @@
+//! Messages about no line: those that rows take which are about no line.
+
+use super::*;
+use crate::controller::Controller;
+
+impl Resolver<'_, '_> {
+    /// Says of each message whether it is about a line, and reports what does not fit that.
+    pub(super) fn about_lines(&mut self, controllers: [Option<&Controller>; 2]) {
+        let without: Vec<Option<Span>> = (self.rows.iter())
+            .map(|rows| rows.filter(|(lineless, _)| *lineless).map(|(_, at)| at))
+            .collect();
+        for (message, taken) in self.messages.iter_mut().zip(&without) {
+            message.about_line = taken.is_none();
+            if let (Some(taken), true) = (taken, message.carries != p::Carries::Nothing) {
+                let text = format!("`{}` carries bytes of no line", message.name);
+                let diagnostic = Diagnostic::new(Code::Carries, message.span, text)
+                    .label("leave the bytes out")
+                    .see(*taken, "taken by a row about no line");
+                self.sink.push(diagnostic);
+            }
+        }
+        for &(message, span) in &self.without_line {
+            if without[message.index()].is_none() && self.rows[message.index()].is_some() {
+                let name = &self.messages[message.index()].name;
+                let text = format!("`{name}` is about a line, and none is at hand");
+                self.sink.push(
+                    Diagnostic::new(Code::Misplaced, span, text)
+                        .label("a message to a home of one's choice, or of a row about no line, is about none")
+                        .note(format!("rows about no line take such a message: `- | {name} | ...`")),
+                );
+            }
+        }
+        for state in controllers.into_iter().flatten().flat_map(|c| &c.states) {
+            for message in &state.waits {
+                if let Some(taken) = without[message.index()] {
+                    let name = &self.messages[message.index()].name;
+                    let text = format!(
+                        "`{}` waits for `{name}`, which is about no line",
+                        state.name
+                    );
+                    self.sink.push(
+                        Diagnostic::new(Code::Misplaced, state.span, text)
+                            .label("a state of a line waits for messages about it")
+                            .see(taken, "taken by a row about no line"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Reports what a home written as goals has no part in: it is constructed for one line by itself.
+    pub(super) fn one_line_at_a_time(&mut self, remote: &Controller) {
+        let register = remote.variables.iter().find(|variable| variable.register);
+        let register = register.map(|register| (&register.name, register.span));
+        let lineless = self.messages.iter().find(|message| !message.about_line);
+        let lineless = lineless.map(|message| (&message.name, message.span));
+        if let Some((name, span)) = register.or(lineless) {
+            let text = format!("`{name}` is about several lines, and the home is written as goals");
+            let diagnostic = Diagnostic::new(Code::Misplaced, span, text)
+                .label("goals speak of one line")
+                .note("write the home as rows");
+            self.sink.push(diagnostic);
+        }
+    }
+
+    /// Reports channels between homes in an order: an order is one of a sender and a receiver, and homes are not told apart
+    /// as senders.
+    pub(super) fn between_homes(&mut self, channel: ChannelId, span: Span) {
+        let channel = &self.channels[channel.index()];
+        if (channel.from, channel.to) == (End::Home, End::Home) {
+            let text = format!("`{}` leads from home to home, and is ordered", channel.name);
+            let diagnostic = Diagnostic::new(Code::Direction, span, text)
+                .label("messages between homes may overtake each other")
+                .see(channel.span, "this channel");
+            self.sink.push(diagnostic);
+        }
+    }
+}
