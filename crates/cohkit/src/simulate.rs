@@ -266,6 +266,7 @@ impl Simulation {
             device: DeviceWorkload::default(),
             clocked: None,
             play: None,
+            below: None,
             seed: request.seed,
             oracle: match request.oracle {
                 true => Level::Versions,

@@ -129,6 +129,12 @@ impl Data {
         }
     }
 
+    /// Takes the contents of another's copies in place of its own, and gives it these; what memory holds stays.
+    pub(crate) fn exchange(&mut self, other: &mut Data) {
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.memory, &mut other.memory);
+    }
+
     /// Number of 8-byte words in a line.
     pub fn words(&self) -> u16 {
         (self.line_bytes / 8) as u16

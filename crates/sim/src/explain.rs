@@ -21,6 +21,8 @@ pub enum FailureKind {
     DataValue,
     /// Two agents have rights that exclude each other.
     SingleWriter,
+    /// A cache has a right that the one above it has not.
+    Inclusion,
     /// A message reached a state that has no rule for it.
     UnexpectedMessage,
     /// More messages are in flight than the text assumes.
@@ -46,6 +48,7 @@ impl fmt::Display for FailureKind {
         f.write_str(match self {
             FailureKind::DataValue => "data value",
             FailureKind::SingleWriter => "single writer",
+            FailureKind::Inclusion => "inclusion",
             FailureKind::UnexpectedMessage => "no unexpected message",
             FailureKind::InFlight => "bound on messages in flight",
             FailureKind::Meaningless => "meaningless act",

@@ -240,6 +240,23 @@ impl<E: Copy> Queue<E> {
         Some((self.now, node.event))
     }
 
+    /// When the earliest event is.
+    pub fn next(&self) -> Option<Time> {
+        let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
+        let bucket = match here {
+            0 => self.next_occupied()?,
+            _ => self.cursor + u64::from(here.trailing_zeros()),
+        };
+        let first = self.buckets[self.place(bucket)].first;
+        match (first, self.far.peek()) {
+            // All that is far is later than what lies in the wheel.
+            (NONE, far) => far.map(|Reverse(far)| far.time),
+            (first, _) => {
+                Some((bucket << self.span) + Time::from(self.nodes[first as usize].offset))
+            }
+        }
+    }
+
     /// Tells events that come in the next buckets, each once at each of the times 0, 1 and 2, the last of which is the
     /// nearest: so memory can be asked in time for what they say, what that leads to, and so on. What is inserted late is not
     /// told.
@@ -334,6 +351,7 @@ mod tests {
             let mut told = SOON.map(|_| BTreeSet::new());
             let mut pop = |queue: &mut Queue<usize>, map: &mut BTreeMap<(Time, usize), ()>| {
                 let expected = map.pop_first().map(|(key, ())| key);
+                prop_assert_eq!(queue.next(), expected.map(|(time, _)| time));
                 prop_assert_eq!(queue.pop(), expected);
                 for (time, told) in told.iter_mut().enumerate() {
                     let mut soon = Vec::new();

@@ -51,6 +51,7 @@ pub mod course;
 pub mod data;
 pub mod explain;
 pub mod kernel;
+pub mod levels;
 pub mod message;
 pub mod oracle;
 pub mod platform;

@@ -44,6 +44,8 @@ pub struct Oracle {
     pub level: Level,
     lines: Paged<Watched>,
     words: FxHashMap<(Line, u16), u64>,
+    /// How many shared caches have each right, while these are what is watched.
+    pub(crate) above: Option<Paged<[u16; 3]>>,
     /// The last store of a core to a word, until it is performed.
     buffered: FxHashMap<(u16, Line, u16), u64>,
 }
@@ -55,6 +57,7 @@ impl Oracle {
             level,
             lines: Paged::new(Watched::default()),
             words: FxHashMap::default(),
+            above: None,
             buffered: FxHashMap::default(),
         }
     }
@@ -79,14 +82,26 @@ impl Oracle {
     /// What one agent may do with a line changes.
     #[inline]
     pub fn changes(&mut self, line: Line, from: Right, to: Right) {
-        let watched = self.lines.of(line);
-        watched.may[from as usize] = watched.may[from as usize].wrapping_sub(1);
-        watched.may[to as usize] = watched.may[to as usize].wrapping_add(1);
+        let may = match &mut self.above {
+            None => &mut self.lines.of(line).may,
+            Some(above) => above.of(line),
+        };
+        may[from as usize] = may[from as usize].wrapping_sub(1);
+        may[to as usize] = may[to as usize].wrapping_add(1);
+    }
+
+    /// How many agents have each right.
+    #[inline]
+    fn may(&self, line: Line) -> [u16; 3] {
+        match &self.above {
+            None => self.lines.get(line).may,
+            Some(above) => above.get(line),
+        }
     }
 
     /// The most that any agent may do with a line.
     pub fn most(&self, line: Line) -> Right {
-        match self.lines.get(line).may {
+        match self.may(line) {
             [_, 0, 0] => Right::None,
             [_, _, 0] => Right::Read,
             _ => Right::Write,
@@ -96,7 +111,7 @@ impl Oracle {
     /// Whether another agent than the one that has this right has one that excludes it.
     #[inline]
     pub fn excluded(&self, line: Line, right: Right) -> bool {
-        let [_, readers, writers] = self.lines.get(line).may;
+        let [_, readers, writers] = self.may(line);
         match right {
             Right::None => false,
             Right::Read => writers > 0,

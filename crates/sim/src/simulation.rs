@@ -24,6 +24,7 @@ use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
+use crate::levels::{Above, Below, Levels};
 use crate::message::{Agent, Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
@@ -34,7 +35,7 @@ pub use cohkit_protocol::construct::home;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 use setup::check;
-pub use setup::{MakeHome, NoScenario, Setup};
+pub use setup::{Lower, MakeHome, NoScenario, Setup};
 
 /// Why a run does not begin or does not end.
 #[derive(Debug)]
@@ -75,6 +76,9 @@ pub fn run_while(
     setup: &Setup,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
+    if setup.below.is_some() {
+        return Levels::to_end(setup, go_on).map(|levels| levels.statistics());
+    }
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
 
@@ -86,6 +90,9 @@ pub fn play_while(
     setup: &Setup,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
+    if setup.below.is_some() {
+        return Levels::to_end(setup, go_on).map(|levels| levels.performance(setup));
+    }
     let simulation = run_to_end(setup, go_on)?;
     Ok(Performance {
         statistics: simulation.statistics(),
@@ -104,6 +111,10 @@ pub fn play_while(
 /// # Errors
 /// [`RunError`].
 pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunError> {
+    if setup.below.is_some() {
+        let what = "what happens on a line of two levels is not written as one trace";
+        return Err(RunError::Setup(what.into()));
+    }
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
     simulation.trace = Some(Trace::of_everything());
     simulation.run().map_err(RunError::Failure)?;
@@ -127,7 +138,7 @@ fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simul
 }
 
 /// Events between two questions whether to go on, less one; a few milliseconds.
-const ASKED_AFTER: u64 = (1 << 16) - 1;
+pub(crate) const ASKED_AFTER: u64 = (1 << 16) - 1;
 
 /// What the kernel delivers. Numbers index pools and lists.
 #[derive(Clone, Copy, Debug)]
@@ -307,7 +318,7 @@ pub struct Simulation {
     pub(crate) progress: Time,
     /// Accesses of cores that are not done.
     pub(crate) in_flight: u64,
-    traffic: Traffic,
+    pub(crate) traffic: Traffic,
     prefetch: u32,
     /// Whether each core has a sequence of lines of its own.
     streams: bool,
@@ -316,6 +327,10 @@ pub struct Simulation {
     flights: u32,
     /// Whether memory is asked beforehand for what events are about.
     ahead: bool,
+    /// What is above its home, if this is the lower of two levels.
+    pub(crate) above: Option<Box<Above>>,
+    /// What is below its caches, if this is the upper of two levels.
+    pub(crate) below: Option<Box<Below>>,
 }
 
 impl Simulation {
@@ -399,6 +414,8 @@ impl Simulation {
             used: setup.workload.cores,
             flights: 0,
             ahead: Simulation::looks_ahead(in_flight),
+            above: None,
+            below: None,
         })
     }
 
@@ -415,66 +432,16 @@ impl Simulation {
     /// # Errors
     /// As for [`Simulation::run`].
     pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
+        self.begin();
         if self.behind.is_some() {
-            self.start_application();
             self.look_for_overdue();
-        }
-        let rounds = if self.behind.is_some() {
-            0
-        } else {
-            self.outstanding
-        };
-        for round in 0..rounds {
-            for core in 0..self.used {
-                let core = core as u16;
-                if round == 0 && (core == 0 || self.streams) {
-                    self.hint_ahead(core);
-                }
-                self.issue(core, 0);
-            }
-        }
-        if !self.device.done() {
-            self.queue.push(0, Event::Ask);
         }
         while let Some((time, event)) = self.queue.pop() {
             // To look for what takes too long is no reason for time to go on.
             if matches!(event, Event::Overdue) && self.queue.is_empty() {
                 break;
             }
-            self.now = time;
-            self.counters.events += 1;
-            self.remote.forget();
-            self.home.forget();
-            if self.ahead {
-                self.look_ahead();
-            }
-            match event {
-                Event::Access(access) => self.access(access),
-                Event::Core(access) => self.core(access),
-                Event::Drained(core, place) => self.drained_at_core(core, place),
-                Event::Switch(index) => self.at_switch(index),
-                Event::Deliver(index) => {
-                    let message = self.messages[index];
-                    match message.to {
-                        HOME => self.arrive_home(index, &message),
-                        _ => self.arrive_remote(index, &message),
-                    }
-                }
-                Event::Unit(unit) => self.unit(unit as usize),
-                Event::Read(line) => self.memory_read(line),
-                Event::Written(line) => self.memory_written(line),
-                Event::Clock => self.clock(),
-                Event::Ask => self.ask(),
-                Event::Unlock(line) => self.unlock(line),
-                Event::Application(number) => self.application(number),
-                Event::StopApplication => self.stop_application(),
-                Event::Local(line, number) => self.local_arrives(line, number),
-                Event::LocalUnlock(line) => self.unlock_arrives(line),
-                Event::HostStep(core) => self.host_step(core),
-                Event::Transfer(number) => self.transferred(number),
-                Event::Thread(core) => self.thread(core, time),
-                Event::Overdue => self.overdue(),
-            }
+            self.happen(time, event);
             if time.saturating_sub(self.progress) > self.times.patience || self.failure.is_some() {
                 if self.waits() {
                     self.stuck();
@@ -498,12 +465,85 @@ impl Simulation {
         self.failure.take().map_or(Ok(true), Err)
     }
 
+    /// Cores and device make their first steps.
+    pub(crate) fn begin(&mut self) {
+        if self.behind.is_some() {
+            self.start_application();
+        }
+        let rounds = if self.behind.is_some() {
+            0
+        } else {
+            self.outstanding
+        };
+        for round in 0..rounds {
+            for core in 0..self.used {
+                let core = core as u16;
+                if !self.has_core(core) {
+                    continue;
+                }
+                if round == 0 && (core == 0 || self.streams) {
+                    self.hint_ahead(core);
+                }
+                self.issue(core, 0);
+            }
+        }
+        if !self.device.done() {
+            self.queue.push(0, Event::Ask);
+        }
+    }
+
+    /// An event takes place.
+    #[inline(always)]
+    pub(crate) fn happen(&mut self, time: Time, event: Event) {
+        self.now = time;
+        self.counters.events += 1;
+        self.remote.forget();
+        self.home.forget();
+        if self.ahead {
+            self.look_ahead();
+        }
+        match event {
+            Event::Access(access) => self.access(access),
+            Event::Core(access) => self.core(access),
+            Event::Drained(core, place) => self.drained_at_core(core, place),
+            Event::Switch(index) => self.at_switch(index),
+            Event::Deliver(index) => {
+                let message = self.messages[index];
+                match message.to {
+                    HOME => self.arrive_home(index, &message),
+                    _ => self.arrive_remote(index, &message),
+                }
+            }
+            Event::Unit(unit) => self.unit(unit as usize),
+            Event::Read(line) => self.memory_read(line),
+            Event::Written(line) => self.memory_written(line),
+            Event::Clock => self.clock(),
+            Event::Ask => self.ask(),
+            Event::Unlock(line) => self.unlock(line),
+            Event::Application(number) => self.application(number),
+            Event::StopApplication => self.stop_application(),
+            Event::Local(line, number) => self.local_arrives(line, number),
+            Event::LocalUnlock(line) => self.unlock_arrives(line),
+            Event::HostStep(core) => self.host_step(core),
+            Event::Transfer(number) => self.transferred(number),
+            Event::Thread(core) => self.thread(core, time),
+            Event::Overdue => self.overdue(),
+        }
+    }
+
     /// What has been measured.
     pub fn statistics(&self) -> Statistics {
+        let sent = self.kinds.iter().map(|kind| kind.sent);
+        let messages = self.names.iter().cloned().zip(sent).collect();
+        self.counters.statistics(messages, &self.totals())
+    }
+
+    /// What links, memory and units report.
+    pub(crate) fn totals(&self) -> Totals {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
-        let totals = Totals {
+        Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {
                 Some(_) => 0,
@@ -520,15 +560,12 @@ impl Simulation {
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
             row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
-        };
-        let sent = self.kinds.iter().map(|kind| kind.sent);
-        let messages = self.names.iter().cloned().zip(sent).collect();
-        self.counters.statistics(messages, &totals)
+        }
     }
 
     /// Gives configurations up that no line has.
     #[cold]
-    fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         if self.home.is_full() {
             self.home.sweep(self.directory.iter());
         }
@@ -588,8 +625,13 @@ impl Simulation {
         core % self.platform.remotes
     }
 
+    /// Whether a core is before one of these caches, and not before those of another simulation.
+    pub(crate) fn has_core(&self, core: u16) -> bool {
+        (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.platform.remotes))
+    }
+
     #[inline]
-    fn start(
+    pub(crate) fn start(
         &mut self,
         line: Line,
         kind: Access,
@@ -662,6 +704,9 @@ impl Simulation {
         let access = self.accesses.remove(index);
         if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
+            if let Some(below) = &mut self.below {
+                below.brought(access.cache, access.line);
+            }
             return;
         }
         let times = &self.times;
@@ -865,6 +910,14 @@ impl Simulation {
     }
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
+        let name = self.name(agent);
+        match &self.above {
+            Some(above) => format!("{name} {}", above.whose()),
+            None => name,
+        }
+    }
+
+    fn name(&self, agent: Agent) -> String {
         match agent {
             HOME => self.home.controller().name.clone(),
             _ if self.platform.remotes == 1 => self.remote.controller().name.clone(),

@@ -193,6 +193,8 @@ pub struct Statistics {
     pub messages: Vec<(String, u64)>,
     /// How long each quarter of the accesses took, and what caches held at its end; `None` if there were fewer than four.
     pub quarters: Option<[Quarter; 4]>,
+    /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
+    pub above: Option<Box<Statistics>>,
 }
 
 impl Statistics {
@@ -229,6 +231,26 @@ pub(crate) struct Totals {
     pub waited: Time,
     pub row_hits: u64,
     pub row_misses: u64,
+}
+
+impl Totals {
+    /// Those of machines of which each has a part of the links, homes and memories.
+    pub(crate) fn and(self, other: Totals) -> Totals {
+        Totals {
+            line_bytes: self.line_bytes,
+            units: self.units + other.units,
+            cached: self.cached + other.cached,
+            buffers: self.buffers,
+            links: self.links + other.links,
+            bytes_up: self.bytes_up + other.bytes_up,
+            bytes_down: self.bytes_down + other.bytes_down,
+            busy_up: self.busy_up + other.busy_up,
+            busy_down: self.busy_down + other.busy_down,
+            waited: self.waited + other.waited,
+            row_hits: self.row_hits + other.row_hits,
+            row_misses: self.row_misses + other.row_misses,
+        }
+    }
 }
 
 impl Counters {
@@ -413,6 +435,7 @@ impl Counters {
             values,
             messages,
             quarters,
+            above: None,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! * [`agent`]: a row being carried out: which bytes each message takes, in which copy a write is performed, what is kept.
 //!   Whoever plays a system stands [`agent::Around`] it;
 //! * [`data`]: what stands for the bytes of a line: all of them, or only whether they are those of the last write;
+//! * [`over`]: what lies between a home and the cache of another protocol that it stands over;
 //! * [`world`]: a whole system without time, which can be asked what may happen next and told to do it.
 //!
 //! The checker's models are made from the same plans, and are compared with [`world::World`] state by state.
@@ -15,5 +16,6 @@
 
 pub mod agent;
 pub mod data;
+pub mod over;
 pub mod plan;
 pub mod world;

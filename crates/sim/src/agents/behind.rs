@@ -345,12 +345,16 @@ impl Simulation {
             return;
         };
         let until = behind.until;
-        self.tell(0, Event::Start { words });
+        if self.has_core(0) {
+            self.tell(0, Event::Start { words });
+        }
         if until < Time::MAX {
             self.queue.push(until, KernelEvent::StopApplication);
         }
         for thread in 0..self.behind.as_ref().map_or(0, |b| b.threads.len()) {
-            self.thread(thread as u16, 0);
+            if self.has_core(thread as u16) {
+                self.thread(thread as u16, 0);
+            }
         }
     }
 

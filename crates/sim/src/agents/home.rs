@@ -137,7 +137,7 @@ pub(crate) fn unit_of(units: &[Unit], line: Line) -> usize {
 
 impl Simulation {
     #[inline]
-    fn unit_of(&self, line: Line) -> usize {
+    pub(crate) fn unit_of(&self, line: Line) -> usize {
         unit_of(&self.units, line)
     }
 
@@ -301,7 +301,14 @@ impl Simulation {
             }
         };
         let configuration = self.directory.get(line);
-        let transition = self.home.step(configuration, &input);
+        let transition = if self.above.is_none() {
+            self.home.step(configuration, &input)
+        } else if self.waits_for_above(line, message) {
+            self.counters.stall(Stall::Left);
+            return self.leave(number, work, line);
+        } else {
+            self.step_below(line, configuration, &input)
+        };
         if transition.answer == Answer::Take {
             if let Some(slot) = self.lacks_slot(number, line, &transition) {
                 self.counters.stall(Stall::UnitSlot);
@@ -322,7 +329,11 @@ impl Simulation {
                 self.counters.stall(Stall::Left);
                 return self.leave(number, work, line);
             }
-            Answer::Refuse if matches!(work, Work::Local(..)) && self.behind.is_none() => {
+            Answer::Refuse
+                if matches!(work, Work::Local(..))
+                    && self.behind.is_none()
+                    && self.above.is_none() =>
+            {
                 return self.refused();
             }
             _ => return self.unexpected(work, line, &input),
@@ -440,7 +451,7 @@ impl Simulation {
         if self.traced(line) {
             self.note_work(work, message);
         }
-        if let (Work::Local(line, local), None) = (work, &self.behind) {
+        if let (Work::Local(line, local), None, None) = (work, &self.behind, &self.above) {
             if !self.makes_room(line) {
                 self.device.current = Some(Operation {
                     line,
@@ -452,6 +463,9 @@ impl Simulation {
         // From now on the device no longer uses the line.
         if let (Work::Unlock(line), Some(current)) = (work, &mut self.device.current) {
             current.locked &= current.line != line;
+        }
+        if let (Work::Unlock(line), Some(above)) = (work, &mut self.above) {
+            above.gives_back(line);
         }
         if let Some(message) = message {
             let kind = &self.kinds[message.kind.index()];
@@ -494,7 +508,7 @@ impl Simulation {
 
     /// What waited for the line goes back to the heads of the queues.
     #[inline(always)]
-    fn present_again(&mut self, number: usize, line: Line) {
+    pub(crate) fn present_again(&mut self, number: usize, line: Line) {
         let of_line = |&(_, its_line): &(Work, Line)| its_line == line;
         if self.units[number].set_aside().any(of_line) {
             self.release(number, line);
@@ -628,6 +642,7 @@ impl Simulation {
             }
             Act::Acknowledge(_) if self.ends_own_operation(line) => {}
             Act::Acknowledge(local) => self.acknowledged(line, local),
+            Act::Unlocked if self.above.is_some() => self.unlocked_below(line),
             Act::Unlocked if self.behind.is_some() => {}
             Act::Unlocked => {
                 self.device.current = None;
@@ -691,6 +706,9 @@ impl Simulation {
         };
         let copy = self.data.share(message.copy);
         self.data.set_memory(line, copy);
+        if let Some(above) = &mut self.above {
+            above.written(line);
+        }
         if self.behind.is_some() {
             self.written_back(line);
         }
@@ -726,6 +744,9 @@ impl Simulation {
     /// A remote's write reaches memory: the moment at which it is performed. Gives the word, if it is one.
     fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
         let line = store.line;
+        if let Some(above) = &mut self.above {
+            above.written(line);
+        }
         if self.lock_right(line) > Right::None {
             let text = format!(
                 "a store of {} reaches memory under the device's lock",
@@ -895,7 +916,9 @@ impl Simulation {
         let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
             return;
         };
-        if self.behind.is_some() {
+        if let Some(above) = &mut self.above {
+            above.locked(line);
+        } else if self.behind.is_some() {
             self.acknowledge_application(line, ensures, locks);
         } else if locks {
             self.device.current = Some(Operation {
@@ -927,6 +950,9 @@ impl Simulation {
 
     /// What the device may do with a line under its lock.
     pub(crate) fn lock_right(&self, line: Line) -> Right {
+        if let Some(above) = &self.above {
+            return above.lock_right(line);
+        }
         match self.device.current {
             Some(operation) if operation.locked && operation.line == line => {
                 let local = &self.home.controller().locals[operation.local as usize];

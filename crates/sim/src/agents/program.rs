@@ -346,6 +346,21 @@ impl Program {
         }
     }
 
+    /// A configuration in which a home of which memory is lent knows whether it may be written.
+    pub fn lent(&mut self, configuration: ConfigurationId, writes: bool) -> ConfigurationId {
+        let Some(slot) = self.machine.memory_writes() else {
+            return configuration;
+        };
+        let kept = &self.configurations[configuration as usize * self.stride..][..self.stride];
+        if kept[1 + slot] == u16::from(writes) {
+            return configuration;
+        }
+        self.scratch.state = kept[0];
+        self.scratch.slots.copy_from_slice(&kept[1..]);
+        self.scratch.slots[slot] = writes.into();
+        self.number()
+    }
+
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         match self.memo.get(&(configuration, *input)) {
             Some(known) => *known,

@@ -238,15 +238,69 @@ impl Simulation {
                 continue;
             };
             if entry.first != NONE || !self.evict(cache, old, &mut entry) {
+                // What is below gives the line back first; until then no other has to go.
+                if self.below.as_ref().is_some_and(|b| b.evicts(cache, old)) {
+                    return None;
+                }
                 continue;
             }
-            self.caches.ways.clear(slot);
-            if entry.configuration != 0 {
-                self.caches[cache].aside.push((old, entry));
-            }
+            self.leaves_way(cache, slot, old, entry);
             return Some(slot);
         }
         None
+    }
+
+    /// A line that is given up leaves its way.
+    fn leaves_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
+        self.caches.ways.clear(slot);
+        if entry.configuration != 0 {
+            self.caches[cache].aside.push((line, entry));
+        }
+    }
+
+    /// What is below has given a line back, so that it can be evicted, unless something else has become of it.
+    pub(crate) fn evict_recalled(&mut self, cache: Agent, line: Line) {
+        if let (Place::Way(slot), mut entry) = self.caches.find(cache, line) {
+            if entry.first == NONE && self.evict(cache, line, &mut entry) {
+                self.leaves_way(cache, slot, line, entry);
+            }
+        }
+        self.unpark(cache);
+    }
+
+    /// Accesses that found their set full look again.
+    pub(crate) fn unpark(&mut self, cache: Agent) {
+        for index in std::mem::take(&mut self.caches[cache].parked) {
+            self.queue.push(self.now, KernelEvent::Access(index));
+        }
+    }
+
+    /// What is below writes its memory, which is a cache's copy: a store in place there. The copy's holder is the cache.
+    pub(crate) fn store_in_place(&mut self, cache: Agent, line: Line, copy: Copy) {
+        let (place, mut entry) = self.caches.find(cache, line);
+        let before = self.remote.about(entry.configuration);
+        if before.right < Right::Write {
+            self.data.release(copy);
+            let name = self.agent_name(cache);
+            let text = format!("what is below {name} writes its memory, and it may not be written");
+            return self.fail(FailureKind::Inclusion, line, text);
+        }
+        self.data.release(entry.copy);
+        entry.copy = copy;
+        let input = Self::local_input(&self.remote, Event::Access(Access::Store), cache);
+        let transition = self.remote.step(entry.configuration, &input);
+        match transition.answer {
+            Answer::Take if transition.acts().is_empty() => {
+                entry.configuration = transition.next;
+            }
+            // Without a row a store in a state with the right is performed in place.
+            Answer::Unexpected => {}
+            _ => {
+                let what = "it may write, and has a row for a store which does more";
+                self.meaningless(cache, line, entry.configuration, what);
+            }
+        }
+        self.keep(cache, line, place, entry);
     }
 
     /// Gives a line up, if the controller has a row for that. False if not.
@@ -254,7 +308,10 @@ impl Simulation {
     fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> bool {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
         let transition = self.remote.step(entry.configuration, &input);
-        if transition.answer != Answer::Take || !self.within_bounds(cache, line, &transition) {
+        if transition.answer != Answer::Take
+            || !self.within_bounds(cache, line, &transition)
+            || self.holds_back(cache, line, &transition, true)
+        {
             return false;
         }
         self.note_access(cache, line, Access::Evict);
@@ -309,6 +366,10 @@ impl Simulation {
         let enough = access.kind.needs();
         if access.purpose == Purpose::Hint && before.right >= enough {
             return Some(Attempt::Performed);
+        }
+        // What is below asks again when it has given the line back.
+        if before.stable && self.below.as_ref().is_some_and(|b| !b.is_free(cache, line)) {
+            return Some(Attempt::Skipped);
         }
         let input = Self::local_input(&self.remote, Event::Access(access.kind), cache);
         let transition = self.remote.step(entry.configuration, &input);
@@ -500,11 +561,15 @@ impl Simulation {
             self.caches[cache].left.push(index);
             return;
         }
-        // What was left may be taken now.
+        self.deliver_left(cache, message.line);
+    }
+
+    /// What was left of a line may be taken now.
+    pub(crate) fn deliver_left(&mut self, cache: Agent, line: Line) {
         let mut place = 0;
         while let Some(&index) = self.caches[cache].left.get(place) {
             let waiting = self.messages[index];
-            let taken = waiting.line == message.line
+            let taken = waiting.line == line
                 && !self.blocked(cache, &waiting, place)
                 && self.deliver(cache, index, &waiting);
             if taken {
@@ -536,6 +601,7 @@ impl Simulation {
         let (place, mut entry) = self.caches.find(cache, line);
         let transition = self.remote.step(entry.configuration, &Self::input(message));
         match transition.answer {
+            Answer::Take if self.holds_back(cache, line, &transition, false) => return false,
             Answer::Take => {}
             Answer::Leave => return false,
             _ => {
@@ -622,11 +688,9 @@ impl Simulation {
             self.accesses[index].next = NONE;
             self.queue.push(self.now, KernelEvent::Access(index));
         }
-        let this = &mut self.caches[cache];
-        if !this.parked.is_empty() && self.remote.about(entry.configuration).stable {
-            for index in std::mem::take(&mut this.parked) {
-                self.queue.push(self.now, KernelEvent::Access(index));
-            }
+        let parked = !self.caches[cache].parked.is_empty();
+        if parked && self.remote.about(entry.configuration).stable {
+            self.unpark(cache);
         }
     }
 
@@ -704,7 +768,10 @@ impl Simulation {
             entry.copy = Copy::UNTOUCHED;
         }
         entry.configuration = transition.next;
-        if after.right != before.right && self.caches.count() > 1 {
+        if let Some(below) = &mut self.below {
+            below.changed(cache, line);
+        }
+        if after.right != before.right && (self.caches.count() > 1 || self.above.is_some()) {
             self.oracle.changes(line, before.right, after.right);
         }
         if after.right > before.right {
@@ -809,7 +876,10 @@ impl Simulation {
     /// An agent has gained a right.
     #[inline]
     fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
-        if self.caches.count() == 1 && self.device.current.is_none() && self.behind.is_none() {
+        if self.above.is_some() {
+            self.check_inclusion(cache, line, right);
+        } else if self.caches.count() == 1 && self.device.current.is_none() && self.behind.is_none()
+        {
             return;
         }
         if self.oracle.excluded(line, right) {
@@ -840,10 +910,16 @@ impl Simulation {
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }
+        if self.above.is_some() {
+            let name = self.agent_name(cache);
+            let text =
+                format!("{name} may {right:?}, and one below another cache what excludes that");
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
     }
 
     #[cold]
-    fn meaningless(
+    pub(crate) fn meaningless(
         &mut self,
         cache: Agent,
         line: Line,

@@ -6,7 +6,7 @@ use super::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     /// How many were sent.
-    pub(super) sent: u64,
+    pub sent: u64,
     /// What it takes on a link.
     pub size: Size,
     pub line: bool,

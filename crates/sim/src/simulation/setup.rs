@@ -24,10 +24,23 @@ pub struct Setup {
     pub clocked: Option<MakeHome>,
     /// An application and threads, which take the place of `workload`'s accesses and of `device`.
     pub play: Option<Play>,
+    /// What is below each cache, if there are two levels: then cores are before the caches there.
+    pub below: Option<Box<Lower>>,
     /// Decides everything random.
     pub seed: u64,
     /// How much is watched.
     pub oracle: Level,
+}
+
+/// The lower of two levels, of which each cache of the upper one has its own.
+#[derive(Clone)]
+pub struct Lower {
+    /// The protocol of the caches there.
+    pub protocol: Protocol,
+    /// The controller of the home over each cache of the upper level.
+    pub home: Controller,
+    /// The machine between cores and upper level.
+    pub platform: Platform,
 }
 
 impl Setup {
@@ -50,6 +63,7 @@ impl Setup {
             device: DeviceWorkload::default(),
             clocked: None,
             play: None,
+            below: None,
             seed: 0,
             oracle: Level::Versions,
         })
@@ -141,6 +155,7 @@ impl Setup {
                 warm_up: 0,
                 tables: false,
             }),
+            below: None,
             seed: 0,
             oracle: Level::Versions,
             protocol,

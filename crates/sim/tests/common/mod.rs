@@ -119,6 +119,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         device,
         clocked: None,
         play: None,
+        below: None,
         seed,
         oracle: Level::Bytes,
     }

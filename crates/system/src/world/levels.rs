@@ -11,14 +11,15 @@
 //!
 //! So an inner transaction that has begun needs nothing from outside, and what waits holds nothing.
 
-use cohkit_protocol::controller::{Access, Event, Statement};
+use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Occasion, Outcome};
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::Right;
 
 use super::explore::Explored;
 use super::{Lock, Step, System, World, Wrong};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
+use crate::over;
 
 /// The bit of [`crate::data::Current`], and whether a write was performed in the step at hand: in other worlds copies are old then.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -68,7 +69,9 @@ impl<'p> Levels<'p> {
     /// Joins two systems of as many lines: each remote of the outer one stands over a whole of the inner one.
     pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
         let messages = inner.protocol.message_ids();
-        let needs = messages.map(|message| needs(&inner, message)).collect();
+        let needs = messages
+            .map(|message| over::needs(inner.protocol, message))
+            .collect();
         Levels {
             outer,
             inner,
@@ -81,21 +84,6 @@ impl<'p> Levels<'p> {
         let place = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
         self.outer.right(&place.configuration)
     }
-}
-
-/// The right that a request needs: that of the accesses which send it, and to write if the home writes its bytes.
-/// What no access sends that needs a right (an eviction, an answer) needs none.
-fn needs(inner: &System, message: MessageId) -> Right {
-    if inner.protocol.message(message).carries.store() {
-        return Right::Write;
-    }
-    let sends = |s: &Statement| matches!(s, Statement::Send { message: m, .. } if *m == message);
-    let rows = inner.protocol.remote.rules.iter();
-    let rights = rows.filter_map(|row| match row.event {
-        Event::Access(access) if row.says(&sends) => Some(access.needs()),
-        _ => None,
-    });
-    rights.max().unwrap_or(Right::None)
 }
 
 /// Everything at some moment.
@@ -167,11 +155,7 @@ impl Clusters {
                 && flight.line == line
                 && matches!(flight.carried, super::Carried::Line(_))
         });
-        let left = match sent.count() > had.count() {
-            true => left.min(Right::Read),
-            false => left,
-        };
-        (left < before).then_some(left)
+        over::lowers(before, left, sent.count() > had.count())
     }
 
     /// Whether no lock of the outer level is wanted or held.
@@ -183,8 +167,8 @@ impl Clusters {
     /// Whether the lock that an inner home holds lets the outer right go down to this.
     fn locked_for(&self, number: u8, line: u8, right: Right) -> bool {
         match self.inner[usize::from(number)].lines[usize::from(line)].lock {
-            Lock::Held(Right::Write) => true,
-            Lock::Held(_) => right >= Right::Read,
+            Lock::Held(Right::Write) => over::lets(Right::None, right),
+            Lock::Held(_) => over::lets(Right::Read, right),
             Lock::Open | Lock::GivenBack => false,
         }
     }

@@ -1,0 +1,430 @@
+//! Both levels around one time.
+
+use cohkit_application::interface::{Contents, Table};
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Right;
+
+use super::*;
+use crate::agents::device::DeviceWorkload;
+use crate::components::traffic::{Pattern, Workload};
+use crate::data::mix;
+use crate::explain::Failure;
+use crate::oracle::Level;
+use crate::platform::Platform;
+use crate::scenario::Performance;
+use crate::simulation::{RunError, Setup, ASKED_AFTER};
+use crate::statistics::Statistics;
+
+/// A run of two levels.
+pub struct Levels {
+    upper: Simulation,
+    /// What is below each of its caches.
+    lower: Vec<Simulation>,
+    shared: Shared,
+    now: Time,
+    events: u64,
+}
+
+/// Statistics that have a meaning at the upper level.
+const ABOVE: [&str; 17] = [
+    "prefetches",
+    "lines_cached",
+    "link_bytes_to_home",
+    "link_bytes_from_home",
+    "link_occupancy_to_home",
+    "link_occupancy_from_home",
+    "link_wait_ns",
+    "unit_occupancy",
+    "memory_row_hits",
+    "memory_row_misses",
+    "stalls_no_way",
+    "stalls_left",
+    "stalls_unit_slot",
+    "stalls_waiting_full",
+    "stalls_no_credit",
+    "locals_acknowledged",
+    "locals_refused",
+];
+
+impl Levels {
+    /// Sets two levels up, at time 0. With a line, the steps that concern it are recorded.
+    ///
+    /// # Errors
+    /// A sentence that names what makes no sense.
+    pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Levels, String> {
+        let Some(below) = &setup.below else {
+            return Err("there is nothing below the caches of this machine".into());
+        };
+        check(setup)?;
+        let caches = setup.platform.remotes;
+        let mut upper = setup.clone();
+        upper.below = None;
+        upper.play = None;
+        upper.workload = idle(&setup.platform, setup.workload.lines);
+        // What is before these caches is the lower level.
+        upper.platform.cores.l1.value = 0;
+        upper.platform.cores.write_buffer.value = 0;
+        let mut upper = Simulation::new(&upper, trace)?;
+        upper.below = Some(Box::default());
+        upper.oracle.above = Some(Paged::new([0; 3]));
+        if upper.remote.sends_stores {
+            return Err(format!(
+                "caches of {} send their stores to the home, and what is below them writes in their copies",
+                setup.protocol.name
+            ));
+        }
+        let messages = below.protocol.message_ids();
+        let needs: Vec<Right> = messages
+            .map(|message| over::needs(&below.protocol, message))
+            .collect();
+        let machine = |cache: Agent| {
+            let inner = Setup {
+                protocol: below.protocol.clone(),
+                home: below.home.clone(),
+                platform: below.platform.clone(),
+                device: DeviceWorkload::default(),
+                below: None,
+                seed: mix(setup.seed.wrapping_add(1 + u64::from(cache))),
+                ..setup.clone()
+            };
+            let mut machine = Simulation::new(&inner, trace)?;
+            machine.above = Some(Box::new(Above {
+                cache,
+                caches,
+                rights: Paged::new(Right::None),
+                needs: needs.clone(),
+                locks: FxHashMap::default(),
+                told: Vec::new(),
+            }));
+            Ok::<_, String>(machine)
+        };
+        let mut lower = (0..caches)
+            .map(machine)
+            .collect::<Result<Vec<Simulation>, String>>()?;
+        let shared = Shared {
+            data: Data::new(setup.protocol.line_bytes),
+            oracle: Oracle::new(setup.oracle),
+            traffic: Traffic::new(&setup.workload, mix(setup.seed)),
+            counters: Counters::default(),
+            behind: lower[0].behind.take(),
+            progress: 0,
+            in_flight: 0,
+        };
+        lower.iter_mut().for_each(|machine| machine.behind = None);
+        Ok(Levels {
+            upper,
+            lower,
+            shared,
+            now: 0,
+            events: 0,
+        })
+    }
+
+    /// A machine of the lower level does something.
+    fn below<R>(&mut self, number: usize, does: impl FnOnce(&mut Simulation) -> R) -> R {
+        let machine = &mut self.lower[number];
+        self.shared.exchange(machine);
+        machine.now = self.now;
+        let result = does(machine);
+        self.shared.exchange(machine);
+        result
+    }
+
+    /// The upper level does something.
+    fn above<R>(&mut self, does: impl FnOnce(&mut Simulation) -> R) -> R {
+        self.shared.exchange_above(&mut self.upper);
+        self.upper.now = self.now;
+        let result = does(&mut self.upper);
+        self.shared.exchange_above(&mut self.upper);
+        result
+    }
+
+    /// Each level hears what the other has to tell, until there is nothing more.
+    fn settle(&mut self) {
+        let mut told = true;
+        while std::mem::take(&mut told) {
+            let below = self.upper.below.as_mut();
+            for (cache, down) in below.map_or(Vec::new(), |b| std::mem::take(&mut b.told)) {
+                told = true;
+                self.tell_below(cache, down);
+            }
+            for cache in 0..self.lower.len() {
+                let above = self.lower[cache].above.as_mut();
+                for up in above.map_or(Vec::new(), |a| std::mem::take(&mut a.told)) {
+                    told = true;
+                    self.tell_above(cache as Agent, up);
+                }
+            }
+        }
+    }
+
+    fn tell_below(&mut self, cache: Agent, down: Down) {
+        let number = usize::from(cache);
+        match down {
+            Down::Changed(line) => {
+                let (configuration, copy) = self.upper.caches.held(cache, line);
+                let right = self.upper.remote.about(configuration).right;
+                self.below(number, |machine| machine.changed_above(line, right, copy));
+            }
+            Down::Recall(line, left) => self.below(number, |machine| machine.recalled(line, left)),
+            Down::Unlock(line) => self.below(number, |machine| {
+                machine.present_local(Work::Unlock(line), line);
+            }),
+        }
+    }
+
+    fn tell_above(&mut self, cache: Agent, up: Up) {
+        match up {
+            Up::Wants(line, right) => self.above(|upper| upper.wanted_below(cache, line, right)),
+            Up::Written(line) => {
+                let copy = self.lower[usize::from(cache)].data.memory(line);
+                self.above(|upper| {
+                    let copy = upper.data.share(copy);
+                    upper.store_in_place(cache, line, copy);
+                });
+            }
+            Up::Locked(line) => self.above(|upper| upper.locked_below(cache, line)),
+            Up::Unlocked(line) => self.above(|upper| upper.free_below(cache, line)),
+        }
+    }
+
+    /// The level whose event is the next: the upper one, or a machine of the lower one. Of equal times the upper one's is
+    /// first, then that of the first machine.
+    fn next(&self) -> Option<(Time, Option<usize>)> {
+        let upper = self.upper.queue.next().map(|time| (time, None));
+        let lower = self.lower.iter().enumerate();
+        let lower = lower.filter_map(|(number, m)| Some((m.queue.next()?, Some(number))));
+        upper.into_iter().chain(lower).min_by_key(|(time, _)| *time)
+    }
+
+    /// Runs to the end, as [`Simulation::run_while`] does.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn run_while(&mut self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<bool, Box<Failure>> {
+        for number in 0..self.lower.len() {
+            self.below(number, Simulation::begin);
+        }
+        self.above(Simulation::begin);
+        self.settle();
+        while let Some((time, whose)) = self.next() {
+            self.now = time;
+            let step = |simulation: &mut Simulation| {
+                if let Some((time, event)) = simulation.queue.pop() {
+                    simulation.happen(time, event);
+                }
+            };
+            match whose {
+                None => self.above(step),
+                Some(number) => self.below(number, step),
+            }
+            self.settle();
+            self.failed()?;
+            if time.saturating_sub(self.shared.progress) > self.upper.times.patience {
+                self.stuck()?;
+            }
+            self.events += 1;
+            if self.events & ASKED_AFTER == 0 {
+                self.upper.sweep();
+                self.lower.iter_mut().for_each(Simulation::sweep);
+                if !go_on(self.shared.counters.performed) {
+                    return Ok(false);
+                }
+            }
+        }
+        self.stuck()?;
+        self.verify().map(|()| true)
+    }
+
+    /// The first failure of a level.
+    fn failed(&mut self) -> Result<(), Box<Failure>> {
+        let lower = self.lower.iter_mut();
+        let mut all = std::iter::once(&mut self.upper).chain(lower);
+        all.find_map(|simulation| simulation.failure.take())
+            .map_or(Ok(()), Err)
+    }
+
+    /// If something has begun that does not end, says who waits for whom.
+    #[cold]
+    fn stuck(&mut self) -> Result<(), Box<Failure>> {
+        if !self.upper.waits() && !self.below(0, |machine| machine.waits()) {
+            return Ok(());
+        }
+        let oldest = |machine: &Simulation| {
+            let cores = machine.accesses.iter();
+            let cores = cores.filter(|(_, access)| access.purpose != Purpose::Hint);
+            cores.map(|(_, access)| access.issued).min()
+        };
+        let machines = self.lower.iter().enumerate();
+        let waiting = machines.filter_map(|(number, m)| Some((oldest(m)?, number)));
+        let number = waiting.min().map_or(0, |(_, number)| number);
+        self.below(number, Simulation::stuck);
+        let mut failed = self.failed();
+        if let Err(failure) = &mut failed {
+            let (upper, line) = (&self.upper, failure.line);
+            for cache in 0..upper.caches.count() {
+                let words = upper.remote.words(upper.caches.configuration(cache, line));
+                let name = upper.agent_name(cache);
+                failure.waits.push(format!("{name} is in {words}"));
+            }
+            let (home, words) = (
+                &upper.home.controller().name,
+                upper.home.words(upper.directory.get(line)),
+            );
+            failure.waits.push(format!("{home} is in {words}"));
+        }
+        failed
+    }
+
+    /// At the end all is as the scenario says, if there is one.
+    fn verify(&mut self) -> Result<(), Box<Failure>> {
+        let Some(mut behind) = self.shared.behind.take() else {
+            return Ok(());
+        };
+        let end = behind.until.min(self.shared.counters.end.max(self.now));
+        behind.tally.window = end.saturating_sub(behind.warm_up);
+        let verdict = match self.shared.oracle.level {
+            Level::Off => Ok(()),
+            _ => behind.played.verify(&*self),
+        };
+        let name = behind.name().to_string();
+        self.shared.behind = Some(behind);
+        if let Err(wrong) = verdict {
+            self.upper
+                .fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
+        }
+        self.failed()
+    }
+
+    /// Runs a setup to its end. A run that fails is run again to record what led to it.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub(crate) fn to_end(
+        setup: &Setup,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Levels, RunError> {
+        let mut levels = Levels::new(setup, None).map_err(RunError::Setup)?;
+        let failure = match levels.run_while(go_on) {
+            Ok(true) => return Ok(levels),
+            Ok(false) => return Err(RunError::Stopped),
+            Err(failure) => failure,
+        };
+        let mut again = Levels::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
+        Err(match again.run_while(go_on) {
+            Err(failure) => RunError::Failure(failure),
+            Ok(true) => RunError::Failure(failure),
+            Ok(false) => RunError::Stopped,
+        })
+    }
+
+    /// What has been measured: of the lower level, and [above](Statistics::above) it of the upper one.
+    pub fn statistics(&self) -> Statistics {
+        let machines = self.lower.iter();
+        let totals = machines
+            .map(Simulation::totals)
+            .reduce(|all, more| all.and(more));
+        let sent = |number: usize| self.lower.iter().map(|m| m.kinds[number].sent).sum();
+        let names = self.lower[0].names.iter().cloned().enumerate();
+        let messages = names.map(|(number, name)| (name, sent(number))).collect();
+        let totals = totals.unwrap_or_else(|| self.upper.totals());
+        let mut statistics = self.shared.counters.statistics(messages, &totals);
+        let upper = &self.upper;
+        let messages = upper.names.iter().cloned();
+        let messages = messages.zip(upper.kinds.iter().map(|kind| kind.sent));
+        let counters = Counters {
+            // Shares are of the time of all.
+            end: self.shared.counters.end,
+            prefetched: upper.counters.prefetched,
+            stalls: upper.counters.stalls,
+            occupied: upper.counters.occupied,
+            locals: upper.counters.locals,
+            ..Counters::default()
+        };
+        let mut above = counters.statistics(messages.collect(), &upper.totals());
+        let means = |name: &str| ABOVE.contains(&name);
+        above
+            .values
+            .retain(|(definition, _)| means(definition.name));
+        statistics.above = Some(Box::new(above));
+        statistics
+    }
+
+    /// What has been measured, with what a scenario has counted, timed and left.
+    pub(crate) fn performance(&self, setup: &Setup) -> Performance {
+        let behind = self.shared.behind.as_ref();
+        let tables = setup.play.as_ref().is_some_and(|play| play.tables);
+        let left = behind.filter(|_| tables);
+        Performance {
+            statistics: self.statistics(),
+            tally: behind.map(|b| b.tally.clone()).unwrap_or_default(),
+            tables: left.map_or(Vec::<Table>::new(), |b| b.played.tables()),
+            end: self.now,
+        }
+    }
+
+    /// Indices of the rules that the homes of the lower level have executed.
+    pub fn executed_below(&self) -> Vec<u32> {
+        let machines = self.lower.iter();
+        let mut all: Vec<u32> = machines.flat_map(|m| m.home.executed()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl Contents for Levels {
+    fn word(&self, line: u32, word: u16) -> u64 {
+        let held = |simulation: &Simulation| {
+            let caches = 0..simulation.caches.count();
+            let mut held = caches.map(|cache| simulation.caches.held(cache, line));
+            let held = held.find(|&(id, _)| simulation.remote.about(id).right > Right::None);
+            held.map(|(_, copy)| copy)
+        };
+        let copy = self
+            .lower
+            .iter()
+            .find_map(held)
+            .or_else(|| held(&self.upper));
+        let copy = copy.unwrap_or_else(|| self.upper.data.memory(line));
+        self.shared.data.word(line, copy, word)
+    }
+
+    fn initial(&self, line: u32, word: u16) -> u64 {
+        Data::untouched_word(line, word)
+    }
+}
+
+/// Refuses what two levels cannot be.
+fn check(setup: &Setup) -> Result<(), String> {
+    let Some(below) = &setup.below else {
+        return Ok(());
+    };
+    let (bytes, lower) = (setup.protocol.line_bytes, below.protocol.line_bytes);
+    if bytes != lower {
+        let (name, other) = (&setup.protocol.name, &below.protocol.name);
+        return Err(format!(
+            "a line of {name} has {bytes} bytes, and one of {other}, below it, {lower}"
+        ));
+    }
+    if below.platform.homes() != 1 {
+        let what = "below each cache stands one home";
+        return Err(format!("{what}, not {}", below.platform.homes()));
+    }
+    if below.platform.cores.l1.value > 0 {
+        return Err("cores.l1 must be 0B where the first level is a protocol's own".into());
+    }
+    if setup.clocked.is_some() {
+        return Err("a home in hardware is over no cache and below none".into());
+    }
+    Ok(())
+}
+
+/// No accesses: what is below the caches has them.
+fn idle(platform: &Platform, lines: Line) -> Workload {
+    let cores = platform.remotes.into();
+    let mut workload = Workload::pass(Pattern::Sequential, Access::Load, lines, cores, 1);
+    workload.mix.push((Access::Store, 1));
+    workload.accesses = 0;
+    workload
+}

@@ -1,0 +1,156 @@
+//! Two levels of caches in time: random traffic with every byte watched, on small caches that evict each other's lines.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::agents::device::DeviceWorkload;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{home, run, Lower, RunError, Setup};
+use cohkit_sim::statistics::Statistics;
+use common::{parse, protocol, seeds, source, torture};
+
+/// The lower level of a machine: its text, and how many caches are below each of the upper level.
+fn lower(text: &str, caches: u16) -> Lower {
+    let protocol = parse(text);
+    Lower {
+        home: home(&protocol, caches).expect("there is a home"),
+        platform: Platform::torture(caches),
+        protocol,
+    }
+}
+
+/// A short run that makes races likely, of so many upper caches with so many lower ones each.
+fn setup(upper: Protocol, text: &str, [caches, below]: [u16; 2], seed: u64) -> Setup {
+    let mut setup = torture(upper, caches, seed).expect("there is a home");
+    setup.device = DeviceWorkload::default();
+    setup.platform = Platform::torture(caches);
+    let workload = &mut setup.workload;
+    workload.lines = 1 + (seed % 16) as u32;
+    workload.cores = 2 * u32::from(caches * below);
+    workload.mix = vec![(Access::Load, 8), (Access::Store, 8), (Access::Evict, 2)];
+    setup.below = Some(Box::new(lower(text, below)));
+    setup
+}
+
+fn l1() -> String {
+    source("../tests/levels/mesi-l1")
+}
+
+fn count(statistics: &Statistics, name: &str) -> f64 {
+    statistics.get(name).expect("it is measured")
+}
+
+#[test]
+fn both_levels_hold_under_random_traffic_while_lines_are_evicted_from_both() {
+    let (mut recalled, mut evicted) = (0.0, 0);
+    for upper in ["msi", "mesi", "moesi"] {
+        for shape in [[1, 2], [2, 1], [2, 2], [3, 2], [4, 4]] {
+            for seed in seeds(12) {
+                let setup = setup(protocol(upper), &l1(), shape, seed);
+                let statistics = run(&setup).unwrap_or_else(|failure| {
+                    let test = "cargo test -p cohkit-sim --test levels both_levels";
+                    panic!("COHKIT_SEED={seed} {test}\n{upper} {shape:?}\n{failure}")
+                });
+                let ended = ["accesses", "accesses_skipped"].map(|name| count(&statistics, name));
+                assert_eq!(ended.iter().sum::<f64>(), setup.workload.accesses as f64);
+                assert!(ended[1] < ended[0] / 10.0, "{ended:?}");
+                recalled += count(&statistics, "locals_acknowledged");
+                let above = statistics.above.expect("there are two levels");
+                let puts = ["PutS", "PutE", "PutM"];
+                evicted += puts.iter().filter_map(|put| above.sent(put)).sum::<u64>();
+            }
+        }
+    }
+    assert!(
+        recalled > 10_000.0 && evicted > 10_000,
+        "{recalled} {evicted}"
+    );
+}
+
+#[test]
+fn equal_seeds_give_equal_statistics() {
+    let one = |seed| {
+        let setup = setup(protocol("mesi"), &l1(), [3, 2], seed);
+        format!("{:?}", run(&setup).expect("it holds"))
+    };
+    assert_eq!(one(7), one(7));
+    assert_ne!(one(7), one(8));
+}
+
+/// A device behind the upper home takes its locks as ever, and writes under them.
+#[test]
+fn a_device_behind_the_upper_home_reads_and_writes_what_caches_of_both_levels_have() {
+    let text = l1().replace("line 64 bytes", "line 128 bytes");
+    for seed in seeds(8) {
+        let mut setup = setup(protocol("eci"), &text, [2, 2], seed);
+        setup.device = torture(protocol("eci"), 2, seed)
+            .expect("there is a home")
+            .device;
+        let statistics = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels a_device\n{failure}")
+        });
+        let above = statistics.above.expect("there are two levels");
+        let told = ["locals_acknowledged", "locals_refused"].map(|name| count(&above, name));
+        assert_eq!(told.iter().sum::<f64>(), setup.device.operations as f64);
+        assert!(told[0] > told[1], "{told:?}");
+    }
+}
+
+/// What one change of the lower text leads to, within some seeds.
+fn changed(from: &str, to: &str) -> Vec<FailureKind> {
+    let text = l1();
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    let text = text.replace(from, to);
+    let kinds =
+        (0..40).filter_map(
+            |seed| match run(&setup(protocol("mesi"), &text, [2, 2], seed)) {
+                Ok(_) => None,
+                Err(RunError::Failure(failure)) => Some(failure.kind),
+                Err(other) => panic!("{other}"),
+            },
+        );
+    let mut kinds: Vec<FailureKind> = kinds.collect();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn a_home_below_that_grants_or_keeps_more_than_the_cache_above_has_is_found() {
+    use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};
+    for (from, to, found) in [
+        // A right that the cache above has not, from the first to take a line.
+        (
+            "GetS if memory writes",
+            "GetS if count(sharers) == 0",
+            Inclusion,
+        ),
+        // Acknowledged, but nobody has been asked: to give the line up, to write no more.
+        (
+            "send Inv to sharers, left := count(sharers), sharers := {}    | RI",
+            "acknowledge clean_invalidate, sharers := {} | LI",
+            SingleWriter,
+        ),
+        (
+            "send Share to owner                                           | RS",
+            "acknowledge clean, sharers := { owner }, owner := none | LS",
+            Inclusion,
+        ),
+        // What an L1 has written is lost on its way up.
+        (
+            "write, left := 0, acknowledge",
+            "left := 0, acknowledge",
+            DataValue,
+        ),
+        // Nothing keeps the line from being asked for again before it goes.
+        (
+            "local clean_invalidate lock",
+            "local clean_invalidate",
+            Meaningless,
+        ),
+    ] {
+        let kinds = changed(from, to);
+        assert!(kinds.contains(&found), "{from}: {kinds:?}");
+    }
+}
