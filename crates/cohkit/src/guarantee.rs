@@ -62,21 +62,26 @@ pub(crate) fn judge<'h>(
         left_out: 0,
         ended: Ended::Holds,
     };
-    for threads in 1..=THREADS {
+    let programs = classic().into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= THREADS);
+    for programs in Lines::groups(protocol, programs.collect()) {
+        let threads = programs[0].threads.len();
         let home = home(threads as u16);
         let mut options = Options {
             cores,
             ..Options::default()
         };
-        let mut lines = match Lines::new(protocol, &home, threads as u8, options.room) {
+        let locations = programs.iter().map(|program| program.locations.len());
+        let locations = locations.max().unwrap_or(0) as u8;
+        let room = options.room;
+        let mut lines = match Lines::new(protocol, &home, threads as u8, locations, room) {
             Ok(lines) => lines,
             Err(what) => {
                 found.ended = Ended::Undecided(what);
                 return found;
             }
         };
-        let programs = classic().into_iter();
-        for program in programs.filter(|program| program.threads.len() == threads) {
+        for program in programs {
             let mut goes_on = || !cancel.load(Ordering::Relaxed);
             // What caches give up by themselves makes states, and is there in the plain programs.
             let plain = threads < 3 || !program.name.contains('+');

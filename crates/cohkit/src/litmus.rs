@@ -361,7 +361,7 @@ impl Result {
                     if let Some(wish) = wish {
                         let place = &program.locations[usize::from(wish.location())];
                         let what = match wish {
-                            Wish::Read(_) => "read",
+                            Wish::Read(..) => "read",
                             Wish::Write(..) => "write",
                             Wish::Update(..) => "read and write",
                         };

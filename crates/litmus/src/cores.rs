@@ -88,10 +88,10 @@ struct Begun {
 /// What memory is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// To be read.
-    Read(Location),
-    /// To be written, from the buffer or not.
-    Write(Location, i64),
+    /// To be read, and whether later accesses wait for it.
+    Read(Location, bool),
+    /// To be written, from the buffer or not, and whether that waits for earlier accesses.
+    Write(Location, i64, bool),
     /// Both at once.
     Update(Location, Update),
 }
@@ -100,7 +100,7 @@ impl Wish {
     /// The location.
     pub fn location(self) -> Location {
         match self {
-            Wish::Read(at) | Wish::Write(at, _) | Wish::Update(at, _) => at,
+            Wish::Read(at, _) | Wish::Write(at, ..) | Wish::Update(at, _) => at,
         }
     }
 }
@@ -112,6 +112,8 @@ pub struct Core {
     /// What the registers hold.
     pub registers: Vec<i64>,
     window: Vec<Begun>,
+    /// Whether it asks memory for fences that keep stores, and does not keep them by itself.
+    pub asks_for_fences: bool,
 }
 
 impl Core {
@@ -122,6 +124,7 @@ impl Core {
             next: 0,
             registers: registers.clone(),
             window: Vec::new(),
+            asks_for_fences: false,
         };
         threads.map(|thread| core(&thread.registers)).collect()
     }
@@ -147,7 +150,7 @@ impl Core {
         loop {
             let through = (0..self.window.len()).find(|&at| {
                 let fence = matches!(code[self.window[at].place], Instruction::Fence(_));
-                fence && self.free(code, cores, at)
+                fence && !self.asks(code, at) && self.free(code, cores, at)
             });
             if let Some(at) = through {
                 self.window.remove(at);
@@ -219,6 +222,12 @@ impl Core {
         !before.any(|earlier| cores.waits(&code[earlier.place], later))
     }
 
+    /// Whether what stands in the window is a fence that memory is asked for: loads have ended when their threads know.
+    fn asks(&self, code: &[Instruction], at: usize) -> bool {
+        let fence = code[self.window[at].place];
+        self.asks_for_fences && matches!(fence, Instruction::Fence(Fence::Full | Fence::Stores))
+    }
+
     /// The last instruction before one in the window that accesses the same location.
     fn same_place(&self, code: &[Instruction], at: usize) -> Option<&Begun> {
         let location = code[self.window[at].place].location();
@@ -238,7 +247,7 @@ impl Core {
             return None;
         };
         Some(match code[begun.place] {
-            Instruction::Store { .. } => Wish::Write(location, value),
+            Instruction::Store { release, .. } => Wish::Write(location, value, release),
             Instruction::Atomic { change, .. } => Wish::Update(
                 location,
                 match change {
@@ -247,7 +256,8 @@ impl Core {
                     Change::SetIf(_) => Update::SetIf(expected, value),
                 },
             ),
-            _ => Wish::Read(location),
+            Instruction::Load { acquire, .. } => Wish::Read(location, acquire != Acquire::No),
+            _ => return None,
         })
     }
 
@@ -258,6 +268,11 @@ impl Core {
         cores: Cores,
     ) -> impl Iterator<Item = Wish> + 'c {
         (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
+    }
+
+    /// Whether the thread asks memory for a fence now.
+    pub fn fences(&self, code: &[Instruction], cores: Cores) -> bool {
+        (0..self.window.len()).any(|at| self.asks(code, at) && self.free(code, cores, at))
     }
 
     /// The loads that may be read out of stores of the thread itself that have not ended. They may as well wait until
@@ -286,6 +301,12 @@ impl Core {
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self.stored(code, at).expect("there is such a store");
         self.end(code, at, value);
+    }
+
+    /// The fence that memory was asked for has ended.
+    pub fn fenced(&mut self, code: &[Instruction]) {
+        let first = (0..self.window.len()).find(|&at| self.asks(code, at));
+        self.window.remove(first.expect("it was asked for"));
     }
 
     /// An access of the thread has ended at a location, with this value.

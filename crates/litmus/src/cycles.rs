@@ -135,6 +135,8 @@ pub enum Between {
     Orders,
     /// The same, and reads need not come after earlier releases.
     LaterOrders,
+    /// Of the two, a first read acquires and a second write releases: as little as it takes to hand something over.
+    HandsOver,
     /// Writes are exchanges.
     Swaps,
 }
@@ -156,6 +158,11 @@ impl Between {
             Between::Fence | Between::Weak | Between::Data | Between::Control => "dmb.sy",
             Between::Orders => return letters('a'),
             Between::LaterOrders => return letters('q'),
+            Between::HandsOver => {
+                let first = if reads(from) { 'a' } else { 'p' };
+                let second = if reads(to) { 'p' } else { 'l' };
+                return format!("po{first}{second}");
+            }
             Between::Swaps => "swp",
         };
         name.to_string()
@@ -371,6 +378,7 @@ fn add(thread: &mut Thread, access: &Access) {
             from: access.at,
             acquire: match () {
                 () if with(Between::Orders) => Acquire::Full,
+                () if behind == Some(Between::HandsOver) => Acquire::Full,
                 () if with(Between::LaterOrders) => Acquire::Later,
                 () => Acquire::No,
             },
@@ -419,7 +427,9 @@ fn add(thread: &mut Thread, access: &Access) {
         thread.code.push(Instruction::Store {
             to: access.at,
             value: operand,
-            release: with(Between::Orders) || with(Between::LaterOrders),
+            release: with(Between::Orders)
+                || with(Between::LaterOrders)
+                || before == Some(Between::HandsOver),
         });
     }
 }
@@ -457,6 +467,7 @@ pub fn classic() -> Vec<Program> {
         Between::Control,
         Between::Orders,
         Between::LaterOrders,
+        Between::HandsOver,
         Between::Swaps,
     ];
     let mut all: Vec<Program> = Vec::new();

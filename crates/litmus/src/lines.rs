@@ -1,19 +1,22 @@
-//! One line of a protocol's caches, apart from all others.
+//! The lines of a protocol's caches, each apart from all others where a protocol lets them be.
 //!
 //! What happens to a line depends on no other line, but for the order of messages in channels that are ordered across
 //! lines. So the worlds of single lines are numbered, and what each leads to is worked out once, however often the line is
 //! met beside others: what is explored besides are rows of numbers.
+//!
+//! Registers and several homes join lines: then one world has all of them, and the row has one number for it.
 
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Arrival, Ended, Order, Step, System, World, Wrong};
+use cohkit_system::world::{Arrival, Carried, Ended, Operation, Order, Step, System, World, Wrong};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::cores::Wish;
 use crate::numbered::Numbered;
-use crate::program::Update;
+use crate::program::{Program, Update};
 
 /// A copy of a line: the number of the write that left it, counted from 1, and its value. The default is no copy.
 pub type Copy = (u16, i64);
@@ -65,10 +68,13 @@ impl Data for Values {
     }
 }
 
-/// The accesses by which threads read and write.
+/// The accesses by which threads read, write and fence.
 struct Accesses {
     read: Access,
     write: Access,
+    acquire: Access,
+    release: Access,
+    fence: bool,
 }
 
 impl Accesses {
@@ -87,23 +93,39 @@ impl Accesses {
             found.ok_or_else(|| format!("{} has no access that {what}", protocol.name))
         };
         let writes = [Access::Store, Access::WritePartial, Access::WriteLine];
+        let read = first(&[Access::Load, Access::ReadOnce], "reads")?;
+        let write = first(&writes, "writes")?;
+        let or = |own: Access, other: Access| if has(own) { own } else { other };
         Ok(Accesses {
-            read: first(&[Access::Load, Access::ReadOnce], "reads")?,
-            write: first(&writes, "writes")?,
+            read,
+            write,
+            acquire: or(Access::Acquire, read),
+            release: or(Access::Release, write),
+            fence: has(Access::Fence),
         })
     }
 }
 
-/// The number of a line's world.
+/// The number of a line's world, or of that of all lines.
 pub type Line = u32;
+
+/// What ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finished {
+    /// A thread's access of a line of the world, with the value found; `None` if the home has performed a write, and gives
+    /// none back.
+    Access(u8, u8, Option<i64>),
+    /// A thread's fence.
+    Fence(u8),
+}
 
 /// What happens to a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Move {
     /// What the line is then.
     pub to: Line,
-    /// The threads whose accesses end, and the values found; `None` if the home has performed a write, and gives none back.
-    pub ended: Vec<(u8, Option<i64>)>,
+    /// What ends with it.
+    pub ended: Vec<Finished>,
     /// Whether a cache gives up what it was not asked for.
     pub gives_up: bool,
     /// The order whose first message arrives.
@@ -118,11 +140,12 @@ pub struct Lines<'p> {
     accesses: Accesses,
     worlds: Numbered<World<Values>>,
     moves: FxHashMap<Line, Rc<[Move]>>,
-    begun: FxHashMap<(Line, u8, Update, Access), Option<Rc<Move>>>,
+    begun: FxHashMap<(Line, u8, u8, Update, Access), Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
-    /// None met so far. There is `room` for so many equal messages of a line, and for so many of an order.
+    /// None met so far, for programs of so many threads and at most so many locations. There is `room` for so many equal
+    /// messages of a line, and for so many of an order.
     ///
     /// # Errors
     /// What the protocol lacks to be run.
@@ -130,6 +153,7 @@ impl<'p> Lines<'p> {
         protocol: &'p Protocol,
         home: &'p Controller,
         threads: u8,
+        locations: u8,
         room: u16,
     ) -> Result<Lines<'p>, String> {
         if protocol.several_tables() {
@@ -137,15 +161,13 @@ impl<'p> Lines<'p> {
                 "has several kinds of remotes, and a test does not say which a thread is before";
             return Err(format!("{} {several}", protocol.name));
         }
-        if let Some(what) = protocol.joins_lines() {
-            let name = &protocol.name;
-            return Err(format!(
-                "{name} has {what}, with which programs are not run yet"
-            ));
-        }
+        let lines = match protocol.joins_lines() {
+            Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
+            None => 1,
+        };
         Ok(Lines {
             accesses: Accesses::of(protocol)?,
-            system: System::new(protocol, home, u16::from(threads), 1, room),
+            system: System::new(protocol, home, u16::from(threads), lines, room),
             worlds: Numbered::default(),
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),
@@ -162,20 +184,88 @@ impl<'p> Lines<'p> {
         self.system.remotes
     }
 
-    /// The line that nobody has read or written, with this value in memory.
-    ///
-    /// # Errors
-    /// What does not hold of it.
-    pub fn first(&mut self, value: i64) -> Result<Line, Wrong> {
-        let mut world = World::<Values>::new(&self.system);
-        world.data.last[0].1 = value;
-        world.lines[0].memory.1 = value;
-        self.number(world)
+    /// The ways in which locations may lie at the homes, homes being alike: of each, the line of every location.
+    pub fn placements(&self, locations: usize) -> Vec<Vec<u8>> {
+        let homes = self.system.protocol.homes as u8;
+        // Which home each location is at: a new home is the first one that nothing is at.
+        let mut at: Vec<Vec<u8>> = vec![Vec::new()];
+        for _ in 0..locations {
+            at = (at.into_iter())
+                .flat_map(|before| {
+                    let met = before.iter().max().map_or(0, |last| last + 1);
+                    (0..=met.min(homes - 1)).map(move |home| [&before[..], &[home]].concat())
+                })
+                .collect();
+        }
+        // Line L is home L mod their number's.
+        let lines = |at: Vec<u8>| {
+            let line = |(place, home): (usize, &u8)| {
+                let before = at[..place].iter().filter(|other| *other == home).count();
+                before as u8 * homes + home
+            };
+            at.iter().enumerate().map(line).collect()
+        };
+        at.into_iter().map(lines).collect()
     }
 
-    /// The value that was written last.
-    pub fn value(&self, line: Line) -> i64 {
-        self.worlds.thing(line).data.last[0].1
+    /// Programs in the order in which they share the most: by their threads and, where one world has all lines, by their
+    /// locations. What is known of lines is known to all programs of one group.
+    pub fn groups(protocol: &Protocol, programs: Vec<Program>) -> Vec<Vec<Program>> {
+        let joined = protocol.joins_lines().is_some();
+        let mut groups: BTreeMap<(usize, usize), Vec<Program>> = BTreeMap::new();
+        for program in programs {
+            let locations = if joined { program.locations.len() } else { 0 };
+            let group = groups.entry((program.threads.len(), locations));
+            group.or_default().push(program);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Whether one world has all lines.
+    pub fn joined(&self) -> bool {
+        self.system.protocol.joins_lines().is_some()
+    }
+
+    /// Whether the caches take part in fences.
+    pub fn fences(&self) -> bool {
+        self.accesses.fence
+    }
+
+    /// The lines that nobody has read or written, with these values in the memory of each line that holds a location.
+    ///
+    /// # Errors
+    /// What does not hold of them.
+    pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, Wrong> {
+        let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
+            true => vec![values.to_vec()],
+            false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
+        };
+        let mut first = Vec::new();
+        for values in worlds {
+            let mut world = World::<Values>::new(&self.system);
+            for (line, value) in values {
+                world.data.last[usize::from(line)].1 = value;
+                world.lines[usize::from(line)].memory.1 = value;
+            }
+            first.push(self.number(world)?);
+        }
+        Ok(first)
+    }
+
+    /// The value that was written last to a line of a world.
+    pub fn value(&self, line: Line, within: u8) -> i64 {
+        self.worlds.thing(line).data.last[usize::from(within)].1
+    }
+
+    /// Whether everything that was written is where all will find it.
+    pub fn settled(&self, line: Line) -> bool {
+        let world = self.worlds.thing(line);
+        let mut flights = world.network.flights();
+        let stored = |place: &cohkit_system::world::Line<Values>| {
+            place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
+        };
+        !flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
+            && !world.lines.iter().any(stored)
     }
 
     /// What holds of every world is asked of each once.
@@ -200,6 +290,7 @@ impl<'p> Lines<'p> {
         for step in world.steps(&self.system) {
             match step {
                 // Threads begin these.
+                Step::Access(_, _, Access::Fence) => continue,
                 Step::Access(_, _, access) if access.needs() > Right::None => continue,
                 // There is no device.
                 Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
@@ -209,8 +300,10 @@ impl<'p> Lines<'p> {
             let mut ended = Vec::new();
             if next.take_and_tell(&self.system, step, &mut ended)? {
                 let takes = match step {
-                    // One of a single line binds no others.
-                    Step::Arrives(Arrival::Ordered(order)) => order.3.is_none().then_some(order),
+                    // One of a single line binds no others, and a world of all lines keeps them by itself.
+                    Step::Arrives(Arrival::Ordered(order)) if !self.joined() => {
+                        order.3.is_none().then_some(order)
+                    }
                     _ => None,
                 };
                 moves.push(self.told(&world, next, ended, takes, step.spontaneous())?);
@@ -221,26 +314,60 @@ impl<'p> Lines<'p> {
         Ok(moves)
     }
 
-    /// A thread begins an access, or performs it at once. `None` if it has to be tried again.
+    /// A thread begins an access to a line of a world, or performs it at once. `None` if it has to be tried again.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn begin(&mut self, line: Line, thread: u8, wish: Wish) -> Result<Option<Rc<Move>>, Wrong> {
+    pub fn begin(
+        &mut self,
+        line: Line,
+        within: u8,
+        thread: u8,
+        wish: Wish,
+    ) -> Result<Option<Rc<Move>>, Wrong> {
+        let accesses = &self.accesses;
         let (access, what) = match wish {
-            Wish::Read(_) => (self.accesses.read, Update::Add(0)),
-            Wish::Write(_, value) => (self.accesses.write, Update::Set(value)),
-            Wish::Update(_, update) => (self.accesses.write, update),
+            Wish::Read(_, true) => (accesses.acquire, Update::Add(0)),
+            Wish::Read(_, false) => (accesses.read, Update::Add(0)),
+            Wish::Write(_, value, true) => (accesses.release, Update::Set(value)),
+            Wish::Write(_, value, false) => (accesses.write, Update::Set(value)),
+            Wish::Update(_, update) => (accesses.write, update),
         };
-        let key = (line, thread, what, access);
+        self.begins(line, within, thread, (access, what))
+    }
+
+    /// A thread fences. `None` if it has to be tried again.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fence(&mut self, line: Line, thread: u8) -> Result<Option<Rc<Move>>, Wrong> {
+        self.begins(line, 0, thread, (Access::Fence, Update::Add(0)))
+    }
+
+    fn begins(
+        &mut self,
+        line: Line,
+        within: u8,
+        thread: u8,
+        (access, what): (Access, Update),
+    ) -> Result<Option<Rc<Move>>, Wrong> {
+        let key = (line, within, thread, what, access);
         if let Some(known) = self.begun.get(&key) {
             return Ok(known.clone());
         }
         let world = self.worlds.thing(line);
         let mut next = World::clone(&world);
         let mut ended = Vec::new();
-        let (at, what) = ((0, thread), Written(what));
+        let (at, what) = ((within, thread), Written(what));
         let begun = match next.begin(&self.system, at, access, what, &mut ended)? {
-            true => Some(Rc::new(self.told(&world, next, ended, None, false)?)),
+            true => {
+                let mut begun = self.told(&world, next, ended, None, false)?;
+                if access == Access::Fence {
+                    let fence = |one: &Finished| Finished::Fence(thread_of(*one));
+                    begun.ended = begun.ended.iter().map(fence).collect();
+                }
+                Some(Rc::new(begun))
+            }
             false => None,
         };
         self.begun.insert(key, begun.clone());
@@ -256,9 +383,11 @@ impl<'p> Lines<'p> {
         gives_up: bool,
     ) -> Result<Move, Wrong> {
         let ended = ended.into_iter();
-        let ended = ended.map(|one| (one.remote, one.found.map(|copy| copy.1)));
+        let ended =
+            ended.map(|one| Finished::Access(one.remote, one.line, one.found.map(|copy| copy.1)));
         let mut puts = Vec::new();
-        for arrival in after.network.arrivals(self.system.protocol) {
+        let orders = after.network.arrivals(self.system.protocol);
+        for arrival in orders.filter(|_| !self.joined()) {
             if let Arrival::Ordered(order @ (.., None)) = arrival {
                 let kept = before.network.queued(order) - usize::from(takes == Some(order));
                 let put = after.network.queued(order) - kept;
@@ -272,5 +401,11 @@ impl<'p> Lines<'p> {
             takes,
             puts,
         })
+    }
+}
+
+fn thread_of(finished: Finished) -> u8 {
+    match finished {
+        Finished::Access(thread, ..) | Finished::Fence(thread) => thread,
     }
 }

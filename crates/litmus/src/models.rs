@@ -61,8 +61,8 @@ impl State {
         let place = &mut self.memory[usize::from(wish.location())];
         let found = *place;
         match wish {
-            Wish::Read(_) => {}
-            Wish::Write(_, value) => *place = Update::Set(value).of(found),
+            Wish::Read(..) => {}
+            Wish::Write(_, value, _) => *place = Update::Set(value).of(found),
             Wish::Update(_, update) => *place = update.of(found),
         }
         found

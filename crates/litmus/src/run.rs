@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::cores::{Core, Cores, Wish};
-use crate::lines::{Lines, Move};
+use crate::lines::{Finished, Lines, Move};
 use crate::models::end;
 use crate::numbered::{Numbered, Rows};
 use crate::program::{End, Program};
@@ -70,14 +70,15 @@ pub fn run(
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
-    let threads = program.threads.len() as u8;
-    match Lines::new(protocol, home, threads, options.room) {
+    let (threads, locations) = (program.threads.len(), program.locations.len());
+    match Lines::new(protocol, home, threads as u8, locations as u8, options.room) {
         Ok(mut lines) => run_on(&mut lines, program, options, goes_on),
         Err(what) => Found::Cannot(what),
     }
 }
 
-/// The same, on lines of which some may be known from other programs of as many threads.
+/// The same, on lines of which some may be known from other programs of as many threads, and no more locations than they
+/// were made for.
 pub fn run_on(
     lines: &mut Lines,
     program: &Program,
@@ -85,21 +86,39 @@ pub fn run_on(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
     assert_eq!(usize::from(lines.caches()), program.threads.len());
+    let fences = lines.fences();
     let mut runner = Runner {
         lines,
         program,
         threads: Core::all(program)
             .into_iter()
             .zip(0..)
-            .map(|(core, number)| Thread::new(core, number, program, options.cores))
+            .map(|(mut core, number)| {
+                core.asks_for_fences = fences;
+                Thread::new(core, number, program, options.cores)
+            })
             .collect(),
+        placement: Vec::new(),
         queues: Numbered::default(),
         next: Vec::new(),
         unread: false,
     };
-    match runner.explore(options, goes_on) {
-        Ok(found) => found,
-        Err(wrong) => Found::Wrong(wrong),
+    // What is shown in one placement of the locations is shown.
+    let (mut all, mut visited) = (BTreeSet::new(), 0);
+    for placement in runner.lines.placements(program.locations.len()) {
+        runner.placement = placement;
+        match runner.explore(options, goes_on) {
+            Ok(Found::Ends { ends, states }) => {
+                all.extend(ends);
+                visited += states;
+            }
+            Ok(found) => return found,
+            Err(wrong) => return Found::Wrong(wrong),
+        }
+    }
+    Found::Ends {
+        ends: all,
+        states: visited,
     }
 }
 
@@ -111,6 +130,8 @@ struct Runner<'r, 'p> {
     lines: &'r mut Lines<'p>,
     program: &'r Program,
     threads: Vec<Thread<'r>>,
+    /// The line of each location, where one world has all lines.
+    placement: Vec<u8>,
     queues: Numbered<Queues>,
     /// The state that is being made.
     next: Vec<u32>,
@@ -124,10 +145,14 @@ impl Runner<'_, '_> {
         options: &Options,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Found, Wrong> {
-        let mut first = Vec::new();
-        for &value in &self.program.initial {
-            first.push(self.lines.first(value)?);
-        }
+        let values = self.program.initial.iter();
+        let values: Vec<(u8, i64)> = self
+            .placement
+            .iter()
+            .copied()
+            .zip(values.copied())
+            .collect();
+        let mut first = self.lines.first(&values)?;
         first.extend(self.threads.iter().map(|_| 0));
         first.push(self.queues.number(Queues::new()).0);
         first.push(u32::from(options.gives_up));
@@ -141,7 +166,8 @@ impl Runner<'_, '_> {
                 return Ok(Found::Interrupted);
             }
             let state = states.row(number).to_vec();
-            if self.stopped(&state) {
+            let worlds = &state[..self.first_thread()];
+            if self.stopped(&state) && worlds.iter().all(|&line| self.lines.settled(line)) {
                 ends.insert(self.end(&state));
                 continue;
             }
@@ -169,7 +195,18 @@ impl Runner<'_, '_> {
 
     /// Where the threads stand in a state.
     fn first_thread(&self) -> usize {
-        self.program.locations.len()
+        match self.lines.joined() {
+            true => 1,
+            false => self.program.locations.len(),
+        }
+    }
+
+    /// The number of a location's world in a state, and which of its lines the location is.
+    fn place(&self, location: u8) -> (usize, u8) {
+        match self.lines.joined() {
+            true => (0, self.placement[usize::from(location)]),
+            false => (location.into(), 0),
+        }
     }
 
     fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s Known> {
@@ -188,7 +225,11 @@ impl Runner<'_, '_> {
 
     fn end(&self, state: &[u32]) -> End {
         let (lines, rest) = state.split_at(self.first_thread());
-        let memory: Vec<i64> = lines.iter().map(|&line| self.lines.value(line)).collect();
+        let memory = (0..self.program.locations.len() as u8).map(|location| {
+            let (world, within) = self.place(location);
+            self.lines.value(lines[world], within)
+        });
+        let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
         let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores.thing(core)));
         end(self.program, &cores.collect::<Vec<_>>(), &memory)
@@ -210,9 +251,16 @@ impl Runner<'_, '_> {
             // One access of a thread and line at a time.
             let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
             for &wish in wishes.iter() {
-                let line = usize::from(wish.location());
-                if let Some(begun) = self.lines.begin(state[line], number as u8, wish)? {
-                    self.moves(state, line, &begun);
+                let (world, within) = self.place(wish.location());
+                let begun = self.lines.begin(state[world], within, number as u8, wish)?;
+                if let Some(begun) = begun {
+                    self.moves(state, world, &begun);
+                    each(&self.next, false);
+                }
+            }
+            if self.threads[number].known(state[place]).fences {
+                if let Some(begun) = self.lines.fence(state[0], number as u8)? {
+                    self.moves(state, 0, &begun);
                     each(&self.next, false);
                 }
             }
@@ -258,14 +306,30 @@ impl Runner<'_, '_> {
             next[queues] = self.queues.number(all).0;
         }
         // Threads hear that their accesses have ended, and go on to their next ones.
-        for &(thread, value) in &step.ended {
-            let place = self.program.locations.len() + usize::from(thread);
+        let threads = self.first_thread();
+        for &finished in &step.ended {
+            let (thread, access) = match finished {
+                Finished::Fence(thread) => (thread, None),
+                Finished::Access(thread, within, value) => {
+                    let joined = self.lines.joined();
+                    let at = self.placement.iter().position(|&at| joined && at == within);
+                    let location = at.unwrap_or(line) as u8;
+                    (thread, Some((location, value)))
+                }
+            };
+            let place = threads + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
-            let mut wishes = thread.known(next[place]).wishes.iter();
-            let updates =
-                wishes.any(|w| matches!(w, Wish::Update(at, _) if usize::from(*at) == line));
-            self.unread |= updates && value.is_none();
-            next[place] = thread.ended(next[place], line as u8, value.unwrap_or_default());
+            let next = &mut self.next;
+            next[place] = match access {
+                None => thread.fenced(next[place]),
+                Some((location, value)) => {
+                    let mut wishes = thread.known(next[place]).wishes.iter();
+                    let updates =
+                        wishes.any(|w| matches!(w, Wish::Update(at, _) if *at == location));
+                    self.unread |= updates && value.is_none();
+                    thread.ended(next[place], location, value.unwrap_or_default())
+                }
+            };
         }
         true
     }
@@ -274,6 +338,7 @@ impl Runner<'_, '_> {
 /// What is known of a thread at some place.
 struct Known {
     wishes: Rc<[Wish]>,
+    fences: bool,
     stopped: bool,
     /// The cores that it becomes by reading out of its own stores, once that was asked.
     forwards: Option<Rc<[u32]>>,
@@ -313,6 +378,7 @@ impl<'r> Thread<'r> {
         core.settle(code, self.buffers);
         let known = Known {
             wishes: core.wishes(code, self.buffers).collect(),
+            fences: core.fences(code, self.buffers),
             stopped: core.stopped(code),
             forwards: None,
         };
@@ -339,6 +405,13 @@ impl<'r> Thread<'r> {
         let after: Rc<[u32]> = after.into();
         self.known[core as usize].forwards = Some(Rc::clone(&after));
         after
+    }
+
+    /// Its fence has ended.
+    fn fenced(&mut self, core: u32) -> u32 {
+        let mut next = Core::clone(&self.cores.thing(core));
+        next.fenced(&self.program.threads[self.number].code);
+        self.number(next)
     }
 
     /// Its access at a line has ended with this value.

@@ -209,8 +209,8 @@ impl Running {
         let shift = self.difference(wish.location());
         let of = |value: i64| (value as u64).wrapping_add(shift);
         let update = match wish {
-            Wish::Read(_) => return Step::Load { line, word },
-            Wish::Write(_, value) => {
+            Wish::Read(..) => return Step::Load { line, word },
+            Wish::Write(_, value, _) => {
                 let value = of(value);
                 return Step::Store { line, word, value };
             }

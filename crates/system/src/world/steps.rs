@@ -1,6 +1,6 @@
 //! What may happen next, and what it leads to.
 
-use cohkit_protocol::controller::{Access, Effect, Event};
+use cohkit_protocol::controller::{Access, Effect, Event, Statement};
 use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{MessageId, Right};
 
@@ -185,7 +185,7 @@ impl<D: Data> World<D> {
                 && rule.state.0 == state
         });
         let caches = matches!(access, Access::Load | Access::Store);
-        if row || !caches || right < access.needs() {
+        if row || access == Access::Fence || !caches || right < access.needs() {
             return self.access(system, line, remote, access, what, ended);
         }
         let found = place.copy.clone();
@@ -301,6 +301,15 @@ impl<D: Data> World<D> {
         }
         if posts && ended.is_empty() {
             self.line(line).remotes[usize::from(remote)].writes = None;
+            let found = None;
+            ended.push(Ended {
+                line,
+                remote,
+                found,
+            });
+        }
+        let retries = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
+        if access == Access::Fence && !retries() {
             let found = None;
             ended.push(Ended {
                 line,
