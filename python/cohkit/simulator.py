@@ -51,7 +51,7 @@ def platforms() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.platforms()
-    ['enzian-cohkit', 'enzian-dc-bram', 'enzian-dc-ddr', 'hosts-512x8', 'hosts-8x8', 'thunderx1-2s']
+    ['clusters-4x4', 'enzian-cohkit', 'enzian-dc-bram', 'enzian-dc-ddr', 'hosts-512x8', 'hosts-8x8', 'thunderx1-2s']
 
     """
     return _cohkit.platforms()

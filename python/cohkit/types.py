@@ -219,10 +219,11 @@ class Quantity(TypedDict):
 
 
 class Platform(TypedDict):
-    """A machine that is simulated."""
+    """A machine that is simulated; `below` is how many caches are below each remote's where there are two levels."""
 
     name: str
     remotes: int
+    below: NotRequired[int]
     lines: int
     quantities: list[Quantity]
 

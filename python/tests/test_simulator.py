@@ -66,7 +66,8 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
 
 
 # The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
-PLATFORMS = [name for name in cohkit.platforms() if name != "hosts-512x8"]
+# A machine of two levels takes a text of two.
+PLATFORMS = [name for name in cohkit.platforms() if name not in ("hosts-512x8", "clusters-4x4")]
 
 MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
@@ -118,7 +119,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
     [
         (
             {"platform": "enzian"},
-            "no platform is named `enzian`; the shipped platforms are enzian-cohkit, enzian-dc-bram, ",
+            "no platform is named `enzian`; the shipped platforms are clusters-4x4, enzian-cohkit, ",
         ),
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),
@@ -185,10 +186,16 @@ def test_a_policy_that_cannot_be_followed_is_a_fault() -> None:
     assert caught.value.file == "tests/construction/ambiguous-answer-proven.coh"
 
 
+def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
+    two = cohkit.platform("clusters-4x4")
+    assert (two["remotes"], two["below"]) == (4, 4)
+    assert {"cache.sets", "below.cache.sets"} < {quantity["name"] for quantity in two["quantities"]}
+
+
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
     platform = cohkit.platform(name)
-    assert set(platform) == set(get_type_hints(types.Platform))
+    assert {*platform, "below"} == set(get_type_hints(types.Platform))
     assumed = 0
     for quantity in platform["quantities"]:
         assert set(quantity) == set(get_type_hints(types.Quantity))

@@ -98,6 +98,26 @@ impl Composed {
         levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
     }
 
+    /// The texts of the upper and of the lower level, where there is nothing else.
+    ///
+    /// # Errors
+    /// Other compositions.
+    pub(crate) fn two_levels(&self) -> Result<[Source; 2], Failure> {
+        match self.composition.levels[..] {
+            [level] if self.sources.len() == 2 => {
+                Ok([level.outer, level.inner].map(|number| self.sources[number].clone()))
+            }
+            _ => Err(Failure::new(
+                Outcome::BadInput,
+                format!(
+                    "error: {}: this text composes spaces that share nothing, and a machine that is simulated has one\n  \
+                     help: simulate the texts that it uses",
+                    self.path.display()
+                ),
+            )),
+        }
+    }
+
     /// The text that composes.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -130,9 +130,10 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Fail
 }
 
 pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outcome, Failure> {
-    let mut platform = platform(&options.platform, console.terminal.colour)?;
+    let platform = platform(&options.platform, console.terminal.colour)?;
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
-    let quantities = platform.quantities();
+    let below = platform.below.as_ref().map(|below| below.remotes);
+    let quantities = platform.all_quantities();
     let text = if options.output.json {
         let quantities = quantities.iter().map(|(name, unit, quantity)| {
             let shown = |value| units::show(value, *unit);
@@ -143,13 +144,16 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
                 "origin": quantity.origin,
             })
         });
-        let value = json!({
+        let mut value = json!({
             "name": name,
             "remotes": remotes,
             "lines": lines,
             "quantities": quantities.collect::<Vec<_>>(),
             "run": { "version": env!("CARGO_PKG_VERSION") },
         });
+        if let Some(below) = below {
+            value["below"] = below.into();
+        }
         format!("{value:#}\n")
     } else {
         let rows: Vec<[String; 4]> = quantities
@@ -167,7 +171,8 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
             .collect();
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
         let (first, second, third) = (width(0), width(1), width(2));
-        let mut text = format!("{name}: remotes {remotes}, lines {lines}\n\n");
+        let below = below.map_or(String::new(), |below| format!(" with {below} below each"));
+        let mut text = format!("{name}: remotes {remotes}{below}, lines {lines}\n\n");
         for [name, value, range, origin] in &rows {
             let _ = writeln!(
                 text,

@@ -1,5 +1,6 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
+use crate::composed::Composed;
 use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{Failure, Outcome};
@@ -12,9 +13,11 @@ use crate::table::wrap;
 use crate::{deliver, files, rtl};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
+use cohkit_protocol::text::composes;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, trace, Setup};
+use cohkit_sim::statistics::Statistics;
 use cohkit_trace::Trace;
 use std::fmt::Write;
 use std::path::Path;
@@ -27,9 +30,12 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     }
     let colour = console.terminal.colour;
     let mut platform = platform(&options.platform, colour)?;
-    let source = match &options.protocol {
-        Some(path) => Source::read(path, console)?,
-        None => Simulation::protocol().map_err(|wrong| failure(wrong, colour))?,
+    let (source, lower) = match &options.protocol {
+        Some(path) => levels(path, console)?,
+        None => {
+            let source = Simulation::protocol().map_err(|wrong| failure(wrong, colour))?;
+            (source, None)
+        }
     };
     let charts = Text {
         width: console.terminal.width,
@@ -51,8 +57,28 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     let home = home(&source.protocol, platform.remotes)
         .map_err(|error| source.no_home(&error, &charts, colour))?;
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
-    let mut simulation =
-        Simulation::new(source, home, platform, request).map_err(|wrong| failure(wrong, colour))?;
+    let lower = match (lower, &platform.below) {
+        (Some(lower), Some(below)) => {
+            let home = cohkit_sim::simulation::home(&lower.protocol, below.remotes)
+                .map_err(|error| lower.no_home(&error, &charts, colour))?;
+            Some((lower, home))
+        }
+        (None, _) => None,
+        (Some(_), None) => {
+            let what = format!(
+                "{} has one level of caches, and the text two",
+                platform.name
+            );
+            let wrong = NotRun::input(what, "name a platform with caches `below` its caches");
+            return Err(failure(wrong, colour));
+        }
+    };
+    if let (Some(_), Some(_)) = (&lower, &options.trace) {
+        let wrong = NotRun::plain("`--trace` tells of one level, and there are two".into());
+        return Err(failure(wrong, colour));
+    }
+    let mut simulation = Simulation::of(source, home, lower, platform, request)
+        .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
     let begun = Instant::now();
@@ -72,6 +98,16 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         Err(failure) if failure.kind == FailureKind::NoProgress => Outcome::Undecided,
         Err(_) => Outcome::No,
     })
+}
+
+/// The text of a machine's protocol, or those of its two levels.
+pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<Source>), Failure> {
+    let text = files::read(path)?;
+    if !composes(&text) {
+        return Ok((Source::of(path, text, console)?, None));
+    }
+    let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
+    Ok((upper, Some(lower)))
 }
 
 /// Writes what happens on a line.
@@ -171,6 +207,17 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
             return text;
         }
     };
+    text.push('\n');
+    rows(&mut text, statistics, charts);
+    if let Some(above) = &statistics.above {
+        text.push_str("\nthe upper level:\n");
+        rows(&mut text, above, charts);
+    }
+    text
+}
+
+/// What was measured, with what it means.
+fn rows(text: &mut String, statistics: &Statistics, charts: &Text) {
     let sent = statistics.messages.iter().filter(|(_, count)| *count > 0);
     let mut rows: Vec<(&str, String, &str)> = statistics
         .values
@@ -185,7 +232,6 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     let room = charts
         .width
         .map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
-    text.push('\n');
     for (name, value, definition) in &rows {
         let lines = wrap(definition, room);
         let _ = writeln!(text, "{name:names$}  {value:>values$}  {}", lines[0]);
@@ -193,7 +239,6 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
             let _ = writeln!(text, "{:indent$}{line}", "");
         }
     }
-    text
 }
 
 /// How a run failed, for people.

@@ -9,10 +9,11 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
+use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{text, units, Platform, Quantity, Unit};
-use cohkit_sim::simulation::{self, run_while, RunError, Setup};
+use cohkit_sim::simulation::{self, run_while, Lower, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -113,7 +114,7 @@ impl NotRun {
         }
     }
 
-    fn plain(what: String) -> NotRun {
+    pub(crate) fn plain(what: String) -> NotRun {
         NotRun::Input { what, help: None }
     }
 }
@@ -168,8 +169,7 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
 
 /// A platform as plain values: its quantities with their units, ranges and origins.
 pub fn platform_json(platform: &Platform) -> Value {
-    let mut platform = platform.clone();
-    let quantities = platform.quantities().into_iter();
+    let quantities = platform.all_quantities().into_iter();
     let quantities = quantities.map(|(name, unit, quantity)| {
         let assumed = quantity.range.0 < quantity.range.1;
         json!({
@@ -187,12 +187,16 @@ pub fn platform_json(platform: &Platform) -> Value {
         })
     });
     let quantities: Vec<Value> = quantities.collect();
-    json!({
+    let mut value = json!({
         "name": platform.name,
         "remotes": platform.remotes,
         "lines": platform.lines,
         "quantities": quantities,
-    })
+    });
+    if let Some(below) = &platform.below {
+        value["below"] = below.remotes.into();
+    }
+    value
 }
 
 /// What is asked for.
@@ -257,6 +261,23 @@ impl Simulation {
         platform: Platform,
         request: Request,
     ) -> Result<Simulation, NotRun> {
+        Simulation::of(source, home, None, platform, request)
+    }
+
+    /// The same of two levels, if there is a text, with its home, of what is below each cache.
+    pub(crate) fn of(
+        source: Source,
+        home: Controller,
+        lower: Option<(Source, Controller)>,
+        platform: Platform,
+        request: Request,
+    ) -> Result<Simulation, NotRun> {
+        let below = lower.zip(platform.lower());
+        let below = below.map(|((source, home), platform)| Lower {
+            protocol: source.protocol,
+            home,
+            platform,
+        });
         let workload = workload(&request, &platform, source.protocol.line_bytes)?;
         let setup = Setup {
             home,
@@ -266,7 +287,7 @@ impl Simulation {
             device: DeviceWorkload::default(),
             clocked: None,
             play: None,
-            below: None,
+            below: below.map(Box::new),
             seed: request.seed,
             oracle: match request.oracle {
                 true => Level::Versions,
@@ -274,7 +295,8 @@ impl Simulation {
             },
         };
         if let Some(access) = setup.lacks() {
-            let protocol = &setup.protocol;
+            let below = setup.below.as_ref();
+            let protocol = below.map_or(&setup.protocol, |below| &below.protocol);
             let what = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
                 protocol.remote.name,
@@ -288,7 +310,11 @@ impl Simulation {
             ));
         }
         // What makes no sense is found out before anything has run.
-        simulation::Simulation::new(&setup, None).map_err(cannot)?;
+        match setup.below {
+            Some(_) => Levels::new(&setup, None).map(|_| ()),
+            None => simulation::Simulation::new(&setup, None).map(|_| ()),
+        }
+        .map_err(cannot)?;
         Ok(Simulation {
             source,
             request,
@@ -334,18 +360,8 @@ impl Simulation {
     pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
         let workload = &self.setup.workload;
         let failure = ended.as_ref().err().map(|failure| failure_json(failure));
-        let statistics = ended.as_ref().ok().map(|statistics| {
-            let values = statistics.values.iter();
-            let values =
-                values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
-            values.collect::<Map<String, Value>>()
-        });
-        let messages = ended.as_ref().ok().map(|statistics| {
-            let messages = statistics.messages.iter();
-            let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
-            messages.collect::<Map<String, Value>>()
-        });
-        json!({
+        let ended = ended.as_ref().ok();
+        let mut value = json!({
             "protocol": self.setup.protocol.name,
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
@@ -361,17 +377,36 @@ impl Simulation {
             },
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
-            "statistics": statistics,
-            "quarters": ended.as_ref().ok().map(|statistics| json!(statistics.quarters)),
-            "messages": messages,
+            "statistics": ended.map(values_json),
+            "quarters": ended.map(|statistics| json!(statistics.quarters)),
+            "messages": ended.map(messages_json),
             "failure": failure,
             "run": {
                 "file": self.source.path.display().to_string(),
                 "seconds": seconds,
                 "version": env!("CARGO_PKG_VERSION"),
             },
-        })
+        });
+        if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
+            value["above"] = json!({
+                "statistics": values_json(above),
+                "messages": messages_json(above),
+            });
+        }
+        value
     }
+}
+
+fn values_json(statistics: &Statistics) -> Map<String, Value> {
+    let values = statistics.values.iter();
+    let values = values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
+    values.collect()
+}
+
+fn messages_json(statistics: &Statistics) -> Map<String, Value> {
+    let messages = statistics.messages.iter();
+    let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
+    messages.collect()
 }
 
 fn cannot(what: String) -> NotRun {

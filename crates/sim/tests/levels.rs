@@ -5,6 +5,7 @@ mod common;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
+use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{home, run, Lower, RunError, Setup};
@@ -77,6 +78,38 @@ fn equal_seeds_give_equal_statistics() {
     };
     assert_eq!(one(7), one(7));
     assert_ne!(one(7), one(8));
+}
+
+/// A read that misses both levels takes as long as one that misses each, as what is above takes the place of memory's way.
+#[test]
+fn a_read_through_both_levels_takes_the_time_of_its_parts() {
+    let mut platform = Platform::shipped("clusters-4x4").expect("it ships");
+    // A row is closed by the time of the next read.
+    platform.set("dram.open_for", "1ns").expect("it can be");
+    let below = platform.lower().expect("it has two levels");
+    let workload = Workload {
+        accesses: 200,
+        ..Workload::pass(Pattern::Random, Access::Load, 1 << 22, 1, 1)
+    };
+    let mut setup = Setup::new(protocol("mesi"), platform.clone(), workload).expect("a home");
+    setup.below = Some(Box::new(Lower {
+        platform: below.clone(),
+        ..lower(&l1(), below.remotes)
+    }));
+    let statistics = run(&setup).expect("it holds");
+    let parts = [platform, below].map(|platform| {
+        let parts = common::read_latency(&platform, 64);
+        // In these texts memory acts at once, so that a home sends but once.
+        parts.iter().map(|part| part.1).sum::<u64>() - platform.home.latency.value
+    });
+    for latency in ["latency_mean_ns", "latency_max_ns"] {
+        let ours = (count(&statistics, latency) * 1000.0).round();
+        assert_eq!(
+            ours as u64,
+            parts.iter().sum::<u64>(),
+            "{latency}, {parts:?}"
+        );
+    }
 }
 
 /// A device behind the upper home takes its locks as ever, and writes under them.

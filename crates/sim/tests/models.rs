@@ -9,15 +9,15 @@ use std::path::PathBuf;
 /// One row for each value with a range, with the platforms that have it so.
 fn table() -> String {
     let mut rows: Vec<([String; 4], Vec<&str>)> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     for platform in Platform::shipped_names() {
-        for (name, unit, quantity) in Platform::shipped(platform).unwrap().quantities() {
+        for (name, unit, quantity) in Platform::shipped(platform).unwrap().all_quantities() {
             let (low, high) = quantity.range;
             if low == high {
                 continue;
             }
             if !names.contains(&name) {
-                names.push(name);
+                names.push(name.clone());
             }
             let [value, low, high] = [quantity.value, low, high].map(|n| units::show(n, unit));
             let cells = [
@@ -33,7 +33,7 @@ fn table() -> String {
         }
     }
     let place = |row: &([String; 4], Vec<&str>)| {
-        let same = |name: &&str| row.0[0] == format!("`{name}`");
+        let same = |name: &String| row.0[0] == format!("`{name}`");
         names.iter().position(same)
     };
     rows.sort_by_key(place);
@@ -71,7 +71,7 @@ fn the_table_of_what_is_assumed_is_that_of_the_platforms() {
 #[test]
 fn what_is_assumed_or_fitted_has_a_range() {
     for name in Platform::shipped_names() {
-        for (quantity, _, about) in Platform::shipped(name).unwrap().quantities() {
+        for (quantity, _, about) in Platform::shipped(name).unwrap().all_quantities() {
             let guessed = ["assumed", "fitted"]
                 .iter()
                 .any(|word| about.origin.starts_with(word));

@@ -145,7 +145,7 @@ fn bad_input_is_said_in_one_message() {
     for (arguments, says) in [
         (
             &["enzian", "random-read"][..],
-            "error: no platform is named `enzian`\n  help: the shipped platforms are enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s; ",
+            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
@@ -501,4 +501,75 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
         (Some(1), "data value".into())
     );
     assert_eq!(run("random-mixed", &msi).0, Some(0));
+}
+
+const TWO: &str = "../../tests/levels/two-level.coh";
+
+#[test]
+fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
+    let options = ["--region", "64KiB", "--accesses", "5000"];
+    let base = ["sim", "clusters-4x4", "random-mixed", "--protocol", TWO];
+    let json = |more: &[&str]| {
+        without_run(
+            &cohkit([&base[..], &options, more].concat())
+                .output()
+                .expect("starts"),
+        )
+    };
+    let first = json(&["--json"]);
+    assert_eq!(first.to_string(), json(&["--json"]).to_string());
+    assert_eq!(first["statistics"]["accesses"], 5000.0);
+    let above = &first["above"];
+    // What the L1s ask for is what the L2s bring, and both levels have sent messages.
+    assert!(
+        above["statistics"]["brought"].as_f64() > Some(1000.0),
+        "{above}"
+    );
+    assert!(above["messages"]["FwdGetM"].as_u64() > Some(0), "{above}");
+    assert!(first["messages"]["Inv"].as_u64() > Some(0), "{first}");
+    let slower = json(&["--json", "--set", "below.link.latency=100ns"]);
+    let latency = |value: &serde_json::Value| value["statistics"]["latency_mean_ns"].as_f64();
+    assert!(latency(&slower) > latency(&first).map(|ns| ns + 100.0));
+}
+
+#[test]
+fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
+    for (arguments, what) in [
+        (
+            ["enzian-dc-ddr", "random-read", "--protocol", TWO],
+            "error: enzian-dc-ddr has one level of caches, and the text two\n",
+        ),
+        (
+            ["clusters-4x4", "random-read", "--protocol", "../../protocols/mesi.coh"],
+            "error: this cannot be simulated: clusters-4x4 has caches below its caches, and of those `mesi` says nothing\n",
+        ),
+        (
+            ["clusters-4x4", "random-read", "--protocol", "../../protocols/eci-both.coh"],
+            "error: ../../protocols/eci-both.coh: this text composes spaces that share nothing, and a machine that is simulated has one\n",
+        ),
+    ] {
+        let (code, output, error) = sim(&arguments);
+        assert_eq!((code, output.as_str()), (2, ""));
+        assert!(error.starts_with(what), "{error}");
+    }
+    let both = ["clusters-4x4", "random-read", "--protocol", TWO];
+    for (more, what) in [
+        (["--trace", "/dev/null"], "`--trace` tells of one level"),
+        (
+            ["--set", "below.patience=1us"],
+            "`patience` is of both levels",
+        ),
+        (
+            ["--set", "below.remotes=0"],
+            "remotes must be 1 to 4096, not 0",
+        ),
+        (
+            ["--set", "below.home.count=2"],
+            "there is no `home.count` in this platform",
+        ),
+    ] {
+        let (code, _, error) = sim(&[&both[..], &more[..]].concat());
+        assert_eq!(code, 2);
+        assert!(error.contains(what), "{error}");
+    }
 }

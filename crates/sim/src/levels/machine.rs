@@ -13,7 +13,7 @@ use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
 use crate::simulation::{RunError, Setup, ASKED_AFTER};
-use crate::statistics::Statistics;
+use crate::statistics::{Definition, Statistics};
 
 /// A run of two levels.
 pub struct Levels {
@@ -46,6 +46,12 @@ const ABOVE: [&str; 17] = [
     "locals_refused",
 ];
 
+/// What hints are here.
+const BROUGHT: Definition = Definition {
+    name: "brought",
+    text: "rights to lines that requests from below have had brought",
+};
+
 impl Levels {
     /// Sets two levels up, at time 0. With a line, the steps that concern it are recorded.
     ///
@@ -58,7 +64,7 @@ impl Levels {
         check(setup)?;
         let caches = setup.platform.remotes;
         let mut upper = setup.clone();
-        upper.below = None;
+        (upper.below, upper.platform.below) = (None, None);
         upper.play = None;
         upper.workload = idle(&setup.platform, setup.workload.lines);
         // What is before these caches is the lower level.
@@ -342,10 +348,16 @@ impl Levels {
             ..Counters::default()
         };
         let mut above = counters.statistics(messages.collect(), &upper.totals());
-        let means = |name: &str| ABOVE.contains(&name);
-        above
+        let means = |definition: &Definition| ABOVE.contains(&definition.name);
+        above.values.retain(|(definition, _)| means(definition));
+        // What is before these caches only asks for rights.
+        let brought = above
             .values
-            .retain(|(definition, _)| means(definition.name));
+            .iter_mut()
+            .find(|(d, _)| d.name == "prefetches");
+        if let Some((definition, _)) = brought {
+            *definition = BROUGHT;
+        }
         statistics.above = Some(Box::new(above));
         statistics
     }

@@ -22,6 +22,14 @@ pub enum Unit {
     Count,
 }
 
+/// Before the names of what is below each cache of the upper of two levels.
+const BELOW: &str = "below.";
+
+/// Whether a quantity is of the whole machine, and so not of one level.
+fn of_both_levels(name: &str) -> bool {
+    name.starts_with("cores.") || matches!(name, "patience" | "lines")
+}
+
 /// What the value of a quantity can be.
 struct Limit {
     low: u64,
@@ -32,6 +40,7 @@ struct Limit {
 impl Limit {
     /// The limits of a quantity of this name: what the simulator's sizes allow and what makes sense.
     fn of(name: &str, unit: Unit) -> Limit {
+        let name = name.strip_prefix(BELOW).unwrap_or(name);
         let (low, high, power_of_two) = match name {
             "cores.used" | "cores.outstanding" => (1, 4096, false),
             "cores.chunked" => (0, 1, false),
@@ -337,6 +346,10 @@ pub struct Platform {
     pub bus: Option<Bus>,
     /// Between the caching agents and the homes, in the middle of the links; not every machine has one.
     pub switch: Option<Switch>,
+    /// What is below each caching agent where there are two levels: caches of its cores, a home over the caching agent,
+    /// links between them, and as memory the copies of the caching agent. Cores, lines and patience are those of the
+    /// whole machine.
+    pub below: Option<Box<Platform>>,
     /// Lines the homes have memory for.
     pub lines: u32,
     /// Simulated time without a performed access after which a run is given up, picoseconds.
@@ -344,7 +357,11 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 7] = [
+    (
+        "clusters-4x4",
+        include_str!("../../../../platforms/clusters-4x4.toml"),
+    ),
     (
         "enzian-cohkit",
         include_str!("../../../../platforms/enzian-cohkit.toml"),
@@ -401,6 +418,14 @@ impl Platform {
     /// # Errors
     /// A sentence: an unknown name, with the names there are, or what is wrong with the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
+            return match of_both_levels(name) {
+                true => Err(format!(
+                    "`{name}` is of both levels: set it without `{BELOW}`"
+                )),
+                false => below.set(name, value),
+            };
+        }
         if name == "lines" {
             let lines =
                 units::parse(value, Unit::Count).map_err(|what| format!("`lines` {what}"))?;
@@ -446,7 +471,38 @@ impl Platform {
                 Limit::of(name, unit).check(name, quantity.value, unit)?;
             }
         }
-        Ok(())
+        match &self.below {
+            Some(below) => below.check().map_err(|what| format!("{BELOW}{what}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The machine with two levels, if it has, and then with its cores, lines and patience at the lower one, too.
+    pub fn lower(&self) -> Option<Platform> {
+        let below = self.below.as_deref()?.clone();
+        Some(Platform {
+            name: self.name.clone(),
+            cores: self.cores.clone(),
+            lines: self.lines,
+            patience: self.patience.clone(),
+            ..below
+        })
+    }
+
+    /// Every quantity of all levels by its full name, in a fixed order.
+    pub fn all_quantities(&self) -> Vec<(String, Unit, Quantity)> {
+        let owned = |(name, unit, quantity): (&str, Unit, &mut Quantity)| {
+            (name.to_string(), unit, quantity.clone())
+        };
+        let mut all: Vec<_> = self.clone().quantities().into_iter().map(owned).collect();
+        if let Some(mut below) = self.below.clone() {
+            let quantities = below.quantities().into_iter().map(owned);
+            let its = quantities.filter(|(name, ..)| !of_both_levels(name));
+            all.extend(
+                its.map(|(name, unit, quantity)| (format!("{BELOW}{name}"), unit, quantity)),
+            );
+        }
+        all
     }
 
     /// Number of homes.
@@ -495,7 +551,7 @@ impl Platform {
         blank
     }
 
-    /// Every quantity with its name and unit, in a fixed order.
+    /// Every quantity of the machine but of what is [`below`](Platform::below), with its name and unit, in a fixed order.
     pub fn quantities(&mut self) -> Vec<(&'static str, Unit, &mut Quantity)> {
         use Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
         let mut all = vec![
@@ -645,6 +701,7 @@ impl Platform {
                 memory: test(5 * NANOSECOND),
             }),
             switch: None,
+            below: None,
             lines: 1 << 20,
             patience: test(200_000 * NANOSECOND),
         }

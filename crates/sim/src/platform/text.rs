@@ -5,7 +5,7 @@
 //! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
-use super::{units, Limit, Platform, Quantity, Unit};
+use super::{of_both_levels, units, Limit, Platform, Quantity, Unit, BELOW};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -65,42 +65,71 @@ impl Reader {
         let name = self.string(table, "name");
         let remotes = self.number(table, "remotes", 1..=Platform::MOST_REMOTES.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
-        let dram = match (table.contains_key("dram"), table.contains_key("bram")) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => {
-                let what = "a platform has one of the tables `[dram]` and `[bram]`";
-                self.error(self.end.clone(), what);
-                return None;
-            }
-        };
-        let mut platform = Platform::blank(
-            dram,
-            table.contains_key("bus"),
-            table.contains_key("switch"),
-        );
-        let mut known = vec!["name", "remotes", "lines"];
-        let mut left_out = Vec::new();
-        for (name, unit, quantity) in platform.quantities() {
-            known.push(name);
-            match find(table, name) {
-                None => left_out.push(name),
-                Some(value) => {
-                    if let Some(read) = self.quantity(name, unit, value) {
-                        *quantity = read;
-                    }
-                }
-            }
+        let mut known = vec!["name".to_string(), "remotes".into(), "lines".into()];
+        let (bus, switch) = (table.contains_key("bus"), table.contains_key("switch"));
+        let mut platform = self.level(table, "", [bus, switch], &mut known)?;
+        if table.contains_key("below") {
+            let mut below = self.level(table, BELOW, [false; 2], &mut known)?;
+            known.push(format!("{BELOW}remotes"));
+            let remotes = self.number(
+                table,
+                &format!("{BELOW}remotes"),
+                1..=Platform::MOST_REMOTES.into(),
+            );
+            below.remotes = u16::try_from(remotes?).ok()?;
+            platform.below = Some(Box::new(below));
         }
-        for name in left_out {
-            if !platform.leave_out(name) {
-                self.missing(table, name);
-            }
-        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         self.unknown(table, "", &known);
         platform.name = name?;
         platform.remotes = u16::try_from(remotes?).ok()?;
         platform.lines = u32::try_from(lines?).ok()?;
+        Some(platform)
+    }
+
+    /// The quantities of a level, whose names begin like this.
+    fn level(
+        &mut self,
+        table: &DeTable,
+        prefix: &str,
+        [bus, switch]: [bool; 2],
+        known: &mut Vec<String>,
+    ) -> Option<Platform> {
+        let has = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
+        let dram = match (has("dram"), has("bram")) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => {
+                let what = match prefix {
+                    "" => "a platform has one of the tables `[dram]` and `[bram]`",
+                    _ => "below its caches a platform has one of the tables `[below.dram]` and `[below.bram]`",
+                };
+                self.error(self.end.clone(), what);
+                return None;
+            }
+        };
+        let mut platform = Platform::blank(dram, bus, switch);
+        let mut left_out = Vec::new();
+        for (own, unit, quantity) in platform.quantities() {
+            if !prefix.is_empty() && of_both_levels(own) {
+                continue;
+            }
+            let name = format!("{prefix}{own}");
+            match find(table, &name) {
+                None => left_out.push(own),
+                Some(value) => {
+                    if let Some(read) = self.quantity(&name, unit, value) {
+                        *quantity = read;
+                    }
+                }
+            }
+            known.push(name);
+        }
+        for own in left_out {
+            if !platform.leave_out(own) {
+                self.missing(table, &format!("{prefix}{own}"));
+            }
+        }
         Some(platform)
     }
 
@@ -243,7 +272,7 @@ impl Reader {
     }
 
     fn number(&mut self, table: &DeTable, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
-        let Some(value) = table.get(key) else {
+        let Some(value) = find(table, key) else {
             self.missing(table, key);
             return None;
         };
@@ -323,6 +352,31 @@ mod tests {
         ] {
             assert_eq!(wrong(from, to), [(message.to_string(), place.to_string())]);
         }
+    }
+
+    #[test]
+    fn what_is_wrong_below_is_said_by_its_full_name() {
+        let text = include_str!("../../../../platforms/clusters-4x4.toml");
+        let below = |from: &str, to: &str| {
+            let (above, below) = text.split_once("\n[below]\n").expect("it has two levels");
+            let text = format!("{above}\n[below]\n{}", below.replacen(from, to, 1));
+            let errors = read(&text).unwrap_err();
+            errors.into_iter().map(|e| e.message).collect::<Vec<_>>()
+        };
+        for (from, to, said) in [
+            ("ways =", "wasy =", "`below.cache.ways` is missing"),
+            ("remotes = 4", "", "`below.remotes` is missing"),
+            ("remotes = 4", "remotes = 0", "below.remotes must be 1 to 4096, not 0"),
+            ("value = 64,", "value = 63,", "below.cache.sets must be a power of two, not 63"),
+            ("[below.bram]", "[below.barm]", "below its caches a platform has one of the tables `[below.dram]` and `[below.bram]`"),
+        ] {
+            assert_eq!(below(from, to)[0], said);
+        }
+        let cores = below("[below.link]", "[below.cores]\nused = 1\n[below.link]");
+        assert!(
+            cores[0].starts_with("unknown key `below.cores`"),
+            "{cores:?}"
+        );
     }
 
     #[test]

@@ -164,7 +164,11 @@ impl Setup {
 
     /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
     pub fn lacks(&self) -> Option<Access> {
-        let remote = &self.protocol.remote;
+        let protocol = self
+            .below
+            .as_ref()
+            .map_or(&self.protocol, |below| &below.protocol);
+        let remote = &protocol.remote;
         let has = |access| {
             let mut rules = remote.rules.iter();
             rules.any(|rule| rule.event == Cause::Access(access))
@@ -201,6 +205,11 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         return Err(format!(
             "{name} has {what}; no machine with that is simulated yet"
         ));
+    }
+    if platform.below.is_some() {
+        let what = "has caches below its caches, and of those";
+        let (machine, text) = (&platform.name, &setup.protocol.name);
+        return Err(format!("{machine} {what} `{text}` says nothing"));
     }
     within(
         "remotes",

@@ -130,6 +130,11 @@ pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().remotes == 1)
 }
 
+/// The shipped platforms with one level of caches.
+pub fn of_one_level() -> impl Iterator<Item = &'static str> {
+    Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().below.is_none())
+}
+
 /// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is
 /// open: names of quantities, with the time that each takes, in the order in which they pass.
 pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, Time)> {
