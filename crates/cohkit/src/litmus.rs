@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::options::{Cores as Between, Litmus as Options, Model as Compared};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
+use crate::sim::levels;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
@@ -51,11 +52,26 @@ pub(crate) fn run(
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    let source = match &options.protocol {
-        Some(path) => Some(Source::read(path, console)?),
-        None => None,
+    let (source, lower) = match &options.protocol {
+        Some(path) => {
+            let (source, lower) = levels(path, console)?;
+            (Some(source), lower)
+        }
+        None => (None, None),
     };
-    let protocol = source.as_ref().map(|source| &source.protocol);
+    if let (Some(_), None, Some(path)) = (&lower, options.simulate, &options.protocol) {
+        return Err(Failure::new(
+            Outcome::BadInput,
+            format!(
+                "error: {}: programs run on two levels in time, and not in every order of events\n  \
+                 help: `--simulate N` runs each N times",
+                path.display()
+            ),
+        ));
+    }
+    // Cores are before the caches of the lower level.
+    let protocol = lower.as_ref().or(source.as_ref());
+    let protocol = protocol.map(|source| &source.protocol);
     let kept = protocol.and_then(|protocol| protocol.kept);
     let cores = match (options.cores, kept) {
         (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
@@ -97,7 +113,8 @@ pub(crate) fn run(
     }
     let mut reports = Vec::new();
     for (file, program) in tests {
-        match judged((file, program), &source, (cores, model), options, console) {
+        let on = (&source, &lower);
+        match judged((file, program), on, (cores, model), options, console) {
             Ok(report) => reports.push(report),
             Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
@@ -117,7 +134,7 @@ pub(crate) fn run(
 /// What one test comes to: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
 fn judged(
     (file, program): (Option<String>, Program),
-    source: &Option<Source>,
+    (source, lower): (&Option<Source>, &Option<Source>),
     (cores, model): (Cores, Model),
     options: &Options,
     console: &mut Console,
@@ -126,7 +143,8 @@ fn judged(
         .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))?;
     if let (Some(source), Some(runs)) = (source, options.simulate) {
         let (test, model) = ((file, program), (model, &allowed));
-        return timed::run(source, test, (cores, runs), model, options, console);
+        let on = (source, lower.as_ref());
+        return timed::run(on, test, (cores, runs), model, options, console);
     }
     let found = match source {
         None => Found::Ends {
@@ -181,10 +199,10 @@ fn test(file: &Path, console: &Console) -> std::result::Result<(Option<String>, 
     Ok((Some(name), program))
 }
 
-/// The home of as many caches as a program has threads.
+/// The home of so many caches.
 fn home(
     source: &Source,
-    program: &Program,
+    caches: u16,
     options: &Options,
     console: &Console,
 ) -> std::result::Result<Controller, Failure> {
@@ -192,7 +210,7 @@ fn home(
         width: console.terminal.width,
         ascii: options.output.ascii,
     };
-    construct::home(&source.protocol, program.threads.len() as u16)
+    construct::home(&source.protocol, caches)
         .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
 }
 
@@ -203,7 +221,7 @@ fn on_protocol(
     options: &Options,
     console: &Console,
 ) -> std::result::Result<Found, Failure> {
-    let home = home(source, program, options, console)?;
+    let home = home(source, program.threads.len() as u16, options, console)?;
     let how = protocols::Options {
         cores,
         gives_up: options.gives_up,

@@ -9,7 +9,7 @@ use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Played};
-use cohkit_sim::simulation::{play_while, RunError, Setup};
+use cohkit_sim::simulation::{play_while, Lower, RunError, Setup};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,17 +49,77 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Runs a program on a small machine that makes races likely, once for each seed. `goes_on` is asked before each run.
+/// A level of caches: their protocol, with its home for so many of them.
+#[derive(Clone, Debug)]
+pub struct Level<'p> {
+    /// The protocol.
+    pub protocol: &'p Protocol,
+    /// Its home.
+    pub home: Controller,
+    /// How many caches are before the home.
+    pub caches: u16,
+}
+
+/// What the threads of a program run on: caches, and where these are no thread's, those below each of them, of which there
+/// is at least one for each thread in all.
+#[derive(Clone, Debug)]
+pub struct Machine<'p> {
+    /// The level before memory.
+    pub upper: Level<'p>,
+    /// What is below each of its caches.
+    pub lower: Option<Level<'p>>,
+}
+
+impl Machine<'_> {
+    /// Caches that are before cores.
+    fn caches(&self) -> u16 {
+        let below = self.lower.as_ref().map_or(1, |lower| lower.caches);
+        self.upper.caches * below
+    }
+
+    /// A run of a program on it, in small caches and with times that make races likely.
+    fn setup(&self, scenario: InTime) -> Setup {
+        let Level {
+            protocol,
+            home,
+            caches,
+        } = &self.upper;
+        let torture = Platform::torture(*caches);
+        let scenario = Arc::new(scenario);
+        let mut setup = Setup::with_threads((*protocol).clone(), home.clone(), torture, scenario);
+        let below = self.lower.as_ref().map(|level| Lower {
+            protocol: level.protocol.clone(),
+            home: level.home.clone(),
+            platform: Platform::torture(level.caches),
+        });
+        setup.below = below.map(Box::new);
+        setup
+    }
+}
+
+/// How the threads of a program may be spread over clusters, as numbers of these and of caches in each: a cluster for each
+/// thread, one for every two, one for all.
+pub fn clusters(threads: u16) -> Vec<[u16; 2]> {
+    let mut all = vec![[threads, 1], [threads.div_ceil(2), 2], [1, threads]];
+    all.dedup();
+    all
+}
+
+/// Runs a program on small machines that make races likely, once for each seed, which chooses among the machines. `goes_on`
+/// is asked before each run.
 ///
 /// # Errors
 /// Why it cannot be run.
 pub fn observe(
-    protocol: &Protocol,
-    home: &Controller,
+    machines: &[Machine],
     program: &Program,
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Seen, NotRun> {
+    let Some(first) = machines.first() else {
+        return Err(NotRun::Cannot("there is no machine".into()));
+    };
+    let protocol = first.lower.as_ref().unwrap_or(&first.upper).protocol;
     let remote = &protocol.remote;
     let has = |access: Access| remote.states.iter().any(|s| s.right >= access.needs());
     if !has(Access::Load) || !has(Access::Store) {
@@ -73,19 +133,18 @@ pub fn observe(
         runs: 0,
         failure: None,
     };
-    let machine = Platform::torture(program.threads.len() as u16);
     for run in 0..options.runs {
         if !goes_on() {
             return Err(NotRun::Interrupted);
         }
         let seed = options.seed.wrapping_add(run);
-        let scenario = Arc::new(InTime {
+        let machine = &machines[(seed % machines.len() as u64) as usize];
+        let mut setup = machine.setup(InTime {
             program: program.clone(),
             cores: options.cores,
+            caches: machine.caches().into(),
             seed,
         });
-        let mut setup =
-            Setup::with_threads(protocol.clone(), home.clone(), machine.clone(), scenario);
         setup.seed = seed;
         if let Some(play) = &mut setup.play {
             play.tables = true;
@@ -114,6 +173,8 @@ pub fn observe(
 struct InTime {
     program: Program,
     cores: Cores,
+    /// Those before cores; a thread has one, and there may be more.
+    caches: usize,
     seed: u64,
 }
 
@@ -153,7 +214,6 @@ impl Playable for InTime {
         for (core, thread) in cores.iter_mut().zip(&self.program.threads) {
             core.settle(&thread.code, self.cores);
         }
-        let threads = self.program.threads.len();
         let ports = match self.cores {
             Cores::InOrder => 1,
             Cores::StoreBuffer => 2,
@@ -165,7 +225,7 @@ impl Playable for InTime {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![Doing::Nothing; threads * ports],
+            steps: vec![Doing::Nothing; self.caches * ports],
             random,
             memory: RefCell::new(Vec::new()),
             nobody: Nobody,
@@ -239,15 +299,15 @@ impl Running {
 
     /// What a core of the simulator may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<Wish> {
-        let threads = self.cores.len();
-        let (port, thread) = (number / threads, number % threads);
+        let caches = self.test.caches;
+        let (port, thread) = (number / caches, number % caches);
         let code = &self.test.program.threads[thread].code;
         let its_own = |wish: &Wish| match self.test.cores {
             Cores::InOrder => true,
             Cores::StoreBuffer => matches!(wish, Wish::Write(..)) == (port == 1),
             // What another of the thread's cores is about is taken.
             Cores::Relaxed(_) => {
-                let mut others = self.steps.iter().skip(thread).step_by(threads);
+                let mut others = self.steps.iter().skip(thread).step_by(caches);
                 !others.any(|doing| *doing == Doing::Access(*wish))
             }
         };
@@ -257,8 +317,7 @@ impl Running {
 
     /// The next step of a core of the simulator.
     fn next(&mut self, number: usize) -> Step {
-        let threads = self.cores.len();
-        let (port, thread) = (number / threads, number % threads);
+        let (port, thread) = (number / self.test.caches, number % self.test.caches);
         let wishes = self.may_begin(number);
         let chosen = match wishes.len() {
             0 | 1 => wishes.first(),
@@ -304,9 +363,11 @@ impl Played for Running {
     }
 
     fn step(&mut self, number: usize, result: u64) -> Step {
-        let threads = self.cores.len();
+        let thread = number % self.test.caches;
+        if thread >= self.cores.len() {
+            return Step::Stop;
+        }
         if let Doing::Access(wish) = self.steps[number] {
-            let thread = number % threads;
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(wish.location()));
             self.cores[thread].ended(code, wish.location(), value as i64);

@@ -6,7 +6,7 @@ use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::timed::{observe, NotRun, Options, Seen};
+use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options, Seen};
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
@@ -17,22 +17,58 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
+fn level(protocol: &Protocol, caches: u16) -> Level<'_> {
+    Level {
+        home: construct::home(protocol, caches).unwrap(),
+        protocol,
+        caches,
+    }
+}
+
+fn one_level<'p>(protocol: &'p Protocol, program: &Program) -> Machine<'p> {
+    Machine {
+        upper: level(protocol, program.threads.len() as u16),
+        lower: None,
+    }
+}
+
+/// Threads before the L1s of two levels, spread over the clusters in every way that [`clusters`] has.
+fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<Machine<'p>> {
+    let spread = clusters(program.threads.len() as u16).into_iter();
+    let machines = spread.map(|[caches, below]| Machine {
+        upper: level(upper, caches),
+        lower: Some(level(lower, below)),
+    });
+    machines.collect()
+}
+
 fn watch(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> Seen {
-    let home = construct::home(protocol, program.threads.len() as u16).unwrap();
+    watch_on(&[one_level(protocol, program)], program, cores, runs)
+}
+
+fn watch_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> Seen {
     let options = Options {
         cores,
         runs,
         seed: 0,
     };
-    observe(protocol, &home, program, &options, &mut || true).unwrap()
+    observe(machines, program, &options, &mut || true).unwrap()
 }
 
 /// Each shape on a protocol: nothing is seen that the model does not allow, and more than one end where it allows more.
 fn shows_a_part(name: &str) {
     let protocol = parse(&text(name)).unwrap();
+    each_shows_a_part((name, 40), &|shape| vec![one_level(&protocol, shape)]);
+}
+
+fn each_shows_a_part<'p>(
+    (name, runs): (&str, u64),
+    machines: &dyn Fn(&Program) -> Vec<Machine<'p>>,
+) {
     for shape in classic() {
+        let machines = machines(&shape);
         for cores in [Cores::InOrder, Cores::StoreBuffer] {
-            let seen = watch(&protocol, &shape, cores, 40);
+            let seen = watch_on(&machines, &shape, cores, runs);
             assert_eq!(seen.failure, None, "{name}: {}, {cores:?}", shape.name);
             let allowed = ends(&shape, cores);
             for (end, (_, seed)) in &seen.ends {
@@ -61,6 +97,37 @@ fn msi_shows_only_what_the_models_allow_and_more_than_one_end() {
 #[test]
 fn mesi_shows_only_what_the_models_allow_and_more_than_one_end() {
     shows_a_part("mesi");
+}
+
+#[test]
+fn two_levels_show_only_what_the_models_allow_and_more_than_one_end() {
+    let [upper, lower] =
+        ["mesi", "../tests/levels/mesi-l1"].map(|name| parse(&text(name)).unwrap());
+    each_shows_a_part(("two levels", 24), &|shape| {
+        two_levels([&upper, &lower], shape)
+    });
+}
+
+#[test]
+fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
+    let upper = parse(&text("mesi")).unwrap();
+    let lower = text("../tests/levels/mesi-l1");
+    let row = "send Inv to owner, left := 1, owner := none                   | RI";
+    assert_eq!(lower.matches(row).count(), 1);
+    let kept = "acknowledge clean_invalidate, owner := none | LI";
+    let lower = parse(&lower.replace(row, kept)).unwrap();
+    let shape = named("MP").unwrap();
+    let machines = two_levels([&upper, &lower], &shape);
+    let seen = watch_on(&machines, &shape, Cores::InOrder, 1000);
+    let (what, seed) = seen.failure.unwrap();
+    assert!(what.contains("below cache"), "{what}");
+    let options = Options {
+        cores: Cores::InOrder,
+        runs: 1,
+        seed,
+    };
+    let again = observe(&machines, &shape, &options, &mut || true).unwrap();
+    assert_eq!(again.failure, Some((what, seed)));
 }
 
 /// A constructed home serves threads as well as one written by hand.
@@ -158,27 +225,27 @@ fn a_fault_of_the_protocol_is_seen_with_its_seed() {
         .failure
         .unwrap();
     assert!(what.contains("write"), "{what}");
-    let home = construct::home(&protocol, 2).unwrap();
+    let machines = [one_level(&protocol, &shape)];
     let options = Options {
         cores: Cores::InOrder,
         runs: 1,
         seed,
     };
-    let again = observe(&protocol, &home, &shape, &options, &mut || true).unwrap();
+    let again = observe(&machines, &shape, &options, &mut || true).unwrap();
     assert_eq!(again.failure, Some((what, seed)));
 }
 
 #[test]
 fn what_cannot_be_run_is_told() {
     let protocol = parse(&text("write-through")).unwrap();
-    let home = construct::home(&protocol, 2).unwrap();
     let shape = named("SB").unwrap();
+    let machines = [one_level(&protocol, &shape)];
     let options = Options {
         cores: Cores::InOrder,
         runs: 1,
         seed: 0,
     };
-    match observe(&protocol, &home, &shape, &options, &mut || true) {
+    match observe(&machines, &shape, &options, &mut || true) {
         Err(NotRun::Cannot(what)) => assert!(what.contains("cannot do both"), "{what}"),
         other => panic!("{other:?}"),
     }

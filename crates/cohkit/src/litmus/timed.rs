@@ -10,25 +10,50 @@ use cohkit_base::words::counted;
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::program::{End, Program, Quantifier};
-use cohkit_litmus::timed::{observe, NotRun, Options as How, Seen};
+use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options as How, Seen};
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Runs a test so many times.
 pub(super) fn run(
-    source: &Source,
+    (source, lower): (&Source, Option<&Source>),
     (file, program): (Option<String>, Program),
     (cores, runs): (Cores, u64),
     (model, allowed): (Model, &BTreeSet<End>),
     options: &Options,
     console: &Console,
 ) -> Result<Report, Failure> {
-    let home = home(source, &program, options, console)?;
+    let level = |source, caches| {
+        let home = home(source, caches, options, console)?;
+        let protocol = &source.protocol;
+        Ok::<_, Failure>(Level {
+            protocol,
+            home,
+            caches,
+        })
+    };
+    let threads = program.threads.len() as u16;
+    let machines = match lower {
+        None => vec![Machine {
+            upper: level(source, threads)?,
+            lower: None,
+        }],
+        Some(lower) => {
+            let machine = |[caches, below]: [u16; 2]| {
+                Ok::<_, Failure>(Machine {
+                    upper: level(source, caches)?,
+                    lower: Some(level(lower, below)?),
+                })
+            };
+            let spread = clusters(threads).into_iter();
+            spread.map(machine).collect::<Result<_, _>>()?
+        }
+    };
     let seed = options.seed;
     let how = How { cores, runs, seed };
     let mut goes_on = || !console.is_interrupted();
-    let seen = observe(&source.protocol, &home, &program, &how, &mut goes_on);
+    let seen = observe(&machines, &program, &how, &mut goes_on);
     let seen = seen.map_err(|why| match why {
         NotRun::Interrupted => Failure::new(Outcome::Interrupted, "interrupted"),
         NotRun::Cannot(what) => {
@@ -39,7 +64,10 @@ pub(super) fn run(
     })?;
     let timed = Timed {
         protocol: &source.protocol.name,
-        path: source.path.display().to_string(),
+        path: options
+            .protocol
+            .as_ref()
+            .map_or(String::new(), |path| path.display().to_string()),
         file,
         program,
         cores,

@@ -74,6 +74,35 @@ fn shapes_are_run_by_their_names_and_printed() {
     assert!(said.contains("did you mean `SB+dmb.sys`?"), "{said}");
 }
 
+/// Threads run before the L1s of clusters: what their cores allow is seen, and no more.
+#[test]
+fn two_levels_show_what_one_does_and_are_run_in_time_only() {
+    let on = ["SB", "--protocol", "../../tests/levels/two-level.coh"];
+    let simulate = |more: &[&str]| litmus(&[&on, &["--simulate", "200"][..], more].concat());
+    let (code, shown, _) = simulate(&[]);
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(
+        shown.contains("exactly the ends of sequential consistency"),
+        "{shown}"
+    );
+    let (code, shown, _) = simulate(&["--cores", "store-buffer"]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(
+        shown.contains("exactly the ends of total store order"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("--protocol ../../tests/levels/two-level.coh"),
+        "{shown}"
+    );
+    let (code, _, said) = litmus(&on);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("programs run on two levels in time"),
+        "{said}"
+    );
+}
+
 /// What is seen decides, with the command that shows it again; what is not seen decides nothing.
 #[test]
 fn the_simulator_shows_and_never_verifies() {
