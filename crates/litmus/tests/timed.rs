@@ -120,7 +120,7 @@ fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
     let machines = two_levels([&upper, &lower], &shape);
     let seen = watch_on(&machines, &shape, Cores::InOrder, 1000);
     let (what, seed) = seen.failure.unwrap();
-    assert!(what.contains("below cache"), "{what}");
+    assert!(what.contains("l1 0.0"), "{what}");
     let options = Options {
         cores: Cores::InOrder,
         runs: 1,

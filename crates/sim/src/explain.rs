@@ -243,6 +243,21 @@ impl Simulation {
 
     /// What has been recorded, if anything.
     pub(crate) fn sequence(&self) -> Option<Sequence> {
+        let trace = self.trace.as_ref();
+        trace.map(|trace| trace.sequence(self.lifelines()))
+    }
+
+    /// The names of all agents, those of other levels included.
+    fn lifelines(&self) -> Vec<String> {
+        if let Some(above) = &self.above {
+            return above.all.to_vec();
+        }
+        let below = self.below.as_ref();
+        below.map_or_else(|| self.own_lifelines(), |below| below.all.to_vec())
+    }
+
+    /// The names of its agents.
+    pub(crate) fn own_lifelines(&self) -> Vec<String> {
         let remotes = self.platform.remotes;
         let name = &self.remote.controller().name;
         let mut agents: Vec<String> = match remotes {
@@ -254,7 +269,7 @@ impl Simulation {
             true => format!("{home} (home)"),
             false => home,
         });
-        self.trace.as_ref().map(|trace| trace.sequence(agents))
+        agents
     }
 
     /// An access is performed in a cache's own copy: a trace of everything tells the value of its word.
@@ -273,7 +288,7 @@ impl Simulation {
             _ => String::new(),
         };
         let what = format!("performs a {}{of_word}", kind.name());
-        self.note(access.cache as usize, false, Action::Does { what });
+        self.note(self.agent(access.cache), false, Action::Does { what });
     }
 
     /// The run has failed; the first failure counts.

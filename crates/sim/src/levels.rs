@@ -13,13 +13,14 @@
 use cohkit_protocol::protocol::Right;
 use cohkit_system::over;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 use crate::agents::behind::ApplicationRun;
 use crate::agents::home::Work;
 use crate::agents::program::{Act, Answer, ConfigurationId, Input, Transition};
 use crate::components::traffic::Traffic;
 use crate::data::{Copy, Data, Paged};
-use crate::explain::FailureKind;
+use crate::explain::{FailureKind, Trace};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
 use crate::oracle::Oracle;
@@ -83,7 +84,7 @@ enum Down {
 /// What a machine of the lower level knows of the upper one.
 pub(crate) struct Above {
     /// The cache above it, and how many there are.
-    cache: Agent,
+    pub cache: Agent,
     caches: u16,
     /// What that cache may do with each line.
     rights: Paged<Right>,
@@ -91,6 +92,9 @@ pub(crate) struct Above {
     needs: Vec<Right>,
     locks: FxHashMap<Line, Lock>,
     told: Vec<Up>,
+    /// How many lifelines are before those here, and the names of all.
+    pub lifelines: usize,
+    pub all: Rc<[String]>,
 }
 
 impl Above {
@@ -98,11 +102,6 @@ impl Above {
     pub fn has_core(&self, core: u16, caches: u16) -> bool {
         let caches = core / caches;
         caches % self.caches == self.cache
-    }
-
-    /// Which machine of the lower level this is, in words.
-    pub fn whose(&self) -> String {
-        format!("below cache {}", self.cache)
     }
 
     /// Memory has been written.
@@ -138,12 +137,13 @@ impl Above {
 }
 
 /// What the upper level knows of what is below its caches.
-#[derive(Default)]
 pub(crate) struct Below {
     locks: FxHashMap<(Agent, Line), Lock>,
     /// Lines that hints bring at this time.
     asked: FxHashSet<(Agent, Line)>,
     told: Vec<(Agent, Down)>,
+    /// The names of all lifelines.
+    pub all: Rc<[String]>,
 }
 
 impl Below {
@@ -172,6 +172,7 @@ impl Below {
 /// The upper level.
 impl Simulation {
     /// Whether what is below has to give a line back before a cache's row runs; it is asked to.
+    #[inline(always)]
     pub(crate) fn holds_back(
         &mut self,
         cache: Agent,
@@ -179,6 +180,11 @@ impl Simulation {
         transition: &Transition,
         evicts: bool,
     ) -> bool {
+        self.below.is_some() && self.recalls(cache, line, transition, evicts)
+    }
+
+    #[cold]
+    fn recalls(&mut self, cache: Agent, line: Line, transition: &Transition, evicts: bool) -> bool {
         let Some(below) = &mut self.below else {
             return false;
         };
@@ -244,6 +250,14 @@ impl Simulation {
 
 /// The lower level.
 impl Simulation {
+    /// The names of the agents below a cache: each with its number, and its home.
+    pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
+        let name = &self.remote.controller().name;
+        let remotes = (0..self.platform.remotes).map(|r| format!("{name} {cache}.{r}"));
+        let home = format!("{} {cache}", self.home.controller().name);
+        remotes.chain([home]).collect()
+    }
+
     /// Whether a message waits until the cache above has the right that it needs; it is asked for that.
     pub(crate) fn waits_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
         let (Some(message), Some(above)) = (message, &mut self.above) else {
@@ -338,6 +352,8 @@ struct Shared {
     behind: Option<Box<ApplicationRun>>,
     progress: Time,
     in_flight: u64,
+    trace: Option<Trace>,
+    flights: u32,
 }
 
 impl Shared {
@@ -350,6 +366,7 @@ impl Shared {
         std::mem::swap(&mut self.behind, &mut simulation.behind);
         std::mem::swap(&mut self.progress, &mut simulation.progress);
         std::mem::swap(&mut self.in_flight, &mut simulation.in_flight);
+        self.exchange_trace(simulation);
     }
 
     /// Changes places with what is in the upper level, which has the contents, and its own rights for the oracle.
@@ -358,5 +375,11 @@ impl Shared {
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);
         let (one, other) = (&mut self.oracle, &mut simulation.oracle);
         std::mem::swap(&mut one.above, &mut other.above);
+        self.exchange_trace(simulation);
+    }
+
+    fn exchange_trace(&mut self, simulation: &mut Simulation) {
+        std::mem::swap(&mut self.trace, &mut simulation.trace);
+        std::mem::swap(&mut self.flights, &mut simulation.flights);
     }
 }

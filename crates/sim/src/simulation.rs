@@ -324,7 +324,7 @@ pub struct Simulation {
     streams: bool,
     outstanding: u32,
     used: u32,
-    flights: u32,
+    pub(crate) flights: u32,
     /// Whether memory is asked beforehand for what events are about.
     ahead: bool,
     /// What is above its home, if this is the lower of two levels.
@@ -903,6 +903,11 @@ impl Simulation {
 
     /// The lifeline of an agent.
     pub(crate) fn agent(&self, agent: Agent) -> usize {
+        let first = self.above.as_ref().map_or(0, |above| above.lifelines);
+        first + self.number(agent)
+    }
+
+    fn number(&self, agent: Agent) -> usize {
         match agent {
             HOME => self.platform.remotes as usize,
             remote => remote as usize,
@@ -910,14 +915,9 @@ impl Simulation {
     }
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
-        let name = self.name(agent);
-        match &self.above {
-            Some(above) => format!("{name} {}", above.whose()),
-            None => name,
+        if let Some(above) = &self.above {
+            return self.lifelines_below(above.cache)[self.number(agent)].clone();
         }
-    }
-
-    fn name(&self, agent: Agent) -> String {
         match agent {
             HOME => self.home.controller().name.clone(),
             _ if self.platform.remotes == 1 => self.remote.controller().name.clone(),

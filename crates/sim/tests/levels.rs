@@ -2,6 +2,7 @@
 
 mod common;
 
+use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
@@ -186,4 +187,33 @@ fn a_home_below_that_grants_or_keeps_more_than_the_cache_above_has_is_found() {
         let kinds = changed(from, to);
         assert!(kinds.contains(&found), "{from}: {kinds:?}");
     }
+}
+
+#[test]
+fn a_failure_is_drawn_with_the_agents_of_both_levels() {
+    let text = l1().replace("write, left := 0, acknowledge", "left := 0, acknowledge");
+    let failure =
+        (0..40).find_map(
+            |seed| match run(&setup(protocol("mesi"), &text, [2, 2], seed)) {
+                Err(RunError::Failure(failure)) => Some(failure),
+                _ => None,
+            },
+        );
+    let failure = failure.expect("what an L1 has written is lost");
+    let sequence = &failure.sequence;
+    let steps = sequence.steps.iter();
+    let states = steps.filter_map(|step| match &step.action {
+        Action::Becomes { state } => Some((sequence.agents[step.agent].as_str(), state.as_str())),
+        _ => None,
+    });
+    let states: Vec<_> = states.collect();
+    // An L1 had the line modified, and its home locks it for what the cache above has been asked for.
+    let modified = |&(agent, state): &(&str, &str)| agent.starts_with("l1 ") && state == "M";
+    assert!(states.iter().any(modified), "{failure}");
+    let recalled =
+        |&(agent, state): &(&str, &str)| agent.starts_with("l2 ") && state == "RI left=1";
+    assert!(states.iter().any(recalled), "{failure}");
+    let agents: Vec<&str> = sequence.agents.iter().map(String::as_str).collect();
+    let all = "cache 0, cache 1, directory, l1 0.0, l1 0.1, l2 0, l1 1.0, l1 1.1, l2 1";
+    assert_eq!(agents.join(", "), all);
 }

@@ -449,10 +449,13 @@ impl Program {
         let controller = self.controller();
         let mut words = controller.states[configuration.state as usize].name.clone();
         for (index, variable) in controller.variables.iter().enumerate() {
-            if variable.ty == Type::RemoteSet || variable.ty.array() {
+            let slot = self.machine.slot(index as u16);
+            // What a home is lent is none of its own.
+            let lent = self.machine.memory_writes() == Some(slot);
+            if lent || variable.ty == Type::RemoteSet || variable.ty.array() {
                 continue;
             }
-            let value = configuration.slots[self.machine.slot(index as u16)];
+            let value = configuration.slots[slot];
             if value != 0 {
                 let label = variable.labels.get(value as usize);
                 let value = label.cloned().unwrap_or_else(|| value.to_string());

@@ -652,7 +652,7 @@ impl Simulation {
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
         if self.traced(line) {
             let what = access.name().to_string();
-            self.note(cache as usize, false, Action::Does { what });
+            self.note(self.agent(cache), false, Action::Does { what });
         }
     }
 
@@ -783,7 +783,7 @@ impl Simulation {
         }
         if self.traced(line) {
             let state = self.remote.words(entry.configuration);
-            self.note(cache as usize, false, Action::Becomes { state });
+            self.note(self.agent(cache), false, Action::Becomes { state });
         }
     }
 

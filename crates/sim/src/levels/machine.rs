@@ -71,7 +71,6 @@ impl Levels {
         upper.platform.cores.l1.value = 0;
         upper.platform.cores.write_buffer.value = 0;
         let mut upper = Simulation::new(&upper, trace)?;
-        upper.below = Some(Box::default());
         upper.oracle.above = Some(Paged::new([0; 3]));
         if upper.remote.sends_stores {
             return Err(format!(
@@ -101,6 +100,8 @@ impl Levels {
                 needs: needs.clone(),
                 locks: FxHashMap::default(),
                 told: Vec::new(),
+                lifelines: 0,
+                all: Rc::default(),
             }));
             Ok::<_, String>(machine)
         };
@@ -115,7 +116,28 @@ impl Levels {
             behind: lower[0].behind.take(),
             progress: 0,
             in_flight: 0,
+            trace: upper.trace.take(),
+            flights: 0,
         };
+        let mut names = upper.own_lifelines();
+        for machine in &mut lower {
+            machine.trace = None;
+            let own = machine.above.as_mut().map(|above| {
+                above.lifelines = names.len();
+                above.cache
+            });
+            names.extend(own.map_or(Vec::new(), |cache| machine.lifelines_below(cache)));
+        }
+        let all: Rc<[String]> = names.into();
+        for above in lower.iter_mut().filter_map(|m| m.above.as_mut()) {
+            above.all = Rc::clone(&all);
+        }
+        upper.below = Some(Box::new(Below {
+            locks: FxHashMap::default(),
+            asked: FxHashSet::default(),
+            told: Vec::new(),
+            all,
+        }));
         lower.iter_mut().for_each(|machine| machine.behind = None);
         Ok(Levels {
             upper,
