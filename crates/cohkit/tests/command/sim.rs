@@ -567,6 +567,10 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
             ["--set", "below.home.count=2"],
             "there is no `home.count` in this platform",
         ),
+        (
+            ["--set", "remotes=4096"],
+            "those below all others together, must be 1 to 4096, not 16384",
+        ),
     ] {
         let (code, _, error) = sim(&[&both[..], &more[..]].concat());
         assert_eq!(code, 2);

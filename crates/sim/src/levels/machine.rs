@@ -20,6 +20,10 @@ pub struct Levels {
     upper: Simulation,
     /// What is below each of its caches.
     lower: Vec<Simulation>,
+    /// When each of these has its next event; `Time::MAX` if it has none.
+    due: Vec<Time>,
+    /// Those that may have something to tell.
+    tell: Vec<usize>,
     shared: Shared,
     now: Time,
     events: u64,
@@ -141,6 +145,8 @@ impl Levels {
         lower.iter_mut().for_each(|machine| machine.behind = None);
         Ok(Levels {
             upper,
+            due: vec![Time::MAX; lower.len()],
+            tell: Vec::new(),
             lower,
             shared,
             now: 0,
@@ -155,6 +161,14 @@ impl Levels {
         machine.now = self.now;
         let result = does(machine);
         self.shared.exchange(machine);
+        self.due[number] = machine.queue.next().unwrap_or(Time::MAX);
+        if machine
+            .above
+            .as_ref()
+            .is_some_and(|above| !above.told.is_empty())
+        {
+            self.tell.push(number);
+        }
         result
     }
 
@@ -176,11 +190,11 @@ impl Levels {
                 told = true;
                 self.tell_below(cache, down);
             }
-            for cache in 0..self.lower.len() {
-                let above = self.lower[cache].above.as_mut();
+            for number in std::mem::take(&mut self.tell) {
+                let above = self.lower[number].above.as_mut();
                 for up in above.map_or(Vec::new(), |a| std::mem::take(&mut a.told)) {
                     told = true;
-                    self.tell_above(cache as Agent, up);
+                    self.tell_above(number as Agent, up);
                 }
             }
         }
@@ -220,8 +234,12 @@ impl Levels {
     /// first, then that of the first machine.
     fn next(&self) -> Option<(Time, Option<usize>)> {
         let upper = self.upper.queue.next().map(|time| (time, None));
-        let lower = self.lower.iter().enumerate();
-        let lower = lower.filter_map(|(number, m)| Some((m.queue.next()?, Some(number))));
+        let lower = self
+            .due
+            .iter()
+            .zip(0..)
+            .filter(|(due, _)| **due < Time::MAX);
+        let lower = lower.map(|(due, number)| (*due, Some(number)));
         upper.into_iter().chain(lower).min_by_key(|(time, _)| *time)
     }
 
@@ -440,6 +458,12 @@ fn check(setup: &Setup) -> Result<(), String> {
         return Err(format!(
             "a line of {name} has {bytes} bytes, and one of {other}, below it, {lower}"
         ));
+    }
+    let caches = u32::from(setup.platform.remotes) * u32::from(below.platform.remotes);
+    let most = Platform::MOST_REMOTES.into();
+    if !(1..=most).contains(&caches) {
+        let what = "caches before cores, those below all others together";
+        return Err(format!("{what}, must be 1 to {most}, not {caches}"));
     }
     if below.platform.homes() != 1 {
         let what = "below each cache stands one home";
