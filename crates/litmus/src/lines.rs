@@ -134,13 +134,16 @@ pub struct Move {
     pub puts: Vec<Order>,
 }
 
+/// A line of a world, a thread, and what it begins there.
+type Begin = (Line, u8, u8, Update, Access);
+
 /// The lines of a protocol's caches, one cache for each of so many threads.
 pub struct Lines<'p> {
     system: System<'p>,
     accesses: Accesses,
     worlds: Numbered<World<Values>>,
     moves: FxHashMap<Line, Rc<[Move]>>,
-    begun: FxHashMap<(Line, u8, u8, Update, Access), Option<Rc<Move>>>,
+    begun: FxHashMap<Begin, Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
