@@ -5,13 +5,13 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, Joint, Over};
 use cohkit_protocol::construct::home;
-use cohkit_system::world::{explore_while, Clusters, Found, Levels, System, Wrong};
+use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, System, Wrong};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// States that are visited at most where nobody says: each takes a kilobyte or two.
-const MOST: u64 = 2_000_000;
+/// States that are visited at most where nobody says: each takes some hundred bytes.
+const MOST: u64 = 20_000_000;
 
 /// Most equal messages without an order, and most messages per line in one order, where a text states no bound.
 const ROOM: u16 = 7;
@@ -75,9 +75,13 @@ pub(crate) fn judge(
         part(&inner.protocol, &inner_home, below),
     );
     let most = usize::try_from(most.unwrap_or(MOST)).unwrap_or(usize::MAX);
+    let search = Search {
+        most,
+        symmetry: true,
+    };
     let begin = Clusters::new(&levels);
     let mut go_on = || !cancel.load(Ordering::Relaxed);
-    match explore_while(&levels, begin.clone(), most, &mut go_on) {
+    match explore_levels(&levels, search, &mut go_on) {
         Found::Safe {
             worlds,
             transitions,
@@ -130,7 +134,10 @@ impl Together {
     /// The verdict for people.
     pub(crate) fn text(&self) -> String {
         let (name, levels) = (&self.name, &self.levels);
-        let states = counted(self.states as u64, "state");
+        let states = match self.states {
+            1 => "1 state up to symmetry".to_string(),
+            states => format!("{states} states up to symmetry"),
+        };
         match (&self.ended, self.transitions, self.depth) {
             (Ended::Holds, Some(transitions), Some(depth)) => format!(
                 "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"
@@ -179,7 +186,7 @@ impl Together {
             "states": self.states,
             "transitions": self.transitions,
             "depth": self.depth,
-            "symmetric": false,
+            "symmetric": true,
             "components": null,
             "properties": [{ "kind": "levels", "name": self.levels, "status": status }],
             "counterexample": broken,

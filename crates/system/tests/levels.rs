@@ -4,7 +4,11 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Clusters, Found, LevelStep, Levels, System, World, Wrong};
+use cohkit_system::world::Explored as _;
+use cohkit_system::world::{
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, System, World, Wrong,
+};
+use std::collections::HashSet;
 
 const INNER: &str = include_str!("../../../tests/levels/mesi-l1.coh");
 const OUTER: &str = include_str!("../../../protocols/mesi.coh");
@@ -13,15 +17,29 @@ fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
-/// What is found where so many L2s have so many L1s each.
-fn joint(outer: &str, inner: &str, l2s: u16, l1s: u16, most: usize) -> Found<Clusters, LevelStep> {
+/// Does something with so many L2s that have so many L1s each.
+fn with<T>(outer: &str, inner: &str, l2s: u16, l1s: u16, run: impl FnOnce(&Levels) -> T) -> T {
     let (outer, inner) = (read(outer), read(inner));
     let homes = [&outer, &inner].map(|protocol| construct::home(protocol, 2).unwrap());
-    let levels = Levels::new(
+    run(&Levels::new(
         System::new(&outer, &homes[0], l2s, 1, 7),
         System::new(&inner, &homes[1], l1s, 1, 7),
-    );
-    explore(&levels, Clusters::new(&levels), most)
+    ))
+}
+
+/// What is found there, world by world.
+fn joint(outer: &str, inner: &str, l2s: u16, l1s: u16, most: usize) -> Found<Clusters, LevelStep> {
+    with(outer, inner, l2s, l1s, |levels| {
+        explore(levels, Clusters::new(levels), most)
+    })
+}
+
+/// The same as rows of numbers.
+fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
+    let most = 10_000_000;
+    with(OUTER, INNER, l2s, l1s, |levels| {
+        explore_levels(levels, Search { most, symmetry }, &mut || true)
+    })
 }
 
 /// The size of what is safe, and that everything in it can come to an end.
@@ -50,7 +68,36 @@ fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
             _ => text.replace(from, to),
         }
     };
-    match joint(&change(OUTER, outer), &change(INNER, inner), 2, 1, 100_000) {
+    let (outer, inner) = (change(OUTER, outer), change(INNER, inner));
+    let plain = joint(&outer, &inner, 2, 1, 100_000);
+    // Rows find the same, at the same distance, and their way is one of the worlds.
+    with(&outer, &inner, 2, 1, |levels| {
+        for symmetry in [false, true] {
+            let most = 100_000;
+            let found = explore_levels(levels, Search { most, symmetry }, &mut || true);
+            match (&plain, found) {
+                (
+                    Found::Wrong { what, way },
+                    Found::Wrong {
+                        what: others,
+                        way: other,
+                    },
+                ) => {
+                    assert!(what.contains(&others[0]), "{others:?}");
+                    assert_eq!(way.len(), other.len());
+                    let mut at = Clusters::new(levels);
+                    let steps = other.iter().map(|&step| at.take(levels, step));
+                    let taken: Vec<_> = steps.take_while(|taken| *taken == Ok(true)).collect();
+                    assert!(taken.len() + 1 >= way.len(), "{} of {other:?}", taken.len());
+                }
+                (Found::Safe { lost, .. }, Found::Safe { lost: other, .. }) => {
+                    assert_eq!(lost.as_ref().map(Vec::len), other.map(|way| way.len()));
+                }
+                (plain, found) => panic!("{plain:?}, and {found:?}"),
+            }
+        }
+    });
+    match plain {
         Found::Wrong { what, .. } => match &what[0] {
             Wrong::Violated(violation) => violation.property.to_string(),
             Wrong::Exceeded(limit) => panic!("{limit}"),
@@ -70,10 +117,43 @@ fn the_caches_below_are_coherent_by_themselves() {
 
 #[test]
 fn two_levels_are_coherent_together() {
-    assert_eq!(
-        size(joint(OUTER, INNER, 2, 1, 100_000)),
-        (65_463, 282_586, 54)
-    );
+    let expected = (65_463, 282_586, 54);
+    assert_eq!(size(joint(OUTER, INNER, 2, 1, 100_000)), expected);
+    assert_eq!(size(rows(2, 1, false)), expected);
+    let below = size(joint(OUTER, INNER, 1, 2, 100_000));
+    assert_eq!(size(rows(1, 2, false)), below);
+}
+
+/// Two L2s with two L1s each; without symmetry that is 6,025,013 states and 39,216,108 transitions.
+#[test]
+fn two_levels_of_two_are_coherent_together() {
+    assert_eq!(size(rows(2, 2, true)), (953_922, 6_151_097, 58));
+}
+
+/// States that differ in the numbers of caches alone are one, and no others are: those of all worlds are counted.
+#[test]
+fn symmetry_makes_one_of_what_differs_in_numbers_alone() {
+    for (l2s, l1s) in [(2, 1), (1, 2)] {
+        with(OUTER, INNER, l2s, l1s, |levels| {
+            let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {
+                panic!("it is safe");
+            };
+            let turned: &[u8] = &[1, 0];
+            let all: HashSet<&Clusters> = worlds.iter().collect();
+            let mut standing = 0;
+            let mut met: HashSet<&Clusters> = HashSet::new();
+            for world in &worlds {
+                let other = match l2s {
+                    2 => world.renamed(levels, turned, &[&[0], &[0]]),
+                    _ => world.renamed(levels, &[0], &[turned]),
+                };
+                let other = all.get(&other).expect("what is alike is reached, too");
+                standing += usize::from(!met.contains(other));
+                met.insert(world);
+            }
+            assert_eq!(size(rows(l2s, l1s, true)).0, standing);
+        });
+    }
 }
 
 /// What goes wrong between levels is found, though each text may be good by itself.

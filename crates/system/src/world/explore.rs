@@ -119,16 +119,6 @@ impl<W: Eq + Hash, S: Copy> Met<W, S> {
 
 /// Visits at most so many worlds, from the one in which everything begins.
 pub fn explore<S, W: Explored<S>>(system: &S, begin: W, most: usize) -> Found<W, W::Step> {
-    explore_while(system, begin, most, &mut || true)
-}
-
-/// The same, for as long as somebody wants to know.
-pub fn explore_while<S, W: Explored<S>>(
-    system: &S,
-    begin: W,
-    most: usize,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Found<W, W::Step> {
     let mut met = Met {
         worlds: Vec::new(),
         last: FxHashMap::default(),
@@ -153,9 +143,6 @@ pub fn explore_while<S, W: Explored<S>>(
         wrong.extend(claims(&met, first..last));
         if wrong.is_empty() {
             for number in first..last {
-                if number % 1024 == 0 && !go_on() {
-                    return Found::TooMany { worlds: last };
-                }
                 for step in met.worlds[number].steps(system) {
                     let mut next = met.worlds[number].clone();
                     match next.take(system, step) {

@@ -115,6 +115,18 @@ impl Clusters {
         clusters
     }
 
+    /// The same with other numbers for the outer caches, and for those below each of them.
+    pub fn renamed(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters {
+        let mut after = Clusters {
+            outer: self.outer.renamed(&levels.outer, above),
+            inner: self.inner.clone(),
+        };
+        for ((inner, &number), below) in self.inner.iter().zip(above).zip(below) {
+            after.inner[usize::from(number)] = inner.renamed(&levels.inner, below);
+        }
+        after
+    }
+
     /// The memory of the inner homes is what the outer caches hold.
     fn join(&mut self) {
         for (number, inner) in self.inner.iter_mut().enumerate() {
@@ -174,7 +186,7 @@ impl Clusters {
     }
 
     /// The outer cache and line whose row an outer step runs.
-    fn at(&self, step: Step) -> Option<(u8, u8)> {
+    pub(super) fn at(&self, step: Step) -> Option<(u8, u8)> {
         match step {
             Step::Access(line, remote, _) | Step::Hit(line, remote) => Some((remote, line)),
             Step::Arrives(arrival) => {
@@ -192,7 +204,7 @@ impl Clusters {
         Ok(taken)
     }
 
-    fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
+    pub(super) fn take_outer(&mut self, levels: &Levels, step: Step) -> Result<bool, Wrong> {
         let Some((number, line)) = self.at(step) else {
             return self.outer_step(levels, step);
         };
@@ -240,11 +252,19 @@ impl Clusters {
         })
     }
 
-    fn take_inner(&mut self, levels: &Levels, number: u8, step: Step) -> Result<bool, Wrong> {
+    /// Steps of the world below an outer cache, without what they mean for those below others: whether it is taken, and the
+    /// line that a cache has written by it.
+    pub(super) fn take_inner(
+        &mut self,
+        levels: &Levels,
+        number: u8,
+        step: Step,
+    ) -> Result<(bool, Option<u8>), Wrong> {
+        const WAITS: (bool, Option<u8>) = (false, None);
         let own = usize::from(number);
         match step {
             // The outer level is the device: it takes back what it wants back, and writes nothing itself.
-            Step::Writes(_) => return Ok(false),
+            Step::Writes(_) => return Ok(WAITS),
             Step::Asks(line, local) => {
                 let about = &levels.inner.home.locals[usize::from(local)];
                 let to = about.ensures;
@@ -252,7 +272,7 @@ impl Clusters {
                     || !self.free(number, line)
                     || !self.recalled(levels, number, line, to)
                 {
-                    return Ok(false);
+                    return Ok(WAITS);
                 }
             }
             Step::Arrives(arrival) => {
@@ -262,7 +282,7 @@ impl Clusters {
                     flight.to.is_none() && needs > levels.right(self, number, flight.line)
                 });
                 if waits {
-                    return Ok(false);
+                    return Ok(WAITS);
                 }
             }
             _ => {}
@@ -287,19 +307,15 @@ impl Clusters {
             self.memory_writes(levels, own, line, true);
         }
         if !taken {
-            return Ok(false);
+            return Ok(WAITS);
         }
         if std::mem::take(&mut self.inner[own].data.wrote) {
-            for (other, inner) in self.inner.iter_mut().enumerate() {
-                if other != own {
-                    inner.age(line, true);
-                }
-            }
             let written: Vec<bool> = self.inner[own].lines.iter().map(|l| l.memory).collect();
             self.outer.age(line, true);
             for (line, memory) in written.into_iter().enumerate() {
                 self.outer.lines[line].remotes[own].copy = memory;
             }
+            return Ok((true, Some(line)));
         } else {
             for line in 0..levels.inner.lines {
                 let memory = self.inner[own].lines[usize::from(line)].memory;
@@ -308,7 +324,7 @@ impl Clusters {
                 }
             }
         }
-        Ok(true)
+        Ok((true, None))
     }
 
     /// What `memory writes` is in the guards of an inner home.
@@ -364,7 +380,17 @@ impl<'p> Explored<Levels<'p>> for Clusters {
     fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, Wrong> {
         match step {
             LevelStep::Outer(step) => self.take_outer(levels, step),
-            LevelStep::Inner(number, step) => self.take_inner(levels, number, step),
+            LevelStep::Inner(number, step) => {
+                let (taken, wrote) = self.take_inner(levels, number, step)?;
+                if let Some(line) = wrote {
+                    for (other, inner) in self.inner.iter_mut().enumerate() {
+                        if other != usize::from(number) {
+                            inner.age(line, true);
+                        }
+                    }
+                }
+                Ok(taken)
+            }
         }
     }
 
@@ -380,35 +406,9 @@ impl<'p> Explored<Levels<'p>> for Clusters {
 
     fn claims(&self, levels: &Levels<'p>) -> Result<(), Violation> {
         for line in 0..levels.outer.lines {
-            let rights = |world: &World<Shared>, system: &System| -> Vec<(Right, bool)> {
-                let remotes = world.lines[usize::from(line)].remotes.iter();
-                let about = |r: &super::Remote<Shared>| (system.right(&r.configuration), r.copy);
-                remotes.map(about).collect()
-            };
-            let shared = rights(&self.outer, &levels.outer);
-            let mut all = Vec::new();
-            for (inner, &(outer, _)) in self.inner.iter().zip(&shared) {
-                let own = rights(inner, &levels.inner);
-                if own.iter().any(|&(right, _)| right > outer) {
-                    let what = "an inner cache has a right that the outer one has not";
-                    return Err(Violation::new("inclusion", what));
-                }
-                all.extend(own);
-            }
-            for rights in [&shared, &all] {
-                let holders = rights.iter().filter(|(right, _)| *right > Right::None);
-                let writes = rights.iter().any(|(right, _)| *right == Right::Write);
-                if writes && holders.count() > 1 {
-                    let what = "a right to write is not alone";
-                    return Err(Violation::new("single writer", what));
-                }
-            }
-            if all
-                .iter()
-                .any(|&(right, current)| right > Right::None && !current)
-            {
-                return Err(Violation::data_value("a copy that may be read is old"));
-            }
+            let above = rights(&self.outer, &levels.outer, line);
+            let below = self.inner.iter().map(|w| Held::of(w, &levels.inner, line));
+            judge(&above, below)?;
         }
         Ok(())
     }
@@ -417,4 +417,64 @@ impl<'p> Explored<Levels<'p>> for Clusters {
         let mut inner = self.inner.iter();
         self.outer.quiescent(&levels.outer) && inner.all(|world| world.quiescent(&levels.inner))
     }
+}
+
+/// What the caches of a world may do with a line, one by one.
+pub(super) fn rights(world: &World<Shared>, system: &System, line: u8) -> Vec<Right> {
+    let remotes = world.lines[usize::from(line)].remotes.iter();
+    remotes.map(|r| system.right(&r.configuration)).collect()
+}
+
+/// What the caches of a world may do with a line, together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Held {
+    /// The most that one may.
+    most: Right,
+    /// How many may do something.
+    holders: usize,
+    /// Whether one of these has an old copy.
+    old: bool,
+}
+
+impl Held {
+    pub(super) fn of(world: &World<Shared>, system: &System, line: u8) -> Held {
+        let rights = rights(world, system, line);
+        let remotes = world.lines[usize::from(line)].remotes.iter().zip(&rights);
+        let held = rights.iter().filter(|right| **right > Right::None);
+        Held {
+            most: rights.iter().copied().max().unwrap_or(Right::None),
+            holders: held.count(),
+            old: remotes
+                .into_iter()
+                .any(|(r, right)| *right > Right::None && !r.copy),
+        }
+    }
+}
+
+/// What must hold of a line: `above` are the rights of the outer caches, `below` what is below each of them.
+pub(super) fn judge(
+    above: &[Right],
+    below: impl Iterator<Item = Held> + Clone,
+) -> Result<(), Violation> {
+    if below
+        .clone()
+        .zip(above)
+        .any(|(held, outer)| held.most > *outer)
+    {
+        let what = "an inner cache has a right that the outer one has not";
+        return Err(Violation::new("inclusion", what));
+    }
+    let most = |rights: &mut dyn Iterator<Item = Right>| rights.max().unwrap_or(Right::None);
+    let holders = above.iter().filter(|right| **right > Right::None).count();
+    let two_above = most(&mut above.iter().copied()) == Right::Write && holders > 1;
+    let holders: usize = below.clone().map(|held| held.holders).sum();
+    let two_below = most(&mut below.clone().map(|held| held.most)) == Right::Write && holders > 1;
+    if two_above || two_below {
+        let what = "a right to write is not alone";
+        return Err(Violation::new("single writer", what));
+    }
+    if below.into_iter().any(|held| held.old) {
+        return Err(Violation::data_value("a copy that may be read is old"));
+    }
+    Ok(())
 }

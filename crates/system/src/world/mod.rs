@@ -9,8 +9,10 @@
 
 mod claims;
 mod explore;
+mod joint;
 mod levels;
 mod network;
+mod renamed;
 mod steps;
 mod words;
 
@@ -23,7 +25,8 @@ use crate::agent::Violation;
 use crate::data::Data;
 use crate::plan::{Facts, Plan};
 
-pub use explore::{explore, explore_while, Explored, Found};
+pub use explore::{explore, Explored, Found};
+pub use joint::{explore_levels, Search};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
 pub use steps::{Ended, Step};

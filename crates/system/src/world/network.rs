@@ -159,6 +159,18 @@ impl<D: Data> Network<D> {
         }
     }
 
+    /// Puts a message in with what is known of those behind it, behind those of its order.
+    pub(super) fn put_as_it_is(&mut self, protocol: &Protocol, flight: Flight<D>) {
+        let ends = (flight.from, flight.to);
+        match order_of(protocol, flight.message, ends, flight.line) {
+            Some(order) => self.ordered.entry(order).or_default().push(flight),
+            None => {
+                let place = self.unordered.partition_point(|other| *other < flight);
+                self.unordered.insert(place, flight);
+            }
+        }
+    }
+
     /// How many messages are between two agents in an order.
     pub fn queued(&self, order: Order) -> usize {
         self.ordered.get(&order).map_or(0, Vec::len)
