@@ -1,7 +1,7 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 12] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 14] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -23,6 +23,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 12] = [
         include_str!("../../../protocols/eci.coh"),
     ),
     (
+        "protocols/mesi-l1.coh",
+        include_str!("../../../protocols/mesi-l1.coh"),
+    ),
+    (
         "protocols/mesi.coh",
         include_str!("../../../protocols/mesi.coh"),
     ),
@@ -41,6 +45,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 12] = [
     (
         "protocols/token.coh",
         include_str!("../../../protocols/token.coh"),
+    ),
+    (
+        "protocols/two-level.coh",
+        include_str!("../../../protocols/two-level.coh"),
     ),
     (
         "protocols/write-through-two-step.coh",

@@ -37,7 +37,7 @@ fn setup(upper: Protocol, text: &str, [caches, below]: [u16; 2], seed: u64) -> S
 }
 
 fn l1() -> String {
-    source("../tests/levels/mesi-l1")
+    source("mesi-l1")
 }
 
 fn count(statistics: &Statistics, name: &str) -> f64 {

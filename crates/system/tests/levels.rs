@@ -10,7 +10,7 @@ use cohkit_system::world::{
 };
 use std::collections::HashSet;
 
-const INNER: &str = include_str!("../../../tests/levels/mesi-l1.coh");
+const INNER: &str = include_str!("../../../protocols/mesi-l1.coh");
 const OUTER: &str = include_str!("../../../protocols/mesi.coh");
 
 fn read(text: &str) -> Protocol {

@@ -6,9 +6,11 @@ use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
 use cohkit_protocol::construct::{construct, Construction};
-use cohkit_protocol::controller::Controller;
+use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
+use cohkit_system::world::System as World;
+use cohkit_system::world::{explore_levels, Found, Levels, Search, Wrong};
 
 /// How a mutant ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,14 +94,55 @@ impl Judge {
             return Fate::Rejected;
         };
         let anew = mutant.goals || matches!(protocol.home, Home::Controller(_));
-        if !anew {
-            return explored(&protocol, &self.homes);
-        }
-        match homes(&protocol) {
-            Some(homes) => explored(&protocol, &homes),
-            None => Fate::Rejected,
+        let fate = if !anew {
+            explored(&protocol, &self.homes)
+        } else {
+            match homes(&protocol) {
+                Some(homes) => explored(&protocol, &homes),
+                None => Fate::Rejected,
+            }
+        };
+        match (fate, &protocol.home) {
+            (Fate::Survived, Home::Controller(home)) if asks_above(home) => below(&protocol, home),
+            (fate, _) => fate,
         }
     }
+}
+
+/// Whether a home is made to stand over the caches of another text.
+fn asks_above(home: &Controller) -> bool {
+    home.variables.iter().any(|v| v.name == MEMORY_WRITES)
+}
+
+/// What becomes of a text below the caches of MESI: two with one cache below each, and one with two.
+fn below(inner: &Protocol, home: &Controller) -> Fate {
+    let outer = parse(include_str!("../../../../protocols/mesi.coh")).expect("it ships");
+    let Home::Controller(above) = &outer.home else {
+        return Fate::Rejected;
+    };
+    for (caches, each) in [(2u16, 1u16), (1, 2)] {
+        let levels = Levels::new(
+            World::new(&outer, above, caches, 1, 7),
+            World::new(inner, home, each, 1, 7),
+        );
+        let search = Search {
+            most: 200_000,
+            symmetry: true,
+        };
+        match explore_levels(&levels, search, &mut || true) {
+            Found::Safe { lost: None, .. } => {}
+            Found::Safe { .. } => return Fate::Refuted,
+            Found::TooMany { .. } => return Fate::Undecided,
+            Found::Wrong { what, .. } => {
+                let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
+                return match what.iter().any(violated) {
+                    true => Fate::Refuted,
+                    false => Fate::LeftOpen,
+                };
+            }
+        }
+    }
+    Fate::Survived
 }
 
 /// What a text means, with the systems that are explored here.

@@ -503,7 +503,7 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
     assert_eq!(run("random-mixed", &msi).0, Some(0));
 }
 
-const TWO: &str = "../../tests/levels/two-level.coh";
+const TWO: &str = "../../protocols/two-level.coh";
 
 #[test]
 fn two_levels_are_measured_each_and_the_same_bytes_come_again() {

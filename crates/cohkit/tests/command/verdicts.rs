@@ -749,15 +749,15 @@ fn what_a_text_guarantees_is_judged_by_programs() {
 
 #[test]
 fn two_levels_are_judged_together() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/levels");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let both = tests.join("two-level.coh").display().to_string();
     check(
         &["check", &both],
         expect![[r#"
             exit code 0
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
-            two_level joint: verified: 65463 states of inner over outer, 282586 transitions, depth 54
+            two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
+            two_level joint: verified: 953922 states up to symmetry of inner over outer, 6151097 transitions, depth 58
         "#]],
     );
     check(
@@ -765,8 +765,8 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 3
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
-            two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1001 states of inner over outer
+            two_level joint.inner: undecided: the limit on states was reached after 1000 states up to symmetry, 2858 transitions, depth 11
+            two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1003 states up to symmetry of inner over outer
         "#]],
     );
     // What is good by itself need not be so below a cache: this home gives a right to write that the cache above lacks.
@@ -782,18 +782,18 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 1
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-            two_level joint.inner: verified: 465 states, 1263 transitions, depth 19
+            two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
             two_level joint: violated: inclusion: an inner cache has a right that the outer one has not
               by inner over outer, after 13 steps:
                 below cache 0: l1 0: load
+                below cache 1: l1 0: load
                 cache 0: load
                 GetS of cache 0 reaches the home
-                DataE of the home reaches cache 0
-                below cache 0: clean_invalidate is asked for
-                below cache 0: the home takes clean_invalidate
-                below cache 1: l1 0: load
                 cache 1: load
                 GetS of cache 1 reaches the home
+                DataE of the home reaches cache 0
+                below cache 0: clean is asked for
+                below cache 0: the home takes clean
                 FwdGetS of the home reaches cache 0
                 Data of cache 0 reaches cache 1
                 below cache 1: GetS of l1 0 reaches the home
