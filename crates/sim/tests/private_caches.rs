@@ -69,7 +69,13 @@ fn caches_share_what_they_write() {
             let statistics = run(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
             let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid", "BISnpInv"];
-            let shared = ["FwdGetS", "Share", "Downgrade", "ForwardShared", "BISnpData"];
+            let shared = [
+                "FwdGetS",
+                "Share",
+                "Downgrade",
+                "ForwardShared",
+                "BISnpData",
+            ];
             let given_up = ["PutM", "Put", "VictimDirty", "MemDirtyEvct", "MemWrI"];
             let kinds = match writes_back(&name) {
                 true => &[&taken[..], &shared, &given_up][..],

@@ -5,7 +5,7 @@
 //! That keeps models of constructed homes, which have many states and few different rows, small.
 
 use cohkit_protocol::controller::{
-    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target,
+    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target, MEMORY_WRITES,
 };
 use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
 use cohkit_protocol::under_way::Ending;
@@ -555,7 +555,9 @@ impl<'p> System<'p> {
         let side = self.side_of(context);
         let mut words = vec![Piece::Value(context.part(side.state).into())];
         for (name, variable) in (0..).map(VariableName).zip(&side.controller.variables) {
-            if variable.ty == ValueType::RemoteSet || variable.ty.array() {
+            // What a home is lent is none of its own.
+            let lent = variable.name == MEMORY_WRITES;
+            if lent || variable.ty == ValueType::RemoteSet || variable.ty.array() {
                 continue;
             }
             let value: Expr = self.variable(context, name).into();

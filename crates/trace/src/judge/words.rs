@@ -1,6 +1,7 @@
 //! The words of traces, which are those of charts.
 
 use super::*;
+use cohkit_protocol::controller::MEMORY_WRITES;
 
 /// Whether a step can only be part of a row that something before it has set off.
 pub(super) fn is_effect(action: &Action) -> bool {
@@ -110,6 +111,8 @@ impl Judge<'_> {
     pub(super) fn words<'t>(&self, table: &'t Table, agent: &Agent) -> (String, Vec<Worth<'t>>) {
         let controller = table.controller;
         let values = controller.variables.iter().zip(&agent.values);
+        // What a home is lent is none of its own.
+        let values = values.filter(|(variable, _)| variable.name != MEMORY_WRITES);
         let worth = values.filter_map(|(variable, value)| match value {
             Value::One(one) if *one != 0 => Some((
                 variable.name.as_str(),
