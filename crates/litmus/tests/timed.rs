@@ -101,8 +101,7 @@ fn mesi_shows_only_what_the_models_allow_and_more_than_one_end() {
 
 #[test]
 fn two_levels_show_only_what_the_models_allow_and_more_than_one_end() {
-    let [upper, lower] =
-        ["mesi", "../tests/levels/mesi-l1"].map(|name| parse(&text(name)).unwrap());
+    let [upper, lower] = ["mesi", "mesi-l1"].map(|name| parse(&text(name)).unwrap());
     each_shows_a_part(("two levels", 24), &|shape| {
         two_levels([&upper, &lower], shape)
     });
@@ -111,7 +110,7 @@ fn two_levels_show_only_what_the_models_allow_and_more_than_one_end() {
 #[test]
 fn an_l1_that_keeps_a_line_which_its_cluster_gives_up_is_found_with_its_seed() {
     let upper = parse(&text("mesi")).unwrap();
-    let lower = text("../tests/levels/mesi-l1");
+    let lower = text("mesi-l1");
     let row = "send Inv to owner, left := 1, owner := none                   | RI";
     assert_eq!(lower.matches(row).count(), 1);
     let kept = "acknowledge clean_invalidate, owner := none | LI";

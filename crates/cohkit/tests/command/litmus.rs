@@ -77,7 +77,7 @@ fn shapes_are_run_by_their_names_and_printed() {
 /// Threads run before the L1s of clusters: what their cores allow is seen, and no more.
 #[test]
 fn two_levels_show_what_one_does_and_are_run_in_time_only() {
-    let on = ["SB", "--protocol", "../../tests/levels/two-level.coh"];
+    let on = ["SB", "--protocol", "../../protocols/two-level.coh"];
     let simulate = |more: &[&str]| litmus(&[&on, &["--simulate", "200"][..], more].concat());
     let (code, shown, _) = simulate(&[]);
     assert_eq!(code, Some(3), "{shown}");
@@ -92,7 +92,7 @@ fn two_levels_show_what_one_does_and_are_run_in_time_only() {
         "{shown}"
     );
     assert!(
-        shown.contains("--protocol ../../tests/levels/two-level.coh"),
+        shown.contains("--protocol ../../protocols/two-level.coh"),
         "{shown}"
     );
     let (code, _, said) = litmus(&on);
