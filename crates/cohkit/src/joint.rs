@@ -79,7 +79,7 @@ pub(crate) fn judge(
         most,
         symmetry: true,
     };
-    let begin = Clusters::new(&levels);
+    let begin: Clusters = Clusters::new(&levels);
     let mut go_on = || !cancel.load(Ordering::Relaxed);
     match explore_levels(&levels, search, &mut go_on) {
         Found::Safe {

@@ -15,7 +15,7 @@ use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier};
-use cohkit_litmus::run::{run as explore, Found};
+use cohkit_litmus::run::{run as explore, run_below as explore_below, Found};
 use cohkit_litmus::{herd, run as protocols};
 use cohkit_protocol::construct;
 use cohkit_protocol::controller::Controller;
@@ -59,16 +59,6 @@ pub(crate) fn run(
         }
         None => (None, None),
     };
-    if let (Some(_), None, Some(path)) = (&lower, options.simulate, &options.protocol) {
-        return Err(Failure::new(
-            Outcome::BadInput,
-            format!(
-                "error: {}: programs run on two levels in time, and not in every order of events\n  \
-                 help: `--simulate N` runs each N times",
-                path.display()
-            ),
-        ));
-    }
     // Cores are before the caches of the lower level.
     let protocol = lower.as_ref().or(source.as_ref());
     let protocol = protocol.map(|source| &source.protocol);
@@ -151,7 +141,7 @@ fn judged(
             ends: allowed.clone(),
             states: 0,
         },
-        Some(source) => on_protocol(source, &program, cores, options, console)?,
+        Some(source) => on_protocol((source, lower.as_ref()), &program, cores, options, console)?,
     };
     if matches!(found, Found::Interrupted) {
         return Err(Failure::new(Outcome::Interrupted, "interrupted"));
@@ -215,13 +205,14 @@ fn home(
 }
 
 fn on_protocol(
-    source: &Source,
+    (source, lower): (&Source, Option<&Source>),
     program: &Program,
     cores: Cores,
     options: &Options,
     console: &Console,
 ) -> std::result::Result<Found, Failure> {
-    let home = home(source, program.threads.len() as u16, options, console)?;
+    let home = |source| home(source, program.threads.len() as u16, options, console);
+    let own = home(source)?;
     let how = protocols::Options {
         cores,
         gives_up: options.gives_up,
@@ -229,7 +220,15 @@ fn on_protocol(
         ..protocols::Options::default()
     };
     let mut goes_on = || !console.is_interrupted();
-    match explore(&source.protocol, &home, program, &how, &mut goes_on) {
+    let found = match lower {
+        None => explore(&source.protocol, &own, program, &how, &mut goes_on),
+        Some(lower) => {
+            let levels = [(&source.protocol, &own), (&lower.protocol, &home(lower)?)];
+            let programs = std::slice::from_ref(program);
+            explore_below(levels, programs, &how, &mut goes_on).remove(0)
+        }
+    };
+    match found {
         Found::Cannot(what) => {
             let (path, test) = (source.path.display(), &program.name);
             Err(Failure::new(

@@ -8,7 +8,8 @@
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
 //!   consistency where cores are in order, total store order where they buffer stores;
 //! * [`executions`], [`axioms`]: the same independently, by axioms on who reads from whom; and release consistency;
-//! * [`lines`]: single lines of a protocol's caches, and what each leads to, worked out once;
+//! * [`machine`]: the caches that programs run on, of one level or two;
+//! * [`lines`]: single lines of these caches, and what each leads to, worked out once;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
 //! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
@@ -22,6 +23,7 @@ pub mod cycles;
 pub mod executions;
 pub mod herd;
 pub mod lines;
+pub mod machine;
 pub mod models;
 pub mod numbered;
 mod piece;

@@ -5,16 +5,18 @@
 //! met beside others: what is explored besides are rows of numbers.
 //!
 //! Registers and several homes join lines: then one world has all of them, and the row has one number for it.
+//! Of two levels of caches, what is numbered of a line are both.
 
 use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Arrival, Carried, Ended, Operation, Order, Step, System, World, Wrong};
+use cohkit_system::world::{Carried, Ended, Levels, Operation, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::cores::Wish;
+use crate::machine::{Machine, Moment, Queue};
 use crate::numbered::Numbered;
 use crate::program::{Program, Update};
 
@@ -27,15 +29,9 @@ pub struct Values {
     last: Vec<Copy>,
 }
 
-/// What an access writes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Written(Update);
-
-impl Default for Written {
-    fn default() -> Written {
-        Written(Update::Add(0))
-    }
-}
+/// What an access writes; nothing where a cache of an upper level takes the right to write for those below it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Written(Option<Update>);
 
 impl Data for Values {
     type Copy = Copy;
@@ -58,8 +54,9 @@ impl Data for Values {
     }
 
     fn write(&mut self, line: u8, on: &Copy, _extent: Extent, what: &Written) -> Copy {
+        let Some(what) = what.0 else { return *on };
         let last = &mut self.last[usize::from(line)];
-        *last = (last.0 + 1, what.0.of(on.1));
+        *last = (last.0 + 1, what.of(on.1));
         *last
     }
 
@@ -129,9 +126,9 @@ pub struct Move {
     /// Whether a cache gives up what it was not asked for.
     pub gives_up: bool,
     /// The order whose first message arrives.
-    pub takes: Option<Order>,
+    pub takes: Option<Queue>,
     /// The orders that messages are put in.
-    pub puts: Vec<Order>,
+    pub puts: Vec<Queue>,
 }
 
 /// A line of a world, a thread, and what it begins there.
@@ -139,9 +136,10 @@ type Begin = (Line, u8, u8, Update, Access);
 
 /// The lines of a protocol's caches, one cache for each of so many threads.
 pub struct Lines<'p> {
-    system: System<'p>,
+    machine: Machine<'p>,
+    threads: u8,
     accesses: Accesses,
-    worlds: Numbered<World<Values>>,
+    worlds: Numbered<Moment<Values>>,
     moves: FxHashMap<Line, Rc<[Move]>>,
     begun: FxHashMap<Begin, Option<Rc<Move>>>,
 }
@@ -159,18 +157,42 @@ impl<'p> Lines<'p> {
         locations: u8,
         room: u16,
     ) -> Result<Lines<'p>, String> {
+        let lines = match protocol.joins_lines() {
+            Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
+            None => 1,
+        };
+        let system = System::new(protocol, home, u16::from(threads), lines, room);
+        Lines::on(Machine::One(Box::new(system)), threads)
+    }
+
+    /// The same before the lower level of two, where each thread has a seat: a cluster, and a cache of it.
+    ///
+    /// # Errors
+    /// What the protocols lack to be run.
+    pub fn below(levels: Levels<'p>, seats: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
+        for protocol in [levels.outer.protocol, levels.inner.protocol] {
+            if let Some(what) = protocol.joins_lines() {
+                return Err(format!(
+                    "{} has {what}, and is one of two levels",
+                    protocol.name
+                ));
+            }
+        }
+        let threads = seats.len() as u8;
+        Lines::on(Machine::Two(Box::new(levels), seats), threads)
+    }
+
+    fn on(machine: Machine<'p>, threads: u8) -> Result<Lines<'p>, String> {
+        let protocol = machine.protocol();
         if protocol.several_tables() {
             let several =
                 "has several kinds of remotes, and a test does not say which a thread is before";
             return Err(format!("{} {several}", protocol.name));
         }
-        let lines = match protocol.joins_lines() {
-            Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
-            None => 1,
-        };
         Ok(Lines {
             accesses: Accesses::of(protocol)?,
-            system: System::new(protocol, home, u16::from(threads), lines, room),
+            machine,
+            threads,
             worlds: Numbered::default(),
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),
@@ -179,17 +201,17 @@ impl<'p> Lines<'p> {
 
     /// The protocol's name.
     pub fn protocol(&self) -> &'p str {
-        &self.system.protocol.name
+        &self.machine.protocol().name
     }
 
-    /// How many caches there are.
-    pub fn caches(&self) -> u8 {
-        self.system.remotes
+    /// How many threads there are, each before a cache.
+    pub fn threads(&self) -> u8 {
+        self.threads
     }
 
     /// The ways in which locations may lie at the homes, homes being alike: of each, the line of every location.
     pub fn placements(&self, locations: usize) -> Vec<Vec<u8>> {
-        let homes = self.system.protocol.homes as u8;
+        let homes = self.machine.protocol().homes as u8;
         // Which home each location is at: a new home is the first one that nothing is at.
         let mut at: Vec<Vec<u8>> = vec![Vec::new()];
         for _ in 0..locations {
@@ -226,7 +248,7 @@ impl<'p> Lines<'p> {
 
     /// Whether one world has all lines.
     pub fn joined(&self) -> bool {
-        self.system.protocol.joins_lines().is_some()
+        self.machine.protocol().joins_lines().is_some()
     }
 
     /// Whether the caches take part in fences.
@@ -245,37 +267,46 @@ impl<'p> Lines<'p> {
         };
         let mut first = Vec::new();
         for values in worlds {
-            let mut world = World::<Values>::new(&self.system);
+            let mut moment: Moment<Values> = self.machine.first();
             for (line, value) in values {
-                world.data.last[usize::from(line)].1 = value;
-                world.lines[usize::from(line)].memory.1 = value;
+                let line = usize::from(line);
+                for world in moment.worlds_mut() {
+                    world.data.last[line].1 = value;
+                }
+                let above = moment.worlds_mut().next();
+                above.expect("there is one").lines[line].memory.1 = value;
             }
-            first.push(self.number(world)?);
+            first.push(self.number(moment)?);
         }
         Ok(first)
     }
 
     /// The value that was written last to a line of a world.
     pub fn value(&self, line: Line, within: u8) -> i64 {
-        self.worlds.thing(line).data.last[usize::from(within)].1
+        let moment = self.worlds.thing(line);
+        let mut worlds = moment.worlds();
+        worlds.next().expect("there is one").data.last[usize::from(within)].1
     }
 
     /// Whether everything that was written is where all will find it.
     pub fn settled(&self, line: Line) -> bool {
-        let world = self.worlds.thing(line);
-        let mut flights = world.network.flights();
         let stored = |place: &cohkit_system::world::Line<Values>| {
             place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
         };
-        !flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
-            && !world.lines.iter().any(stored)
+        let moment = self.worlds.thing(line);
+        let settled = moment.worlds().all(|world| {
+            let mut flights = world.network.flights();
+            !flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
+                && !world.lines.iter().any(stored)
+        });
+        settled
     }
 
     /// What holds of every world is asked of each once.
-    fn number(&mut self, world: World<Values>) -> Result<Line, Wrong> {
-        let (number, new) = self.worlds.number(world);
+    fn number(&mut self, moment: Moment<Values>) -> Result<Line, Wrong> {
+        let (number, new) = self.worlds.number(moment);
         if new {
-            self.worlds.thing(number).claims(&self.system)?;
+            self.machine.claims(&self.worlds.thing(number))?;
         }
         Ok(number)
     }
@@ -288,28 +319,19 @@ impl<'p> Lines<'p> {
         if let Some(moves) = self.moves.get(&line) {
             return Ok(Rc::clone(moves));
         }
-        let world = self.worlds.thing(line);
+        let before = self.worlds.thing(line);
         let mut moves = Vec::new();
-        for step in world.steps(&self.system) {
-            match step {
-                // Threads begin these.
-                Step::Access(_, _, Access::Fence) => continue,
-                Step::Access(_, _, access) if access.needs() > Right::None => continue,
-                // There is no device.
-                Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
-                _ => {}
-            }
-            let mut next = World::clone(&world);
+        for step in self.machine.steps(&before) {
+            let mut next = Moment::clone(&before);
             let mut ended = Vec::new();
-            if next.take_and_tell(&self.system, step, &mut ended)? {
-                let takes = match step {
-                    // One of a single line binds no others, and a world of all lines keeps them by itself.
-                    Step::Arrives(Arrival::Ordered(order)) if !self.joined() => {
-                        order.3.is_none().then_some(order)
-                    }
-                    _ => None,
+            if self.machine.take(&mut next, step, &mut ended)? {
+                // An order of a single line binds no others, and a world of all lines keeps them by itself.
+                let takes = match self.joined() {
+                    true => None,
+                    false => self.machine.takes(step),
                 };
-                moves.push(self.told(&world, next, ended, takes, step.spontaneous())?);
+                let gives_up = self.machine.gives_up(&before, step);
+                moves.push(self.told(&before, next, ended, takes, gives_up)?);
             }
         }
         let moves: Rc<[Move]> = moves.into();
@@ -358,13 +380,13 @@ impl<'p> Lines<'p> {
         if let Some(known) = self.begun.get(&key) {
             return Ok(known.clone());
         }
-        let world = self.worlds.thing(line);
-        let mut next = World::clone(&world);
+        let before = self.worlds.thing(line);
+        let mut next = Moment::clone(&before);
         let mut ended = Vec::new();
-        let (at, what) = ((within, thread), Written(what));
-        let begun = match next.begin(&self.system, at, access, what, &mut ended)? {
+        let (at, what) = ((within, thread), (access, Written(Some(what))));
+        let begun = match self.machine.begin(&mut next, at, what, &mut ended)? {
             true => {
-                let mut begun = self.told(&world, next, ended, None, false)?;
+                let mut begun = self.told(&before, next, ended, None, false)?;
                 if access == Access::Fence {
                     let fence = |one: &Finished| Finished::Fence(thread_of(*one));
                     begun.ended = begun.ended.iter().map(fence).collect();
@@ -379,22 +401,22 @@ impl<'p> Lines<'p> {
 
     fn told(
         &mut self,
-        before: &World<Values>,
-        after: World<Values>,
+        before: &Moment<Values>,
+        after: Moment<Values>,
         ended: Vec<Ended<Values>>,
-        takes: Option<Order>,
+        takes: Option<Queue>,
         gives_up: bool,
     ) -> Result<Move, Wrong> {
         let ended = ended.into_iter();
         let ended =
             ended.map(|one| Finished::Access(one.remote, one.line, one.found.map(|copy| copy.1)));
         let mut puts = Vec::new();
-        let orders = after.network.arrivals(self.system.protocol);
-        for arrival in orders.filter(|_| !self.joined()) {
-            if let Arrival::Ordered(order @ (.., None)) = arrival {
-                let kept = before.network.queued(order) - usize::from(takes == Some(order));
-                let put = after.network.queued(order) - kept;
-                puts.extend(std::iter::repeat_n(order, put));
+        if !self.joined() {
+            let had: BTreeMap<Queue, usize> = self.machine.queued(before).into_iter().collect();
+            for (queue, queued) in self.machine.queued(&after) {
+                let had = had.get(&queue).copied().unwrap_or(0);
+                let kept = had - usize::from(takes == Some(queue));
+                puts.extend(std::iter::repeat_n(queue, queued - kept));
             }
         }
         Ok(Move {

@@ -2,13 +2,14 @@
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::{Order, Wrong};
+use cohkit_system::world::{Levels, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::cores::{Core, Cores, Wish};
 use crate::lines::{Finished, Lines, Move};
+use crate::machine::{seatings, Queue};
 use crate::models::end;
 use crate::numbered::{Numbered, Rows};
 use crate::program::{End, Program};
@@ -77,7 +78,56 @@ pub fn run(
     }
 }
 
-/// The same, on lines of which some may be known from other programs of as many threads, and no more locations than they
+/// All ends of programs of as many threads before the lower level of two, the protocols with their homes from the upper to
+/// the lower. What is shown in one seating of the threads is shown: each may have a cluster of its own, or share one.
+pub fn run_below(
+    levels: [(&Protocol, &Controller); 2],
+    programs: &[Program],
+    options: &Options,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Vec<Found> {
+    let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
+    let none = || Found::Ends {
+        ends: BTreeSet::new(),
+        states: 0,
+    };
+    let mut all: Vec<Found> = programs.iter().map(|_| none()).collect();
+    for seats in seatings(threads) {
+        let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
+        let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
+        let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
+            let (protocol, home) = levels[level];
+            System::new(protocol, home, u16::from(remotes), 1, options.room)
+        });
+        let mut lines = match Lines::below(Levels::new(outer, inner), seats) {
+            Ok(lines) => lines,
+            Err(what) => {
+                return programs
+                    .iter()
+                    .map(|_| Found::Cannot(what.clone()))
+                    .collect()
+            }
+        };
+        for (program, sofar) in programs.iter().zip(&mut all) {
+            let Found::Ends { ends, states } = sofar else {
+                continue;
+            };
+            match run_on(&mut lines, program, options, goes_on) {
+                Found::Ends {
+                    ends: more,
+                    states: others,
+                } => {
+                    ends.extend(more);
+                    *states += others;
+                }
+                other => *sofar = other,
+            }
+        }
+    }
+    all
+}
+
+/// The ends of a program on lines of which some may be known from other programs of as many threads, and no more locations than they
 /// were made for.
 pub fn run_on(
     lines: &mut Lines,
@@ -85,7 +135,7 @@ pub fn run_on(
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
-    assert_eq!(usize::from(lines.caches()), program.threads.len());
+    assert_eq!(usize::from(lines.threads()), program.threads.len());
     let fences = lines.fences();
     let mut runner = Runner {
         lines,
@@ -123,7 +173,7 @@ pub fn run_on(
 }
 
 /// Of messages that are ordered across lines, which lines they are of, from the first to the last.
-type Queues = BTreeMap<Order, Vec<u8>>;
+type Queues = BTreeMap<Queue, Vec<u8>>;
 
 /// A row of numbers is a state: its lines, its threads, its queues, and how often caches may still give something up.
 struct Runner<'r, 'p> {

@@ -8,12 +8,13 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::run::{run_below, run_on, Found, Options};
+use cohkit_litmus::shapes;
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn allowed(program: &Program, model: Model) -> bool {
     let ends = axioms::ends(program, model).unwrap();
@@ -258,6 +259,70 @@ fn moesi_shows_exactly_what_the_models_allow_of_each_plain_shape() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
     let small: Vec<(Program, u8)> = small().into_iter().filter(plain).collect();
     assert!(exactly("moesi", &small, &BOTH) >= 20);
+}
+
+/// The same before the L1s of two levels, in every way in which threads share L2s.
+fn exactly_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+    let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
+    let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
+    for (shape, gives_up) in shapes {
+        let group = groups.entry((shape.threads.len(), *gives_up));
+        group.or_default().push(shape.clone());
+    }
+    for ((threads, gives_up), shapes) in groups {
+        let home = |protocol| construct::home(protocol, threads as u16).unwrap();
+        let (above, below) = (home(&outer), home(&inner));
+        for &cores in all_cores {
+            let options = Options {
+                cores,
+                gives_up,
+                most: 100_000_000,
+                ..Options::default()
+            };
+            let levels = [(&outer, &above), (&inner, &below)];
+            let all = run_below(levels, &shapes, &options, &mut || true);
+            for (shape, found) in shapes.iter().zip(all) {
+                match found {
+                    Found::Ends { ends, .. } => {
+                        let expected = models::ends(shape, cores);
+                        assert_eq!(ends, expected, "{}, {cores:?}", shape.name);
+                    }
+                    other => panic!("{}, {cores:?}: {other:?}", shape.name),
+                }
+            }
+        }
+    }
+    shapes.len()
+}
+
+/// All shapes of two threads, and all programs of two accesses each: three threads, which sit in five ways, are millions
+/// of states. `make soak` visits those.
+#[test]
+fn two_levels_show_exactly_what_the_models_allow_of_each_shape_of_two_threads() {
+    let named = classic().into_iter().filter(|s| s.threads.len() <= 2);
+    let others = [false, true]
+        .into_iter()
+        .flat_map(|fenced| shapes::all(2, 2, fenced));
+    let all: Vec<Program> = named.chain(others).collect();
+    let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
+    let none: Vec<(Program, u8)> = all.iter().map(numbers(0)).collect();
+    assert!(exactly_below(&none, &BOTH) >= 100);
+    let plain = all.iter().filter(|shape| !shape.name.contains('+'));
+    let one: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
+    assert!(exactly_below(&one, &[Cores::InOrder]) >= 10);
+}
+
+/// Up to three threads on two levels, and of two what a cache gives up with both sorts of cores.
+#[test]
+#[ignore = "millions of states for each shape of three threads, for `make soak`"]
+fn all_shapes_of_three_threads_on_two_levels() {
+    let small = classic().into_iter().filter(|s| s.threads.len() < 4);
+    let all: Vec<(Program, u8)> = small
+        .map(|shape| (shape.threads.len() < 3, shape))
+        .map(|(two, shape)| (shape, two.into()))
+        .collect();
+    let shown = exactly_below(&all, &BOTH);
+    println!("two-level: exactly what the models allow of {shown} shapes");
 }
 
 /// Everything, also with what four caches give up, which is millions of states for each shape.

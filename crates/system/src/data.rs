@@ -46,6 +46,9 @@ pub trait Data: Clone + Ord + Hash + Debug {
 
     /// What a copy is after a write in another one.
     fn aged(copy: &Self::Copy) -> Self::Copy;
+
+    /// All who have the same data have been told of the last write.
+    fn told(&mut self) {}
 }
 
 /// One bit for each copy: whether it is current. For the data value property this is as exact as numbers of writes, and it

@@ -85,7 +85,7 @@ fn broken(outer: (&str, &str), inner: (&str, &str)) -> String {
                 ) => {
                     assert!(what.contains(&others[0]), "{others:?}");
                     assert_eq!(way.len(), other.len());
-                    let mut at = Clusters::new(levels);
+                    let mut at: Clusters = Clusters::new(levels);
                     let steps = other.iter().map(|&step| at.take(levels, step));
                     let taken: Vec<_> = steps.take_while(|taken| *taken == Ok(true)).collect();
                     assert!(taken.len() + 1 >= way.len(), "{} of {other:?}", taken.len());

@@ -184,7 +184,7 @@ impl<'l, 'p> Joint<'l, 'p> {
 
     /// The row in which everything begins.
     fn begin(&mut self) -> Vec<u32> {
-        let begin = Clusters::new(self.levels);
+        let begin: Clusters = Clusters::new(self.levels);
         let mut row = vec![self.outer_number(begin.outer)];
         for inner in begin.inner {
             row.push(self.inner_number(inner));
@@ -240,7 +240,9 @@ impl<'l, 'p> Joint<'l, 'p> {
             let mut next = clusters.clone();
             let taken = match step {
                 LevelStep::Outer(step) => next.take_outer(self.levels, step).map(|t| (t, None)),
-                LevelStep::Inner(number, step) => next.take_inner(self.levels, number, step),
+                LevelStep::Inner(number, step) => {
+                    next.take_inner(self.levels, number, step, &mut Vec::new())
+                }
             };
             match taken {
                 Ok((false, _)) => {}
@@ -442,7 +444,7 @@ impl<'l, 'p> Joint<'l, 'p> {
                         if new {
                             from.push(number as u32);
                         }
-                        if !Clusters::spontaneous(step) {
+                        if !<Clusters>::spontaneous(step) {
                             must.push(to as u32);
                         }
                     });

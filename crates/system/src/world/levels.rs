@@ -16,7 +16,7 @@ use cohkit_protocol::execute::{Occasion, Outcome};
 use cohkit_protocol::protocol::Right;
 
 use super::explore::Explored;
-use super::{Lock, Step, System, World, Wrong};
+use super::{Ended, Lock, Step, System, World, Wrong};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::over;
@@ -53,6 +53,10 @@ impl Data for Shared {
     fn aged(_copy: &bool) -> bool {
         false
     }
+
+    fn told(&mut self) {
+        self.wrote = false;
+    }
 }
 
 /// What does not change in a system of two levels.
@@ -80,7 +84,7 @@ impl<'p> Levels<'p> {
     }
 
     /// What an outer cache may do with a line.
-    fn right(&self, clusters: &Clusters, number: u8, line: u8) -> Right {
+    fn right<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Right {
         let place = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
         self.outer.right(&place.configuration)
     }
@@ -88,10 +92,11 @@ impl<'p> Levels<'p> {
 
 /// Everything at some moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Clusters {
-    pub(super) outer: World<Shared>,
+pub struct Clusters<D: Data = Shared> {
+    /// The world of the outer caches.
+    pub outer: World<D>,
     /// What is below each outer cache.
-    pub(super) inner: Vec<World<Shared>>,
+    pub inner: Vec<World<D>>,
 }
 
 /// Something that may happen.
@@ -103,9 +108,9 @@ pub enum LevelStep {
     Inner(u8, Step),
 }
 
-impl Clusters {
+impl<D: Data> Clusters<D> {
     /// Where everything begins: the outer caches have nothing, and so the inner homes have no memory.
-    pub fn new(levels: &Levels) -> Clusters {
+    pub fn new(levels: &Levels) -> Clusters<D> {
         let inner = (0..levels.outer.remotes).map(|_| World::new(&levels.inner));
         let mut clusters = Clusters {
             outer: World::new(&levels.outer),
@@ -116,7 +121,7 @@ impl Clusters {
     }
 
     /// The same with other numbers for the outer caches, and for those below each of them.
-    pub fn renamed(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters {
+    pub fn renamed(&self, levels: &Levels, above: &[u8], below: &[&[u8]]) -> Clusters<D> {
         let mut after = Clusters {
             outer: self.outer.renamed(&levels.outer, above),
             inner: self.inner.clone(),
@@ -131,7 +136,7 @@ impl Clusters {
     fn join(&mut self) {
         for (number, inner) in self.inner.iter_mut().enumerate() {
             for (line, place) in inner.lines.iter_mut().enumerate() {
-                place.memory = self.outer.lines[line].remotes[number].copy;
+                place.memory = self.outer.lines[line].remotes[number].copy.clone();
             }
         }
     }
@@ -152,7 +157,7 @@ impl Clusters {
 
     /// What a step of the outer world would leave of the right of an outer cache, whose row it runs: less if it sends the
     /// line on. `None` if it does not lower the right.
-    fn lowers(&self, levels: &Levels, number: u8, line: u8, after: &Clusters) -> Option<Right> {
+    fn lowers(&self, levels: &Levels, number: u8, line: u8, after: &Clusters<D>) -> Option<Right> {
         let (before, left) = (
             levels.right(self, number, line),
             levels.right(after, number, line),
@@ -240,16 +245,40 @@ impl Clusters {
 
     /// Whether the outer level wants a line back so far: a message that takes it is there, or the cache may evict it.
     fn recalled(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
-        let arrivals = self.outer.network.arrivals(levels.outer.protocol);
         let evicts = [Access::Evict, Access::Demote, Access::Clean];
         let evicts = evicts.map(|access| Step::Access(line, number, access));
-        let mut steps = arrivals.map(Step::Arrives).chain(evicts);
-        steps.any(|step| {
-            let mut after = self.clone();
-            self.at(step) == Some((number, line))
-                && after.outer_step(levels, step) == Ok(true)
-                && self.lowers(levels, number, line, &after) == Some(to)
-        })
+        let mut steps = evicts.into_iter();
+        steps.any(|step| self.takes_to(levels, number, line, to, step))
+            || self.called_back(levels, number, line, to)
+    }
+
+    /// The same by a message.
+    fn called_back(&self, levels: &Levels, number: u8, line: u8, to: Right) -> bool {
+        let arrivals = self.outer.network.arrivals(levels.outer.protocol);
+        let mut steps = arrivals.map(Step::Arrives);
+        steps.any(|step| self.takes_to(levels, number, line, to, step))
+    }
+
+    /// Whether an outer step lowers the right of an outer cache so far.
+    fn takes_to(&self, levels: &Levels, number: u8, line: u8, to: Right, step: Step) -> bool {
+        let mut after = self.clone();
+        self.at(step) == Some((number, line))
+            && after.outer_step(levels, step) == Ok(true)
+            && self.lowers(levels, number, line, &after) == Some(to)
+    }
+
+    /// Whether a cache of either level gives up what it was not asked for. An outer one does once caches below it are kept
+    /// off a line, and what it does under that lock is the same thing.
+    pub fn gives_up(&self, levels: &Levels, step: LevelStep) -> bool {
+        match step {
+            LevelStep::Inner(number, Step::Asks(line, local)) => {
+                let to = levels.inner.home.locals[usize::from(local)].ensures;
+                !self.called_back(levels, number, line, to)
+            }
+            LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
+            LevelStep::Outer(Step::Access(line, number, _)) => self.free(number, line),
+            LevelStep::Outer(step) | LevelStep::Inner(_, step) => step.spontaneous(),
+        }
     }
 
     /// Steps of the world below an outer cache, without what they mean for those below others: whether it is taken, and the
@@ -259,9 +288,10 @@ impl Clusters {
         levels: &Levels,
         number: u8,
         step: Step,
+        ended: &mut Vec<Ended<D>>,
     ) -> Result<(bool, Option<u8>), Wrong> {
         const WAITS: (bool, Option<u8>) = (false, None);
-        let own = usize::from(number);
+        let inner = &self.inner[usize::from(number)];
         match step {
             // The outer level is the device: it takes back what it wants back, and writes nothing itself.
             Step::Writes(_) => return Ok(WAITS),
@@ -276,7 +306,7 @@ impl Clusters {
                 }
             }
             Step::Arrives(arrival) => {
-                let flight = self.inner[own].network.at(arrival);
+                let flight = inner.network.at(arrival);
                 let waits = flight.is_some_and(|flight| {
                     let needs = levels.needs[flight.message.index()];
                     flight.to.is_none() && needs > levels.right(self, number, flight.line)
@@ -287,44 +317,112 @@ impl Clusters {
             }
             _ => {}
         }
-        let before: Vec<bool> = self.inner[own]
-            .lines
-            .iter()
-            .map(|line| line.memory)
-            .collect();
+        let line = match step {
+            Step::Access(line, ..) | Step::Hit(line, _) => line,
+            Step::Arrives(arrival) => inner.network.at(arrival).map_or(0, |f| f.line),
+            _ => 0,
+        };
+        let take = |world: &mut World<D>| world.take_and_tell(&levels.inner, step, ended);
+        self.below(levels, number, line, take)
+    }
+
+    /// Something happens in the world below an outer cache, at a line: whether it does, and whether a cache writes the line.
+    fn below(
+        &mut self,
+        levels: &Levels,
+        number: u8,
+        line: u8,
+        happens: impl FnOnce(&mut World<D>) -> Result<bool, Wrong>,
+    ) -> Result<(bool, Option<u8>), Wrong> {
+        let own = usize::from(number);
+        let memories = |world: &World<D>| -> Vec<D::Copy> {
+            world.lines.iter().map(|line| line.memory.clone()).collect()
+        };
+        let (before, data) = (memories(&self.inner[own]), self.inner[own].data.clone());
         for line in 0..levels.inner.lines {
             let writes = levels.right(self, number, line) == Right::Write;
             self.memory_writes(levels, own, line, writes);
         }
-        let line = match step {
-            Step::Access(line, ..) | Step::Hit(line, _) => line,
-            Step::Arrives(arrival) => self.inner[own].network.at(arrival).map_or(0, |f| f.line),
-            _ => 0,
-        };
-        let taken = self.inner[own].take(&levels.inner, step)?;
+        let taken = happens(&mut self.inner[own])?;
         for line in 0..levels.inner.lines {
             // A state is the same whatever the outer right was when the home was last asked.
             self.memory_writes(levels, own, line, true);
         }
         if !taken {
-            return Ok(WAITS);
+            return Ok((false, None));
         }
-        if std::mem::take(&mut self.inner[own].data.wrote) {
-            let written: Vec<bool> = self.inner[own].lines.iter().map(|l| l.memory).collect();
+        let after = memories(&self.inner[own]);
+        if self.inner[own].data != data {
+            self.inner[own].data.told();
             self.outer.age(line, true);
-            for (line, memory) in written.into_iter().enumerate() {
+            for (line, memory) in after.into_iter().enumerate() {
                 self.outer.lines[line].remotes[own].copy = memory;
             }
             return Ok((true, Some(line)));
-        } else {
-            for line in 0..levels.inner.lines {
-                let memory = self.inner[own].lines[usize::from(line)].memory;
-                if memory != before[usize::from(line)] {
-                    self.store(levels, number, line, memory)?;
-                }
+        }
+        for (line, (memory, before)) in (0..).zip(after.into_iter().zip(before)) {
+            if memory != before {
+                self.store(levels, number, line, memory)?;
             }
         }
         Ok((true, None))
+    }
+
+    /// A line was written below an outer cache: copies elsewhere are old, and all worlds know what was written.
+    fn spread(&mut self, number: u8, line: u8) {
+        let data = self.inner[usize::from(number)].data.clone();
+        for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
+            inner.age(line, true);
+            inner.data.clone_from(&data);
+        }
+        if D::KEEPS {
+            self.outer.data = data;
+        }
+    }
+
+    /// A cache below an outer one begins an access that somebody wants, or performs it at once. False, with this as it was
+    /// or spoilt, if it has to be tried again.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn begin(
+        &mut self,
+        levels: &Levels,
+        number: u8,
+        (line, remote): (u8, u8),
+        (access, what): (Access, D::Write),
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
+        let begin =
+            |world: &mut World<D>| world.begin(&levels.inner, (line, remote), access, what, ended);
+        let (taken, wrote) = self.below(levels, number, line, begin)?;
+        if let Some(line) = wrote {
+            self.spread(number, line);
+        }
+        Ok(taken)
+    }
+
+    /// Lets something happen, telling which accesses below have ended. False, with this as it was or spoilt, if it has to
+    /// wait or would change nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn take_and_tell(
+        &mut self,
+        levels: &Levels,
+        step: LevelStep,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
+        match step {
+            LevelStep::Outer(step) => self.take_outer(levels, step),
+            LevelStep::Inner(number, step) => {
+                let (taken, wrote) = self.take_inner(levels, number, step, ended)?;
+                if let Some(line) = wrote {
+                    self.spread(number, line);
+                }
+                Ok(taken)
+            }
+        }
     }
 
     /// What `memory writes` is in the guards of an inner home.
@@ -336,7 +434,7 @@ impl Clusters {
     }
 
     /// The memory of an inner home is written: the outer cache stores in place.
-    fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: bool) -> Result<(), Wrong> {
+    fn store(&mut self, levels: &Levels, number: u8, line: u8, copy: D::Copy) -> Result<(), Wrong> {
         if levels.right(self, number, line) < Right::Write {
             let what = "an inner home writes its memory, which the outer cache may not";
             return Err(Violation::new("inclusion", what).into());
@@ -364,7 +462,7 @@ impl Clusters {
     }
 }
 
-impl<'p> Explored<Levels<'p>> for Clusters {
+impl<'p, D: Data> Explored<Levels<'p>> for Clusters<D> {
     type Step = LevelStep;
 
     fn steps(&self, levels: &Levels<'p>) -> Vec<LevelStep> {
@@ -378,20 +476,7 @@ impl<'p> Explored<Levels<'p>> for Clusters {
     }
 
     fn take(&mut self, levels: &Levels<'p>, step: LevelStep) -> Result<bool, Wrong> {
-        match step {
-            LevelStep::Outer(step) => self.take_outer(levels, step),
-            LevelStep::Inner(number, step) => {
-                let (taken, wrote) = self.take_inner(levels, number, step)?;
-                if let Some(line) = wrote {
-                    for (other, inner) in self.inner.iter_mut().enumerate() {
-                        if other != usize::from(number) {
-                            inner.age(line, true);
-                        }
-                    }
-                }
-                Ok(taken)
-            }
-        }
+        self.take_and_tell(levels, step, &mut Vec::new())
     }
 
     fn spontaneous(step: LevelStep) -> bool {
@@ -420,7 +505,7 @@ impl<'p> Explored<Levels<'p>> for Clusters {
 }
 
 /// What the caches of a world may do with a line, one by one.
-pub(super) fn rights(world: &World<Shared>, system: &System, line: u8) -> Vec<Right> {
+pub(super) fn rights<D: Data>(world: &World<D>, system: &System, line: u8) -> Vec<Right> {
     let remotes = world.lines[usize::from(line)].remotes.iter();
     remotes.map(|r| system.right(&r.configuration)).collect()
 }
@@ -437,7 +522,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn of(world: &World<Shared>, system: &System, line: u8) -> Held {
+    pub(super) fn of<D: Data>(world: &World<D>, system: &System, line: u8) -> Held {
         let rights = rights(world, system, line);
         let remotes = world.lines[usize::from(line)].remotes.iter().zip(&rights);
         let held = rights.iter().filter(|right| **right > Right::None);
@@ -446,7 +531,7 @@ impl Held {
             holders: held.count(),
             old: remotes
                 .into_iter()
-                .any(|(r, right)| *right > Right::None && !r.copy),
+                .any(|(r, right)| *right > Right::None && !world.data.current(line, &r.copy)),
         }
     }
 }

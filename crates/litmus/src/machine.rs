@@ -1,0 +1,244 @@
+//! What programs run on: caches of one protocol, or of one above those of another.
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::data::Data;
+use cohkit_system::world::{
+    Arrival, Clusters, Ended, Explored, LevelStep, Levels, Order, Step, System, World, Wrong,
+};
+
+/// What does not change. Threads are numbered as they stand in the program.
+pub enum Machine<'p> {
+    /// Each thread has a cache.
+    One(Box<System<'p>>),
+    /// Each thread has a cache of the lower level: of this cluster, and there of this number.
+    Two(Box<Levels<'p>>, Vec<(u8, u8)>),
+}
+
+/// The world of a line, or of all lines together.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Moment<D: Data> {
+    /// Of one level.
+    One(World<D>),
+    /// Of two.
+    Two(Clusters<D>),
+}
+
+/// An order across lines: the world, 0 for that of the upper level or the only one, and the order there.
+pub type Queue = (u8, Order);
+
+impl<'p> Machine<'p> {
+    /// The protocol of the caches that threads are before.
+    pub fn protocol(&self) -> &'p Protocol {
+        match self {
+            Machine::One(system) => system.protocol,
+            Machine::Two(levels, _) => levels.inner.protocol,
+        }
+    }
+
+    /// Where everything begins.
+    pub fn first<D: Data>(&self) -> Moment<D> {
+        match self {
+            Machine::One(system) => Moment::One(World::new(system)),
+            Machine::Two(levels, _) => Moment::Two(Clusters::new(levels)),
+        }
+    }
+
+    /// The protocol of each world of a moment.
+    fn protocols(&self) -> impl Iterator<Item = &'p Protocol> {
+        let (first, others, below) = match self {
+            Machine::One(system) => (system.protocol, 0, system.protocol),
+            Machine::Two(levels, _) => (
+                levels.outer.protocol,
+                levels.outer.remotes,
+                levels.inner.protocol,
+            ),
+        };
+        std::iter::once(first).chain((0..others).map(move |_| below))
+    }
+
+    /// What may happen next without the threads. There is no device.
+    pub fn steps<D: Data>(&self, moment: &Moment<D>) -> Vec<LevelStep> {
+        let begun = |step: &Step| match step {
+            Step::Access(_, _, access) => {
+                *access == Access::Fence || access.needs() > cohkit_protocol::protocol::Right::None
+            }
+            Step::Hit(..) => true,
+            _ => false,
+        };
+        let device =
+            |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
+        match (self, moment) {
+            (Machine::One(system), Moment::One(world)) => {
+                let steps = world.steps(system).into_iter();
+                let own = steps.filter(|step| !begun(step) && !device(step));
+                own.map(LevelStep::Outer).collect()
+            }
+            (Machine::Two(levels, _), Moment::Two(clusters)) => {
+                let mut steps = clusters.steps(levels);
+                steps.retain(|step| match step {
+                    LevelStep::Outer(step) => !device(step),
+                    LevelStep::Inner(_, step) => !begun(step),
+                });
+                steps
+            }
+            _ => unreachable!("moments are those of their machine"),
+        }
+    }
+
+    /// Lets something happen, telling which threads' accesses have ended. False if it has to wait.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn take<D: Data>(
+        &self,
+        moment: &mut Moment<D>,
+        step: LevelStep,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
+        match (self, moment, step) {
+            (Machine::One(system), Moment::One(world), LevelStep::Outer(step)) => {
+                world.take_and_tell(system, step, ended)
+            }
+            (Machine::Two(levels, seats), Moment::Two(clusters), step) => {
+                let taken = clusters.take_and_tell(levels, step, ended)?;
+                if let LevelStep::Inner(cluster, _) = step {
+                    seated(seats, cluster, ended);
+                }
+                Ok(taken)
+            }
+            _ => unreachable!("moments are those of their machine"),
+        }
+    }
+
+    /// A thread begins an access, or performs it at once. False if it has to be tried again.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn begin<D: Data>(
+        &self,
+        moment: &mut Moment<D>,
+        (line, thread): (u8, u8),
+        (access, what): (Access, D::Write),
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
+        match (self, moment) {
+            (Machine::One(system), Moment::One(world)) => {
+                world.begin(system, (line, thread), access, what, ended)
+            }
+            (Machine::Two(levels, seats), Moment::Two(clusters)) => {
+                let (cluster, cache) = seats[usize::from(thread)];
+                let begun =
+                    clusters.begin(levels, cluster, (line, cache), (access, what), ended)?;
+                seated(seats, cluster, ended);
+                Ok(begun)
+            }
+            _ => unreachable!("moments are those of their machine"),
+        }
+    }
+
+    /// What must hold.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn claims<D: Data>(&self, moment: &Moment<D>) -> Result<(), Wrong> {
+        match (self, moment) {
+            (Machine::One(system), Moment::One(world)) => world.claims(system)?,
+            (Machine::Two(levels, _), Moment::Two(clusters)) => clusters.claims(levels)?,
+            _ => unreachable!("moments are those of their machine"),
+        }
+        Ok(())
+    }
+
+    /// Whether a cache gives up what it was not asked for.
+    pub fn gives_up<D: Data>(&self, moment: &Moment<D>, step: LevelStep) -> bool {
+        match (self, moment, step) {
+            (Machine::Two(levels, _), Moment::Two(clusters), step) => {
+                clusters.gives_up(levels, step)
+            }
+            (_, _, LevelStep::Outer(step) | LevelStep::Inner(_, step)) => step.spontaneous(),
+        }
+    }
+
+    /// The order across lines that a step takes the first message of.
+    pub fn takes(&self, step: LevelStep) -> Option<Queue> {
+        let (world, step) = match step {
+            LevelStep::Outer(step) => (0, step),
+            LevelStep::Inner(cluster, step) => (cluster + 1, step),
+        };
+        match step {
+            Step::Arrives(Arrival::Ordered(order @ (.., None))) => Some((world, order)),
+            _ => None,
+        }
+    }
+
+    /// The orders across lines that messages wait in, each with how many.
+    pub fn queued<D: Data>(&self, moment: &Moment<D>) -> Vec<(Queue, usize)> {
+        let mut queued = Vec::new();
+        for ((world, at), protocol) in (0..).zip(moment.worlds()).zip(self.protocols()) {
+            for arrival in at.network.arrivals(protocol) {
+                if let Arrival::Ordered(order @ (.., None)) = arrival {
+                    queued.push(((world, order), at.network.queued(order)));
+                }
+            }
+        }
+        queued
+    }
+}
+
+impl<D: Data> Moment<D> {
+    /// The only world, or that of the upper level and those below it.
+    pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
+        let (first, below): (_, &[World<D>]) = match self {
+            Moment::One(world) => (world, &[]),
+            Moment::Two(clusters) => (&clusters.outer, &clusters.inner),
+        };
+        std::iter::once(first).chain(below)
+    }
+
+    /// The same, to be changed.
+    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
+        let (first, below): (_, &mut [World<D>]) = match self {
+            Moment::One(world) => (world, &mut []),
+            Moment::Two(clusters) => (&mut clusters.outer, &mut clusters.inner),
+        };
+        std::iter::once(first).chain(below)
+    }
+}
+
+/// Accesses of caches below a cluster are those of threads.
+fn seated<D: Data>(seats: &[(u8, u8)], cluster: u8, ended: &mut [Ended<D>]) {
+    for one in ended {
+        let seat = seats.iter().position(|&at| at == (cluster, one.remote));
+        one.remote = seat.map_or(u8::MAX, |thread| thread as u8);
+    }
+}
+
+/// The ways in which threads may sit below clusters, clusters being alike and those below one too: of each, the cluster and
+/// the place there of every thread.
+pub fn seatings(threads: u8) -> Vec<Vec<(u8, u8)>> {
+    let mut all: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
+    for _ in 0..threads {
+        let longer = all.iter().flat_map(|before| {
+            let clusters = before.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
+            (0..=clusters).map(move |cluster| {
+                let there = before.iter().filter(|seat| seat.0 == cluster).count();
+                [&before[..], &[(cluster, there as u8)]].concat()
+            })
+        });
+        all = longer.collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_clusters_in_every_way() {
+        let counts = [1, 2, 3, 4].map(|threads| seatings(threads).len());
+        assert_eq!(counts, [1, 2, 5, 15]);
+        assert_eq!(seatings(2), [[(0, 0), (0, 1)], [(0, 0), (1, 0)]]);
+    }
+}
