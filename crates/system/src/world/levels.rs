@@ -10,6 +10,10 @@
 //! * while one is wanted or held, no outer access begins.
 //!
 //! So an inner transaction that has begun needs nothing from outside, and what waits holds nothing.
+//!
+//! Each was left out in turn, with the rest as it is, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each: without
+//! one of the first three inclusion, the data value or drain breaks. Without the last nothing does, in 88,936 states for
+//! 65,463: it is caution, as a right that grows takes nothing from those below, and the lock still holds what lowers it.
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Occasion, Outcome};
