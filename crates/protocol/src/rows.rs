@@ -176,7 +176,7 @@ impl Words<'_> {
                 format!("{element} := {}", self.expression(value))
             }
             Statement::ForEach { condition, body } if *condition == Expression::Constant(1) => {
-                self.statements(body).join(", ").replace("[each]", "")
+                self.all_of_an_array(body)
             }
             Statement::ForEach {
                 condition: Expression::In(_, set),
@@ -194,9 +194,7 @@ impl Words<'_> {
             // All of an array.
             Statement::If {
                 condition, then, ..
-            } if *condition == Expression::Constant(1) => {
-                self.statements(&then[..1]).concat().replace("[0]", "")
-            }
+            } if *condition == Expression::Constant(1) => self.all_of_an_array(then),
             Statement::If {
                 condition,
                 then,
@@ -237,6 +235,21 @@ impl Words<'_> {
 
     fn expression(&self, expression: &Expression) -> String {
         self.within(expression, 0)
+    }
+
+    /// Statements that stand for one of the text: all of an array becomes one value, or else what each of them says.
+    fn all_of_an_array(&self, statements: &[Statement]) -> String {
+        let set = |statement: &Statement| match statement {
+            Statement::AssignElement(variable, _, value) => Some((*variable, value.clone())),
+            _ => None,
+        };
+        let first = statements.first().and_then(set);
+        match first.filter(|first| statements.iter().all(|s| set(s).as_ref() == Some(first))) {
+            Some((variable, value)) => {
+                format!("{} := {}", self.variable(variable), self.expression(&value))
+            }
+            None => self.statements(statements).join(", "),
+        }
     }
 
     /// One value of an array.

@@ -95,3 +95,19 @@ fn rows_speak_the_language_of_the_text() {
         S | Data | write | S
     "#]].assert_eq(&lines(&rows(&protocol, home)));
 }
+
+/// Loops over homes and sets of them are written out for each home; all of an array that becomes one value is one action.
+#[test]
+fn what_is_done_for_each_home_is_told_for_each() {
+    let text = include_str!("../../../tests/homes/told.coh");
+    let protocol = parse(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let table = rows(&protocol, &protocol.remote);
+    let release = table.rows.iter().find(|row| row.event == "release");
+    expect![[r#"
+        send Release (turn = turn, stores = sent[home], needs = (touched[0] and not home == 0) + (touched[1] and not home == 1))
+        if touched[0] and not home == 0 { send Ask (stores = sent[0], turn = turn, at = home) to 0 }, if touched[1] and not home == 1 { send Ask (stores = sent[1], turn = turn, at = home) to 1 }
+        touched := 0
+        sent := 0
+        turn += 1
+        open := true"#]].assert_eq(&release.expect("a row").actions.join("\n"));
+}
