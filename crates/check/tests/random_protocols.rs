@@ -14,7 +14,7 @@ mod tools;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::ARRAYS;
+use generate::{ARRAYS, JOINED};
 use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};
 use std::collections::BTreeSet;
 
@@ -28,7 +28,11 @@ fn again(seed: u64, against: &str) -> String {
 fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     let mut agreed = Vec::new();
     // The invariant of the last one adds up so many counters that what was printed was nested too deeply to be read.
-    for seed in (0..TEXTS).chain([13_269]).chain(ARRAYS..ARRAYS + 40) {
+    for seed in (0..TEXTS)
+        .chain([13_269])
+        .chain(ARRAYS..ARRAYS + 40)
+        .chain(JOINED..JOINED + 40)
+    {
         match judge::ours(&generate::protocol(seed)) {
             Ok(verdict) => agreed.push(verdict),
             // One of its rows is not as it should be, and the front end says so.
@@ -50,7 +54,11 @@ fn an_independent_checker_agrees_on_random_texts() {
     }
     let folder = tempfile::tempdir().unwrap();
     // The last one compares with an amount below zero, which Rumur's own choice of a type had no room for.
-    for seed in (0..20).chain([27]).chain(ARRAYS..ARRAYS + 4) {
+    for seed in (0..20)
+        .chain([27])
+        .chain(ARRAYS..ARRAYS + 4)
+        .chain(JOINED..JOINED + 4)
+    {
         let checker =
             |model: &_| tools::rumur(model, Style::Plain, tools::Compiled::Fast, folder.path());
         match rumur(&generate::protocol(seed), checker) {

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = files![
     "protocols/cxl-mem.coh",
     "protocols/eci-near.coh",
     "protocols/eci.coh",
+    "protocols/mesi-l1.coh",
     "protocols/mesi.coh",
     "protocols/moesi.coh",
     "protocols/msi-policy.coh",

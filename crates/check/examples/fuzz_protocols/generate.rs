@@ -83,7 +83,12 @@ struct Generator {
     fields: Vec<Vec<Named>>,
     /// Whether the home has arrays: `w` over the remotes, which rows read, set and loop over, and `u` over two numbers.
     array: bool,
+    /// Whether two lines are joined: by registers, by messages about no line, and by homes, where there are two.
+    joined: Option<u8>,
 }
+
+/// The texts from this number on have two lines, registers, and one home or two.
+pub const JOINED: u64 = 1 << 33;
 
 /// The texts from this number on have arrays, so that those before are what they always were.
 pub const ARRAYS: u64 = 1 << 32;
@@ -96,7 +101,11 @@ pub fn protocol(seed: u64) -> String {
         2 | 3 => token(),
         _ => blocking(),
     };
-    let remotes = 1 + random.of(&[1, 1, 1, 1, 0, 2]);
+    let joined = (seed >= JOINED).then(|| 1 + (seed % 2) as u8);
+    let remotes = match joined {
+        Some(_) => 1,
+        None => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
+    };
     let own = template.variables.iter().map(|(name, ty)| Named {
         name: (*name).into(),
         ty: Type::read(ty),
@@ -107,7 +116,8 @@ pub fn protocol(seed: u64) -> String {
         variables: [Vec::new(), Vec::new()],
         own: own.collect(),
         fields: Vec::new(),
-        array: seed >= ARRAYS,
+        array: (ARRAYS..JOINED).contains(&seed),
+        joined,
     };
     generator.decorate(&template);
     generator.text(template)
@@ -156,7 +166,13 @@ impl Generator {
         if self.array {
             out += "size wide 1\n";
         }
+        if let Some(homes) = self.joined {
+            out += &format!("size homes {homes}\n");
+        }
         out += "channels {\n";
+        if self.joined.is_some() {
+            out += "  tick remote -> home\n  hand home -> home\n  tock home -> remote\n";
+        }
         for (name, ends) in &template.channels {
             out += &format!("  {name} {ends}\n");
         }
@@ -170,6 +186,9 @@ impl Generator {
             out += &format!("  ordered {}{per_line}\n", order.join(", "));
         }
         out += "}\nmessages {\n";
+        if self.joined.is_some() {
+            out += "  tick: Tick (t: 0..1, at: home)\n  hand: Hand (t: 0..1, whose: remote)\n  tock: Tock\n";
+        }
         for (i, message) in template.messages.iter().enumerate() {
             let carries = (!message.carries.is_empty()).then(|| message.carries.to_string());
             let own = message
@@ -201,22 +220,84 @@ impl Generator {
             let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
             let array = (self.array && home)
                 .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
-            let variables: Vec<String> = own.chain(more).chain(array).collect();
-            if !variables.is_empty() {
-                out += &format!("  variables {{ {} }}\n", variables.join("; "));
+            if self.joined.is_some() {
+                // What is of a line by itself, and what joins them.
+                let more: Vec<String> = more.collect();
+                let own: Vec<String> = own.collect();
+                if !own.is_empty() {
+                    out += &format!("  variables {{ {} }}\n", own.join("; "));
+                }
+                out += &self.registers(home, &more);
+            } else {
+                let variables: Vec<String> = own.chain(more).chain(array).collect();
+                if !variables.is_empty() {
+                    out += &format!("  variables {{ {} }}\n", variables.join("; "));
+                }
             }
             for row in template.rows.clone().iter().filter(|row| row.home == home) {
                 out += &self.rows(row, &template);
             }
             out += "}\n";
         }
-        out += &format!("system whole {{ remotes {}; lines 1 }}\n", self.remotes);
+        let lines = if self.joined.is_some() { 2 } else { 1 };
+        out += &format!(
+            "system whole {{ remotes {}; lines {lines} }}\n",
+            self.remotes
+        );
         for claim in template.invariants {
             if self.random.once_in(2) {
                 out += &format!("invariant {claim}\n");
             }
         }
         out
+    }
+
+    /// Registers, and rows about no line that change them and pass messages on between homes.
+    fn registers(&mut self, home: bool, more: &[String]) -> String {
+        let (own, rows) = match home {
+            false => {
+                let when = self
+                    .random
+                    .of(&["ticks == 0", "count(mine) > 0", "ticks < 2"]);
+                let then = self
+                    .random
+                    .of(&["mine := {}", "mine -= { far }", "far := far"]);
+                let rows = format!(
+                    "  - | fence if {when} and ticks < 2 | for h in mine {{ send Tick (t = 1, at = far) to h, ticks += 1 }}, {then}\n\
+                     \x20 - | Tock if ticks > 0 | ticks -= 1, far := sender\n  - | Tock |\n"
+                );
+                (["ticks: 0..2", "mine: set of home", "far: home"], rows)
+            }
+            true => {
+                let when = self
+                    .random
+                    .of(&["seen[sender] < 2", "seen[sender] == 0", "at != home"]);
+                let then = self
+                    .random
+                    .of(&["seen[whose] := 0", "seen := 0", "lately[home] := 1"]);
+                let rows = format!(
+                    "  - | Tick if {when} and seen[sender] < 2 | seen[sender] += 1, send Hand (t = t, whose = sender) to at\n\
+                     \x20 - | Tick | send Tock to sender, seen[sender] := 0\n\
+                     \x20 - | Hand | {then}, lately[home] := t, send Tock to whose\n"
+                );
+                (
+                    [
+                        "seen: 0..2 per remote",
+                        "lately: 0..1 per home",
+                        "pair: 0..1 per remote per 2",
+                    ],
+                    rows,
+                )
+            }
+        };
+        let all = own
+            .iter()
+            .map(|one| (*one).to_string())
+            .chain(more.iter().cloned());
+        format!(
+            "  registers {{ {} }}\n{rows}",
+            all.collect::<Vec<_>>().join("; ")
+        )
     }
 
     /// Makes one row wrong.
@@ -317,6 +398,12 @@ impl Generator {
         for assignment in assignments {
             let at = self.random.below(actions.len() + 1);
             actions.insert(at, assignment);
+        }
+        if self.joined.is_some() && !row.next.is_empty() && self.random.once_in(3) {
+            actions.push(match row.home {
+                false => self.random.of(&["mine += { home }", "far := home"]).into(),
+                true => "lately[home] := 0".to_string(),
+            });
         }
         if self.array && row.home && self.random.once_in(2) {
             actions.push(self.change_of_array(scope));
@@ -473,6 +560,8 @@ impl Generator {
 
     fn remote(&mut self, scope: &Scope) -> String {
         let word = match (scope.home, scope.message) {
+            // Where homes have numbers, `sender` of what a home sends is one.
+            (false, true) if self.joined.is_some() => self.random.of(&["self", "self", "none"]),
             (false, true) => self.random.of(&["self", "sender", "none"]),
             (false, false) => self.random.of(&["self", "self", "none"]),
             (true, true) => self.random.of(&["sender", "sender", "none"]),

@@ -53,9 +53,9 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
         let shown = errors.iter().map(|e| e.render("random.coh", text, false));
         Trouble::Refused(shown.collect())
     })?;
-    let remotes = protocol.systems[0].remotes;
+    let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
     let room = system::Options::default().capacity;
-    let system = System::new(&protocol, home(&protocol), remotes, 1, room);
+    let system = System::new(&protocol, home(&protocol), remotes, lines, room);
     let found = explore(&system, World::new(&system), MOST);
     Ok(Case {
         protocol,
@@ -67,13 +67,18 @@ pub fn case(text: &str) -> Result<Case, Trouble> {
 /// The model of a system, with claims about states and steps alone.
 pub fn safety(protocol: &Protocol, home: &Controller, remotes: Remotes) -> Result<Model, Trouble> {
     let options = system::Options::default();
-    let model = system::model(protocol, home, remotes, 1, &options);
+    let model = system::model(protocol, home, remotes, lines_of(protocol), &options);
     let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
     model.deadlock = Deadlock::Off;
     model.quiescent = None;
     model.liveness.clear();
     model.covers.clear();
     Ok(model)
+}
+
+/// The lines of a text's own system.
+fn lines_of(protocol: &Protocol) -> u8 {
+    protocol.systems[0].lines
 }
 
 /// The home of a text of rows.
@@ -271,7 +276,8 @@ fn printed(model: &Model, plain: &Report) -> Result<(), Trouble> {
 /// Whether rest can always be reached. Of the claims that are not about single states and steps this one is known here.
 fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble> {
     let options = system::Options::default();
-    let model = system::model(protocol, home(protocol), remotes, 1, &options);
+    let lines = lines_of(protocol);
+    let model = system::model(protocol, home(protocol), remotes, lines, &options);
     let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
     model.liveness.clear();
     model.covers.clear();
@@ -349,6 +355,10 @@ fn state_by_state(
     model: &Model,
     worlds: &[World<Current>],
 ) -> Result<(), Trouble> {
+    // Where lines are joined the agents of one say little; all states are counted.
+    if lines_of(protocol) > 1 {
+        return Ok(());
+    }
     let graph = graph(model, MOST, None).map_err(Trouble::Differ)?;
     let mut executed: Vec<BTreeMap<String, String>> =
         worlds.iter().map(|world| agents(protocol, world)).collect();
