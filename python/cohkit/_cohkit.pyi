@@ -88,6 +88,7 @@ class Simulation:
         cores: int | None,
         outstanding: int | None,
         prefetch: int | None,
+        by: list[str],
         settings: list[str],
         seed: int,
         oracle: bool,

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from cohkit import types
     from cohkit._cohkit import Protocol
 
-Workload = Literal["sequential-read", "random-read", "sequential-write", "random-write", "random-mixed"]
+Workload = Literal[
+    "sequential-read",
+    "random-read",
+    "sequential-write",
+    "random-write",
+    "random-mixed",
+    "sequential-read-once",
+    "random-read-once",
+    "sequential-write-line",
+    "random-write-line",
+]
 
 # The numbers that a simulation can be told, with the least and the most.
 _NUMBERS = {
@@ -41,6 +51,7 @@ class Request(TypedDict, total=False):
     cores: int | None
     outstanding: int | None
     prefetch: int | None
+    by: Mapping[str, Workload | Literal["idle"]] | None
     set: Mapping[str, str | int] | None
     seed: int
     oracle: bool
@@ -51,7 +62,7 @@ def platforms() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.platforms()
-    ['clusters-4x4', 'enzian-cohkit', 'enzian-dc-bram', 'enzian-dc-ddr', 'hosts-512x8', 'hosts-8x8', 'thunderx1-2s']
+    ['clusters-4x4', 'enzian-cohkit', 'enzian-cpu-home', 'enzian-dc-bram', 'enzian-dc-ddr', 'hosts-512x8', 'hosts-8x8', 'thunderx1-2s']
 
     """
     return _cohkit.platforms()
@@ -87,6 +98,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     cores: int | None = None,
     outstanding: int | None = None,
     prefetch: int | None = None,
+    by: Mapping[str, Workload | Literal["idle"]] | None = None,
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
@@ -98,7 +110,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
-        workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`.
+        workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
+            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
         region: the memory that is accessed, with its unit.
@@ -107,7 +120,10 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         outstanding: most accesses of one core in flight; the platform's `cores.outstanding` if not given.
         prefetch: how many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's
             `cores.prefetch` if not given.
-        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
+        by: what the cores of caching agents of a kind do instead, by the kind's name: a workload, or `idle`. Each kind
+            makes so many accesses; `cores`, `outstanding` and `prefetch` are those of the first kind.
+        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`; `agents.KIND.remotes` gives it
+            caching agents of a further kind of the text.
         seed: what everything random follows from.
         oracle: whether loads are compared with the last write, and rights that exclude each other watched for.
         progress: called now and then with the accesses performed so far, and those of all.
@@ -134,6 +150,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         "cores": cores,
         "outstanding": outstanding,
         "prefetch": prefetch,
+        "by": by,
         "set": set,
         "seed": seed,
         "oracle": oracle,
@@ -205,6 +222,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
         "cores": None,
         "outstanding": None,
         "prefetch": None,
+        "by": None,
         "set": None,
         "seed": 0,
         "oracle": True,
@@ -222,6 +240,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
             raise InputError(f"`{name}` is {low} to {high}, not {value!r}")
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else given(protocol)
+    options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     options["region"] = str(options["region"])
     on = machine(options.pop("platform"))

@@ -219,11 +219,16 @@ class Quantity(TypedDict):
 
 
 class Platform(TypedDict):
-    """A machine that is simulated; `below` is how many caches are below each remote's where there are two levels."""
+    """A machine that is simulated.
+
+    `below` is how many caches are below each remote's where there are two levels, and `agents` how many there are of each
+    further kind.
+    """
 
     name: str
     remotes: int
     below: NotRequired[int]
+    agents: NotRequired[dict[str, int]]
     lines: int
     quantities: list[Quantity]
 
@@ -265,13 +270,17 @@ class Quarter(Stretch):
 
 
 class Simulation(TypedDict):
-    """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`."""
+    """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`.
+
+    Of several kinds of caching agents, `agents` says what each did; `workload` is that of the first.
+    """
 
     protocol: str
     platform: str
     settings: list[str]
     home: str
     workload: Workload
+    agents: NotRequired[dict[str, Workload | None]]
     seed: int
     oracle: bool
     statistics: dict[str, float] | None

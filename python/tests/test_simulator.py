@@ -40,7 +40,7 @@ def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
         set={"link.latency": "100ns"},
     )
     assert without_run(result) == without_run(printed)
-    assert set(result) == set(get_type_hints(types.Simulation))
+    assert set(result) == types.Simulation.__required_keys__
     assert set(result["workload"]) == set(get_type_hints(types.Workload))
     assert result["statistics"]
     assert result["statistics"]["accesses"] == 9000
@@ -65,9 +65,31 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
     assert (result["protocol"], result["oracle"]) == ("msi", False)
 
 
+def test_agents_of_each_kind_do_what_they_are_told() -> None:
+    assert cohkit.platform("enzian-cpu-home")["agents"] == {"device": 1}
+    result = cohkit.simulate(
+        "enzian-cpu-home",
+        "random-read",
+        protocol="eci-near",
+        region="64KiB",
+        accesses=2000,
+        cores=2,
+        by={"device": "random-write-line"},
+        set={"agents.device.cores.outstanding": 8},
+    )
+    assert result["messages"] is not None
+    assert result["messages"]["WriteLine"] == 2000
+    device = result["agents"]["device"]
+    assert device is not None
+    assert (device["name"], device["cores"], device["outstanding"]) == ("random-write-line", 1, 8)
+    assert result["agents"]["llc"] == result["workload"]
+    with pytest.raises(cohkit.InputError, match="has no caching agents `gpu`"):
+        cohkit.simulate("enzian-cpu-home", "random-read", protocol="eci-near", by={"gpu": "idle"})
+
+
 # The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
 # A machine of two levels takes a text of two.
-PLATFORMS = [name for name in cohkit.platforms() if name not in ("hosts-512x8", "clusters-4x4")]
+PLATFORMS = [name for name in cohkit.platforms() if name not in ("hosts-512x8", "clusters-4x4", "enzian-cpu-home")]
 
 MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
@@ -195,7 +217,7 @@ def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
     platform = cohkit.platform(name)
-    assert {*platform, "below"} == set(get_type_hints(types.Platform))
+    assert set(platform) == types.Platform.__required_keys__
     assumed = 0
     for quantity in platform["quantities"]:
         assert set(quantity) == set(get_type_hints(types.Quantity))

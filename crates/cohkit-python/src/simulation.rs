@@ -90,7 +90,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// Puts a simulation together.
     #[new]
-    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, settings, seed, oracle))]
+    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, by, settings, seed, oracle))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -105,6 +105,7 @@ impl Simulation {
         cores: Option<u32>,
         outstanding: Option<u32>,
         prefetch: Option<u32>,
+        by: Vec<String>,
         settings: Vec<String>,
         seed: u64,
         oracle: bool,
@@ -116,13 +117,14 @@ impl Simulation {
             cores,
             outstanding,
             prefetch,
+            by,
             settings,
             seed,
             oracle,
         };
         let mut platform = machine.platform.clone();
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
-        let home = protocol.home(py, platform.remotes)?;
+        let home = protocol.home(py, platform.all_remotes() as u16)?;
         let source = cohkit::Source::clone(&protocol.source);
         let simulation = cohkit::simulate::Simulation::new(source, home, platform, request);
         let simulation = Arc::new(simulation.map_err(refused)?);
@@ -142,7 +144,7 @@ pub(crate) fn simulate(
 ) -> PyResult<String> {
     let all = simulations.iter();
     let all: Vec<_> = all.map(|one| Arc::clone(&one.simulation)).collect();
-    let accesses = all.iter().map(|one| one.setup.workload.accesses);
+    let accesses = all.iter().map(|one| one.accesses());
     let total = accesses.fold(0, u64::saturating_add);
     let performed = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&performed);

@@ -151,6 +151,11 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
             "quantities": quantities.collect::<Vec<_>>(),
             "run": { "version": env!("CARGO_PKG_VERSION") },
         });
+        if !platform.agents.is_empty() {
+            let of_each = platform.agents.iter();
+            let of_each = of_each.map(|agents| (agents.kind.clone(), agents.remotes.into()));
+            value["agents"] = of_each.collect::<serde_json::Map<_, _>>().into();
+        }
         if let Some(below) = below {
             value["below"] = below.into();
         }
@@ -172,7 +177,10 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
         let (first, second, third) = (width(0), width(1), width(2));
         let below = below.map_or(String::new(), |below| format!(" with {below} below each"));
-        let mut text = format!("{name}: remotes {remotes}{below}, lines {lines}\n\n");
+        let agents = platform.agents.iter();
+        let agents = agents.map(|of| format!(", {} {}", of.kind, of.remotes));
+        let agents: String = agents.collect();
+        let mut text = format!("{name}: remotes {remotes}{below}{agents}, lines {lines}\n\n");
         for [name, value, range, origin] in &rows {
             let _ = writeln!(
                 text,

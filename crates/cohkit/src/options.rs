@@ -407,7 +407,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
+    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -445,7 +445,13 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub prefetch: Option<u32>,
 
+    /// What the cores of caching agents of a kind do instead, or `idle` for nothing; may be repeated for other kinds.
+    /// Each kind makes so many accesses; numbers of cores and what they have in flight are told of the first.
+    #[arg(long, value_name = "KIND=WORKLOAD")]
+    pub by: Vec<String>,
+
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated for others.
+    /// `agents.KIND.remotes=N` gives it agents of a further kind of the text.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 
@@ -504,7 +510,7 @@ pub(crate) enum HomeKind {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
+    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 

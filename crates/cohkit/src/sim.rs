@@ -48,13 +48,14 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         cores: options.cores,
         outstanding: options.outstanding,
         prefetch: options.prefetch,
+        by: options.by.clone(),
         settings: options.set.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
     };
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
-    let home = home(&source.protocol, platform.remotes)
+    let home = home(&source.protocol, platform.all_remotes() as u16)
         .map_err(|error| source.no_home(&error, &charts, colour))?;
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
     let lower = match (lower, &platform.below) {
@@ -128,7 +129,7 @@ fn traced(setup: &Setup, line: u32, file: &Path) -> Result<(), Failure> {
 fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
-    let bar = Bar::new(name, setup.workload.accesses, "accesses", &console.terminal);
+    let bar = Bar::new(name, simulation.accesses(), "accesses", &console.terminal);
     simulation.run(&mut |performed| {
         bar.show(performed);
         !console.is_interrupted()
@@ -189,8 +190,15 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         seed,
         ..
     } = &simulation.setup;
+    let by: String = simulation
+        .request
+        .by
+        .iter()
+        .fold(String::new(), |by, told| {
+            format!("{by}, {}", told.replacen('=', " ", 1))
+        });
     let mut text = format!(
-        "{} on {}: {} of {}, {}, {}, {} outstanding, hints {} ahead, seed {seed}\n",
+        "{} on {}: {} of {}, {}, {}, {} outstanding, hints {} ahead, seed {seed}{by}\n",
         protocol.name,
         platform.name,
         simulation.request.kind.name(),

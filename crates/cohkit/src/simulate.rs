@@ -6,13 +6,14 @@ use crate::size;
 use clap::ValueEnum;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::text::PlatformError;
-use cohkit_sim::platform::{text, units, Platform, Quantity, Unit};
+use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
 use cohkit_sim::simulation::{self, run_while, Lower, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Map, Value};
@@ -25,6 +26,9 @@ use std::time::Instant;
 
 /// The protocol of the shipped platforms.
 const PROTOCOL: (&str, &str) = ("eci.coh", include_str!("../../../protocols/eci.coh"));
+
+/// What agents do that do nothing.
+const IDLE: &str = "idle";
 
 /// The bytes of memory that a byte written takes, at most.
 const WRITTEN: f64 = 1.3;
@@ -42,6 +46,14 @@ pub enum Kind {
     RandomWrite,
     /// Lines of the region are read and written in equal parts, drawn uniformly.
     RandomMixed,
+    /// As sequential-read, without caching what is read (`read_once`).
+    SequentialReadOnce,
+    /// As random-read, without caching what is read (`read_once`).
+    RandomReadOnce,
+    /// As sequential-write, whole lines without caching them (`write_line`).
+    SequentialWriteLine,
+    /// As random-write, whole lines without caching them (`write_line`).
+    RandomWriteLine,
 }
 
 impl Kind {
@@ -53,6 +65,10 @@ impl Kind {
             Kind::SequentialWrite => "sequential-write",
             Kind::RandomWrite => "random-write",
             Kind::RandomMixed => "random-mixed",
+            Kind::SequentialReadOnce => "sequential-read-once",
+            Kind::RandomReadOnce => "random-read-once",
+            Kind::SequentialWriteLine => "sequential-write-line",
+            Kind::RandomWriteLine => "random-write-line",
         }
     }
 
@@ -77,6 +93,10 @@ impl Kind {
             Kind::RandomRead => (Pattern::Random, Access::Load),
             Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
             Kind::RandomWrite | Kind::RandomMixed => (Pattern::Random, Access::Store),
+            Kind::SequentialReadOnce => (Pattern::Chunked, Access::ReadOnce),
+            Kind::RandomReadOnce => (Pattern::Random, Access::ReadOnce),
+            Kind::SequentialWriteLine => (Pattern::Chunked, Access::WriteLine),
+            Kind::RandomWriteLine => (Pattern::Random, Access::WriteLine),
         }
     }
 }
@@ -193,6 +213,11 @@ pub fn platform_json(platform: &Platform) -> Value {
         "lines": platform.lines,
         "quantities": quantities,
     });
+    if !platform.agents.is_empty() {
+        let of_each = platform.agents.iter();
+        let of_each = of_each.map(|agents| (agents.kind.clone(), agents.remotes.into()));
+        value["agents"] = of_each.collect::<Map<String, Value>>().into();
+    }
     if let Some(below) = &platform.below {
         value["below"] = below.remotes.into();
     }
@@ -214,6 +239,8 @@ pub struct Request {
     pub outstanding: Option<u32>,
     /// How many accesses ahead reads ask for a line by a hint; the platform's `cores.prefetch` if not given.
     pub prefetch: Option<u32>,
+    /// What agents of a kind do instead of this workload, as `KIND=WORKLOAD` or `KIND=idle`.
+    pub by: Vec<String>,
     /// Quantities of the platform to set, as `name=value`.
     pub settings: Vec<String>,
     /// What everything random follows from.
@@ -278,11 +305,12 @@ impl Simulation {
             home,
             platform,
         });
-        let workload = workload(&request, &platform, source.protocol.line_bytes)?;
+        let (workload, others) = workloads(&request, &platform, &source.protocol)?;
         let setup = Setup {
             home,
             protocol: source.protocol.clone(),
             workload,
+            others,
             platform,
             device: DeviceWorkload::default(),
             clocked: None,
@@ -297,12 +325,19 @@ impl Simulation {
         if let Some(access) = setup.lacks() {
             let below = setup.below.as_ref();
             let protocol = below.map_or(&setup.protocol, |below| &below.protocol);
+            let mut all = all_of(&request.by).filter_map(|(_, kind)| kind);
+            let other = all.find(|kind| kind.parts().1 == access);
+            let needs = match request.kind.parts().1 == access || request.kind == Kind::RandomMixed
+            {
+                true => request.kind,
+                false => other.unwrap_or(request.kind),
+            };
             let what = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
                 protocol.remote.name,
                 protocol.name,
                 access.name(),
-                request.kind.name()
+                needs.name()
             );
             return Err(NotRun::input(
                 what,
@@ -345,20 +380,31 @@ impl Simulation {
 
     /// Most bytes that are written.
     fn written(&self) -> u64 {
-        match self.request.kind.parts().1 {
-            Access::Store => {
-                let workload = &self.setup.workload;
-                let line = u64::from(self.setup.protocol.line_bytes);
-                let lines = u64::from(workload.lines).min(workload.accesses);
-                lines.saturating_mul(line)
-            }
-            _ => 0,
-        }
+        let writes = |workload: &&Workload| {
+            let mut all = Access::ALL.iter();
+            all.any(|&(access, _)| access.writes() && workload.has(access))
+        };
+        let lines = self.workloads().filter(writes);
+        let lines = lines.map(|workload| u64::from(workload.lines).min(workload.accesses));
+        let line = u64::from(self.setup.protocol.line_bytes);
+        lines.fold(0, |sum: u64, lines| {
+            sum.saturating_add(lines.saturating_mul(line))
+        })
+    }
+
+    /// What the cores of each kind do.
+    fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        std::iter::once(&self.setup.workload).chain(&self.setup.others)
+    }
+
+    /// How many accesses there are in all.
+    pub fn accesses(&self) -> u64 {
+        let all = self.workloads().filter(|workload| workload.cores > 0);
+        all.fold(0, |sum, workload| sum.saturating_add(workload.accesses))
     }
 
     /// The value that `docs/output.md` describes.
     pub fn json(&self, ended: &Ended, seconds: f64) -> Value {
-        let workload = &self.setup.workload;
         let failure = ended.as_ref().err().map(|failure| failure_json(failure));
         let ended = ended.as_ref().ok();
         let mut value = json!({
@@ -366,15 +412,7 @@ impl Simulation {
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
-            "workload": {
-                "name": self.request.kind.name(),
-                "region_lines": workload.lines,
-                "accesses": workload.accesses,
-                "cores": workload.cores,
-                "chunked": workload.pattern == Pattern::Chunked,
-                "outstanding": workload.outstanding,
-                "prefetch": workload.prefetch,
-            },
+            "workload": workload_json(&self.setup.workload, self.request.kind),
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
             "statistics": ended.map(values_json),
@@ -387,6 +425,18 @@ impl Simulation {
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });
+        if !self.setup.others.is_empty() {
+            let kinds = self.setup.protocol.kinds.iter().zip(self.workloads());
+            let of_each = kinds.map(|(kind, workload)| {
+                let own = all_of(&self.request.by).find(|(name, _)| *name == kind.name);
+                let name = own.map_or(Some(self.request.kind), |(_, name)| name);
+                (
+                    kind.name.clone(),
+                    name.map(|name| workload_json(workload, name)).into(),
+                )
+            });
+            value["agents"] = of_each.collect::<Map<String, Value>>().into();
+        }
         if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({
                 "statistics": values_json(above),
@@ -395,6 +445,18 @@ impl Simulation {
         }
         value
     }
+}
+
+fn workload_json(workload: &Workload, kind: Kind) -> Value {
+    json!({
+        "name": kind.name(),
+        "region_lines": workload.lines,
+        "accesses": workload.accesses,
+        "cores": workload.cores,
+        "chunked": workload.pattern == Pattern::Chunked,
+        "outstanding": workload.outstanding,
+        "prefetch": workload.prefetch,
+    })
 }
 
 fn values_json(statistics: &Statistics) -> Map<String, Value> {
@@ -413,9 +475,92 @@ fn cannot(what: String) -> NotRun {
     NotRun::plain(format!("this cannot be simulated: {what}"))
 }
 
-fn workload(request: &Request, platform: &Platform, line_bytes: u32) -> Result<Workload, NotRun> {
-    let (pattern, access) = request.kind.parts();
-    let name = request.kind.name();
+/// What agents of which kind do, as it is told; `None` for nothing. What is not told so is no part of it.
+fn all_of(by: &[String]) -> impl Iterator<Item = (&str, Option<Kind>)> {
+    let told = by.iter().filter_map(|told| told.split_once('='));
+    told.map(|(of, kind)| (of.trim(), Kind::named(kind.trim()).ok()))
+}
+
+/// What the cores of the first kind do, and those of all others of the text that the machine tells apart.
+fn workloads(
+    request: &Request,
+    platform: &Platform,
+    protocol: &Protocol,
+) -> Result<(Workload, Vec<Workload>), NotRun> {
+    let remotes = platform.kinds(protocol).map_err(cannot)?;
+    let kinds = &protocol.kinds[..remotes.kinds()];
+    for told in &request.by {
+        let Some((of, kind)) = told.split_once('=') else {
+            let what = format!("what `--by {told}` says has no `=`");
+            return Err(NotRun::input(what, "write it like `device=random-write`"));
+        };
+        if kinds.iter().all(|kind| kind.name != of.trim()) {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+            let what = format!("the machine has no caching agents `{}`", of.trim());
+            let help = format!(
+                "there are {}; `--set agents.KIND.remotes=N` gives it more kinds",
+                names.join(", ")
+            );
+            return Err(NotRun::input(what, help));
+        }
+        if kind.trim() != IDLE {
+            Kind::named(kind.trim())?;
+        }
+    }
+    let of_kind = |of: &str| match all_of(&request.by).find(|(told, _)| *told == of) {
+        Some((_, kind)) => kind,
+        None => Some(request.kind),
+    };
+    let of_first = |kind| {
+        workload(
+            request,
+            kind,
+            &platform.cores,
+            platform,
+            protocol.line_bytes,
+        )
+    };
+    let idle = Workload::idle;
+    let first = of_kind(&kinds[0].name).map_or(Ok(idle()), of_first)?;
+    // What is told of cores is told of those of the first kind.
+    let own = Request {
+        cores: None,
+        outstanding: None,
+        prefetch: None,
+        ..request.clone()
+    };
+    let others = kinds[1..].iter().map(|kind| {
+        let agents = platform
+            .agents
+            .iter()
+            .find(|agents| agents.kind == kind.name);
+        match (of_kind(&kind.name), agents) {
+            (Some(kind), Some(agents)) if agents.remotes > 0 => {
+                workload(&own, kind, &agents.cores, platform, protocol.line_bytes)
+            }
+            _ => Ok(idle()),
+        }
+    });
+    let others: Vec<Workload> = others.collect::<Result<_, _>>()?;
+    if first.cores == 0 && others.iter().all(|workload| workload.cores == 0) {
+        return Err(NotRun::input(
+            "no agent does anything",
+            "leave one `idle` away",
+        ));
+    }
+    Ok((first, others))
+}
+
+/// What cores do, of which the platform says this.
+fn workload(
+    request: &Request,
+    kind: Kind,
+    machine: &Cores,
+    platform: &Platform,
+    line_bytes: u32,
+) -> Result<Workload, NotRun> {
+    let (pattern, access) = kind.parts();
+    let name = kind.name();
     let shown = &request.region;
     let region = units::parse(shown, Unit::Bytes)
         .map_err(|what| NotRun::plain(format!("the region `{shown}` {what}")))?;
@@ -444,7 +589,6 @@ fn workload(request: &Request, platform: &Platform, line_bytes: u32) -> Result<W
     let lines = u32::try_from(region / line).unwrap_or(platform.lines);
     // All counts are at most 4096.
     let or = |told: Option<u32>, quantity: &Quantity| told.unwrap_or(quantity.value as u32);
-    let machine = &platform.cores;
     let pattern = match pattern {
         Pattern::Chunked if machine.chunked.value == 0 => Pattern::Sequential,
         pattern => pattern,
@@ -453,7 +597,7 @@ fn workload(request: &Request, platform: &Platform, line_bytes: u32) -> Result<W
     let outstanding = or(request.outstanding, &machine.outstanding);
     let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
     workload.accesses = request.accesses.unwrap_or(u64::from(lines));
-    if request.kind == Kind::RandomMixed {
+    if kind == Kind::RandomMixed {
         workload.mix.push((Access::Load, 1));
     }
     if access == Access::Load {
@@ -523,7 +667,7 @@ pub fn run_all(
             before = before.max(now);
             !cancel.load(Ordering::Relaxed)
         })?;
-        let total = simulation.setup.workload.accesses;
+        let total = simulation.accesses();
         performed.fetch_add(total.saturating_sub(before), Ordering::Relaxed);
         let value = simulation.json(&ended, begun.elapsed().as_secs_f64());
         results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);

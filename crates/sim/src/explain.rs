@@ -258,11 +258,10 @@ impl Simulation {
 
     /// The names of its agents.
     pub(crate) fn own_lifelines(&self) -> Vec<String> {
-        let remotes = self.platform.remotes;
-        let name = &self.remote.controller().name;
-        let mut agents: Vec<String> = match remotes {
-            1 => vec![lifeline(name, "remote")],
-            _ => (0..remotes).map(|r| format!("{name} {r}")).collect(),
+        let name = |remote| self.remote.remote_name(remote);
+        let mut agents: Vec<String> = match self.groups.caches() {
+            1 => vec![lifeline(&name(0), "remote")],
+            remotes => (0..remotes).map(name).collect(),
         };
         let home = lifeline(&self.home.controller().name, "home");
         agents.push(match agents.contains(&home) {
@@ -338,7 +337,7 @@ impl Simulation {
                 .map(|(line, what)| format!("{what} of line {line}")),
         );
         let home = self.home.controller().name.clone();
-        for remote in 0..self.platform.remotes {
+        for remote in 0..self.groups.caches() {
             let configuration = self.caches.configuration(remote, line);
             let state = &self.remote.controller().states[self.remote.state(configuration)];
             let waited: Vec<&str> = state
@@ -352,8 +351,9 @@ impl Simulation {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
             });
             let count = accesses.count();
-            let idle = configuration == 0 && count == 0;
-            if idle && usize::from(self.platform.remotes) > LIFELINES {
+            let begins = self.groups.of_cache(remote).begins;
+            let idle = configuration == begins && count == 0;
+            if idle && usize::from(self.groups.caches()) > LIFELINES {
                 continue;
             }
             let mut sentence = format!("{agent} is in {words}");

@@ -253,7 +253,7 @@ impl Simulation {
     /// The names of the agents below a cache: each with its number, and its home.
     pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
         let name = &self.remote.controller().name;
-        let remotes = (0..self.platform.remotes).map(|r| format!("{name} {cache}.{r}"));
+        let remotes = (0..self.groups.caches()).map(|r| format!("{name} {cache}.{r}"));
         let home = format!("{} {cache}", self.home.controller().name);
         remotes.chain([home]).collect()
     }

@@ -1,5 +1,6 @@
 //! One run: all components of a machine around one event queue.
 
+pub(crate) mod groups;
 mod kinds;
 mod setup;
 mod soon;
@@ -17,7 +18,7 @@ use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
 use crate::agents::remote::Caches;
-use crate::components::link::{Direction, Size};
+use crate::components::link::Direction;
 use crate::components::memory;
 use crate::components::network::Network;
 use crate::components::traffic::{Pattern, Traffic, Workload};
@@ -32,6 +33,7 @@ use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 pub use cohkit_protocol::construct::home;
+use groups::{Described, Groups};
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 use setup::check;
@@ -221,12 +223,6 @@ pub(crate) enum Purpose {
 
 /// Times of the machine that events need.
 pub(crate) struct Times {
-    /// From a core to its cache, and back after a hit and after a fill.
-    pub request: Time,
-    pub hit: Time,
-    pub fill: Time,
-    /// Between two accesses of a core.
-    pub work: Time,
     /// Of the home.
     pub occupancy: Time,
     pub latency: Time,
@@ -248,16 +244,12 @@ pub(crate) struct Times {
 
 impl Times {
     fn new(platform: &Platform, clocked: bool) -> Times {
-        let (cores, cache, home) = (&platform.cores, &platform.cache, &platform.home);
+        let home = &platform.home;
         // A clocked home takes its time itself, up to its ports.
         let of_home = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
         let path = of_home(&home.memory_path);
         let local = of_home(&home.local_path);
         Times {
-            request: cache.request.value,
-            hit: cache.hit.value,
-            fill: cache.fill.value,
-            work: cores.work.value,
             occupancy: home.occupancy.value,
             latency: of_home(&home.latency),
             resume_occupancy: (home.resume_occupancy.as_ref())
@@ -268,7 +260,7 @@ impl Times {
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
             local_interval: of_home(&home.local_interval),
-            timeout: cores.timeout.value,
+            timeout: platform.cores.timeout.value,
             patience: platform.patience.value,
         }
     }
@@ -291,6 +283,8 @@ pub struct Simulation {
     pub(crate) accesses: Pool<Pending>,
     pub(crate) remote: Program,
     pub(crate) home: Program,
+    /// Caches and cores by kind.
+    pub(crate) groups: Groups,
     pub(crate) cores: Cores,
     pub(crate) caches: Caches,
     pub(crate) units: Vec<Unit>,
@@ -319,11 +313,6 @@ pub struct Simulation {
     /// Accesses of cores that are not done.
     pub(crate) in_flight: u64,
     pub(crate) traffic: Traffic,
-    prefetch: u32,
-    /// Whether each core has a sequence of lines of its own.
-    streams: bool,
-    outstanding: u32,
-    used: u32,
     pub(crate) flights: u32,
     /// Whether memory is asked beforehand for what events are about.
     ahead: bool,
@@ -340,14 +329,17 @@ impl Simulation {
     /// A sentence that names what makes no sense.
     pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
         let platform = &setup.platform;
-        let remotes = platform.remotes;
         check(setup)?;
         let protocol = &setup.protocol;
-        let kinds = kinds(protocol, &platform.link);
+        let remotes = platform.kinds(protocol)?;
+        let kinds = kinds(protocol);
         let homes = platform.homes();
-        let workload = &setup.workload;
-        let in_flight =
-            u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch);
+        let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
+        let in_flight = workloads.iter().map(|workload| {
+            u64::from(workload.cores) * u64::from(workload.outstanding + workload.prefetch)
+        });
+        let in_flight = in_flight.sum();
+        let described = Described::of(platform, remotes.kinds());
         let units = homes * platform.home.slices.value * platform.home.units.value;
         let circuits = protocol.orders.len() + protocol.channels.len();
         let clocked = match &setup.clocked {
@@ -366,6 +358,9 @@ impl Simulation {
             )?),
             None => None,
         };
+        let remote = Program::new(protocol, &protocol.remote, remotes, false)?;
+        let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
+        let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         Ok(Simulation {
             queue: Queue::of_many(in_flight),
             now: 0,
@@ -373,19 +368,14 @@ impl Simulation {
             bounds: protocol.bounds.clone(),
             messages: Pool::default(),
             accesses: Pool::default(),
-            remote: Program::new(protocol, &protocol.remote, remotes, false)?,
+            remote,
             home: Program::new(protocol, &setup.home, remotes, true)?,
-            cores: Cores::new(
-                &platform.cores,
-                setup.workload.cores,
-                setup.workload.has(Access::Store),
-                protocol.line_bytes,
-            ),
-            caches: Caches::new(remotes, &platform.cache),
+            cores: Cores::new(&groups, &described, stores, protocol.line_bytes),
+            caches: Caches::new(&groups, &described),
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
-            network: Network::new(platform, circuits),
+            network: Network::new(platform, &groups, &described, &kinds, circuits),
             memories: (0..homes)
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
@@ -407,11 +397,8 @@ impl Simulation {
             trace: trace.map(|_| Trace::default()),
             progress: 0,
             in_flight: 0,
-            traffic: Traffic::new(&setup.workload, mix(setup.seed)),
-            prefetch: setup.workload.prefetch,
-            streams: setup.workload.pattern != Pattern::Sequential,
-            outstanding: setup.workload.outstanding,
-            used: setup.workload.cores,
+            traffic: Traffic::new(&workloads, mix(setup.seed)),
+            groups,
             flights: 0,
             ahead: Simulation::looks_ahead(in_flight),
             above: None,
@@ -470,18 +457,18 @@ impl Simulation {
         if self.behind.is_some() {
             self.start_application();
         }
-        let rounds = if self.behind.is_some() {
-            0
-        } else {
-            self.outstanding
+        let groups = self.groups.groups.iter();
+        let rounds = match self.behind {
+            Some(_) => 0,
+            None => groups.map(|group| group.outstanding).max().unwrap_or(0),
         };
         for round in 0..rounds {
-            for core in 0..self.used {
-                let core = core as u16;
-                if !self.has_core(core) {
+            for core in 0..self.groups.cores() {
+                let group = self.groups.of_core(core);
+                if round >= group.outstanding || !self.has_core(core) {
                     continue;
                 }
-                if round == 0 && (core == 0 || self.streams) {
+                if round == 0 && (core == group.cores.start || group.streams) {
                     self.hint_ahead(core);
                 }
                 self.issue(core, 0);
@@ -550,9 +537,8 @@ impl Simulation {
                 None => self.units.len(),
             },
             cached: self.lines_cached(),
-            buffers: u64::from(self.used)
-                * (self.platform.cores.write_buffer.value / u64::from(self.line_bytes)),
-            links: self.platform.link.links.value.max(1) * u64::from(self.platform.remotes),
+            buffers: self.cores.places(),
+            links: up.iter().map(|direction| direction.links() as u64).sum(),
             bytes_up: sum(up, |d| d.bytes),
             bytes_down: sum(down, |d| d.bytes),
             busy_up: sum(up, |d| d.busy),
@@ -609,11 +595,12 @@ impl Simulation {
         };
         self.in_flight += 1;
         self.start(next.line, next.access, next.word, core, at, Purpose::Core);
-        if self.prefetch > 0 {
-            self.hint(core, self.prefetch - 1, at);
+        let ahead = self.groups.of_core(core).prefetch;
+        if ahead > 0 {
+            self.hint(core, ahead - 1, at);
         }
         // A hint asks for a right; where stores are sent to the home there is none to ask for.
-        let hint = self.traffic.write_hint();
+        let hint = self.traffic.write_hint(core);
         if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
             self.start(line, Access::Store, 0, core, at, Purpose::Hint);
         }
@@ -622,12 +609,12 @@ impl Simulation {
     /// The cache that serves a core.
     #[inline]
     pub(crate) fn cache_of(&self, core: u16) -> Agent {
-        core % self.platform.remotes
+        self.groups.cache_of(core)
     }
 
     /// Whether a core is before one of these caches, and not before those of another simulation.
     pub(crate) fn has_core(&self, core: u16) -> bool {
-        (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.platform.remotes))
+        (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
     }
 
     #[inline]
@@ -660,7 +647,7 @@ impl Simulation {
         if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));
         }
-        let reaches = at + self.times.request;
+        let reaches = at + self.groups.of_core(core).request;
         self.queue.push(reaches, Event::Access(access));
     }
 
@@ -693,7 +680,7 @@ impl Simulation {
 
     /// The hints before a core's first access, which themselves go with no access.
     fn hint_ahead(&mut self, core: u16) {
-        for ahead in 1..self.prefetch {
+        for ahead in 1..self.groups.of_core(core).prefetch {
             self.hint(core, ahead, 0);
         }
     }
@@ -709,8 +696,9 @@ impl Simulation {
             }
             return;
         }
-        let times = &self.times;
-        let done = self.now + if hit { times.hit } else { times.fill };
+        let group = self.groups.of_cache(access.cache);
+        let done = self.now + if hit { group.hit } else { group.fill };
+        let next = done + group.work;
         if access.purpose == Purpose::Drain {
             return self.drained(&access, hit, performed, done);
         }
@@ -723,7 +711,7 @@ impl Simulation {
         } else {
             self.counters.skipped += 1;
         }
-        self.issue(access.core, done + self.times.work);
+        self.issue(access.core, next);
     }
 
     /// So many accesses have been performed, which their core sees at a time not before now.
@@ -750,7 +738,7 @@ impl Simulation {
         message.credit = true;
         let kind = &mut self.kinds[message.kind.index()];
         kind.sent += 1;
-        let (size, circuit) = (kind.size, kind.circuit);
+        let circuit = kind.circuit;
         let order = kind.order(&message);
         if self.traced(message.line) {
             self.note_send(&message);
@@ -762,7 +750,7 @@ impl Simulation {
         let switched = self.network.is_switched();
         let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
-            let arrival = direction.send(ready, size, &mut self.random, order);
+            let arrival = direction.send(ready, message.kind, &mut self.random, order);
             let event = match switched {
                 true => Event::Switch(index),
                 false => Event::Deliver(index),
@@ -799,7 +787,7 @@ impl Simulation {
             true => self.network.reaching(&message),
             false => self.network.leaving(&message),
         };
-        let arrival = direction.send(ready, kind.size, &mut self.random, order);
+        let arrival = direction.send(ready, message.kind, &mut self.random, order);
         let event = match last {
             true => Event::Deliver(index),
             false => Event::Switch(index),
@@ -909,7 +897,7 @@ impl Simulation {
 
     fn number(&self, agent: Agent) -> usize {
         match agent {
-            HOME => self.platform.remotes as usize,
+            HOME => self.groups.caches().into(),
             remote => remote as usize,
         }
     }
@@ -920,8 +908,7 @@ impl Simulation {
         }
         match agent {
             HOME => self.home.controller().name.clone(),
-            _ if self.platform.remotes == 1 => self.remote.controller().name.clone(),
-            remote => format!("{} {remote}", self.remote.controller().name),
+            remote => self.remote.remote_name(remote),
         }
     }
 

@@ -79,12 +79,11 @@ fn no_part_is_left_out() {
     for name in common::of_one_level() {
         let shipped = Platform::shipped(name).unwrap();
         let parts = common::read_latency(&shipped, 128);
-        for (name, unit, _) in shipped.clone().quantities() {
+        for (name, unit, _) in shipped.all_quantities() {
             let mut platform = shipped.clone();
-            let mut all = platform.quantities();
-            let quantity = all.iter_mut().find(|other| other.0 == name).unwrap();
+            let (_, quantity) = platform.quantity(&name).unwrap();
             let part = parts.iter().any(|part| part.0 == name);
-            quantity.2.value = match (unit, quantity.2.value) {
+            quantity.value = match (unit, quantity.value) {
                 (Unit::Picoseconds, 0) if part => 1000,
                 (Unit::Picoseconds, value) => value + value / 3,
                 (Unit::BytesPerSecond, value) => value / 2,

@@ -37,7 +37,7 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
         .map(|name| format!("{name}.toml"))
         .collect();
     assert_eq!(platforms, files("platforms", ".toml"));
-    assert_eq!(names("workloads").len(), 5);
+    assert_eq!(names("workloads").len(), 9);
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
     // As text, each stands in a line of its own.

@@ -145,7 +145,7 @@ fn bad_input_is_said_in_one_message() {
     for (arguments, says) in [
         (
             &["enzian", "random-read"][..],
-            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s; ",
+            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
@@ -501,6 +501,72 @@ fn a_line_that_is_lost_is_missed_by_who_reads_it_again() {
         (Some(1), "data value".into())
     );
     assert_eq!(run("random-mixed", &msi).0, Some(0));
+}
+
+#[test]
+fn agents_of_each_kind_do_what_they_are_told() {
+    let near = "../../protocols/eci-near.coh";
+    let json = |more: &[&str]| {
+        let base = [
+            "sim",
+            "enzian-cpu-home",
+            "random-read",
+            "--protocol",
+            near,
+            "--json",
+        ];
+        let options = ["--region", "64KiB", "--accesses", "3000", "--cores", "4"];
+        without_run(
+            &cohkit([&base[..], &options, more].concat())
+                .output()
+                .expect("starts"),
+        )
+    };
+    let both = json(&["--by", "device=random-write-line"]);
+    assert_eq!(both["workload"]["name"], "random-read");
+    assert_eq!(both["workload"]["cores"], 4);
+    assert_eq!(both["agents"]["llc"], both["workload"]);
+    assert_eq!(both["agents"]["device"]["name"], "random-write-line");
+    assert_eq!(both["statistics"]["accesses"], 6000.0);
+    assert_eq!(both["messages"]["WriteLine"], 3000);
+    let alone = json(&["--by", "llc=idle"]);
+    assert_eq!(alone["agents"]["llc"], serde_json::Value::Null);
+    assert_eq!(alone["statistics"]["accesses"], 3000.0);
+    let slower = json(&[
+        "--by",
+        "llc=idle",
+        "--set",
+        "agents.device.link.latency=1us",
+    ]);
+    let latency = |value: &serde_json::Value| value["statistics"]["latency_max_ns"].as_f64();
+    assert!(latency(&slower) > latency(&alone).map(|ns| ns + 1000.0));
+    for (arguments, what) in [
+        (
+            vec!["--protocol", near, "--by", "gpu=idle"],
+            "error: the machine has no caching agents `gpu`\n  help: there are llc, device;",
+        ),
+        (
+            vec!["--protocol", near, "--by", "device"],
+            "error: what `--by device` says has no `=`\n",
+        ),
+        (
+            vec!["--protocol", near, "--by", "device=sleep"],
+            "error: no workload is named `sleep`\n",
+        ),
+        (
+            vec!["--protocol", near, "--by", "device=idle", "--by", "llc=idle"],
+            "error: no agent does anything\n",
+        ),
+        (
+            vec![],
+            "error: this cannot be simulated: enzian-cpu-home has agents of a further kind, `device`, and eci has cpu\n",
+        ),
+    ] {
+        let all = [&["enzian-cpu-home", "random-read"], &arguments[..]].concat();
+        let (code, output, error) = sim(&all);
+        assert_eq!((code, output.as_str()), (2, ""));
+        assert!(error.starts_with(what), "{error}");
+    }
 }
 
 const TWO: &str = "../../protocols/two-level.coh";

@@ -305,7 +305,7 @@ impl Simulation {
 
     /// The most that the home knows that caches may do with a line in a configuration.
     fn known_right(&mut self, configuration: ConfigurationId) -> Right {
-        let remotes = self.platform.remotes;
+        let remotes = self.groups.caches();
         let Some(behind) = &mut self.behind else {
             return Right::None;
         };

@@ -11,12 +11,12 @@ use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 
-use crate::components::tags::{Slot, Tags};
+use crate::components::tags::{Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
-use crate::platform;
+use crate::simulation::groups::{Described, Groups};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -69,33 +69,57 @@ pub(crate) struct Cores {
     l1s: Option<Tags>,
     /// How many L1s before a cache have a line.
     holders: FxHashMap<(Agent, Line), u32>,
+    /// Lines that all write buffers have room for.
+    places: usize,
 }
 
 impl Cores {
-    /// Idle cores; none if nothing lies between them and their caches, or the workload never needs it.
-    pub fn new(cores: &platform::Cores, used: u32, stores: bool, line_bytes: u32) -> Cores {
-        let entries = (cores.write_buffer.value / u64::from(line_bytes)) as usize;
-        let sets = cores.l1_sets(line_bytes);
-        if sets == 0 && !(stores && entries > 0) {
-            return Cores::default();
+    /// Idle cores of each kind; none if nothing lies between them and their caches, or the workload never needs it.
+    pub fn new(groups: &Groups, described: &[Described], stores: bool, line_bytes: u32) -> Cores {
+        let entries =
+            |of: &Described| (of.cores.write_buffer.value / u64::from(line_bytes)) as usize;
+        let sets = |of: &Described| of.cores.l1_sets(line_bytes) as u32;
+        let l1s = described.iter().any(|of| sets(of) > 0);
+        let kinds = || groups.groups.iter().zip(described);
+        let places = kinds()
+            .map(|(group, of)| group.cores.len() * entries(of))
+            .sum();
+        let buffers = stores && places > 0;
+        if !l1s && !buffers {
+            return Cores {
+                places,
+                ..Cores::default()
+            };
         }
-        let core = |_| Core {
+        let core = |entries| Core {
             places: vec![(Stage::Free, 0); entries],
             buffer: vec![Buffered::default(); entries],
             waiting: Vec::new(),
         };
+        let cores =
+            kinds().flat_map(|(group, of)| group.cores.clone().map(move |_| core(entries(of))));
+        let shapes = kinds().map(|(group, of)| Shape {
+            caches: group.cores.len(),
+            sets: sets(of).max(1),
+            // A core without an L1 has one in which there is no room.
+            ways: if sets(of) > 0 {
+                of.cores.l1_ways.value as u32
+            } else {
+                0
+            },
+            hashed: false,
+        });
         Cores {
-            cores: (0..used).map(core).collect(),
-            l1s: (sets > 0).then(|| {
-                Tags::new(
-                    used as usize,
-                    sets as u32,
-                    cores.l1_ways.value as u32,
-                    false,
-                )
-            }),
+            cores: cores.collect(),
+            l1s: l1s.then(|| Tags::new(shapes)),
             holders: FxHashMap::default(),
+            places,
         }
+    }
+
+    /// Lines that all write buffers have room for.
+    pub fn places(&self) -> u64 {
+        self.places as u64
     }
 }
 
@@ -171,7 +195,8 @@ impl Simulation {
 
     /// An access goes on to its cache.
     fn reach(&mut self, index: u32) {
-        let reaches = self.now + self.times.request;
+        let core = self.accesses[index].core;
+        let reaches = self.now + self.groups.of_core(core).request;
         self.queue.push(reaches, Event::Access(index));
     }
 
@@ -209,7 +234,7 @@ impl Simulation {
     /// A load is performed before its cache.
     fn done_at_core(&mut self, index: u32) {
         let access = self.accesses.remove(index);
-        let done = self.now + self.platform.cores.l1_hit.value;
+        let done = self.now + self.groups.of_core(access.core).l1_hit;
         self.in_flight -= 1;
         self.performed(1, done);
         self.goes_on(&access, done);
@@ -219,7 +244,7 @@ impl Simulation {
     fn goes_on(&mut self, access: &Pending, done: Time) {
         self.expect(self.now);
         self.counters.latency.record(done - access.issued);
-        self.issue(access.core, done + self.times.work);
+        self.issue(access.core, done + self.groups.of_core(access.core).work);
     }
 
     fn store_into_buffer(&mut self, index: u32, access: &Pending) {
@@ -390,8 +415,7 @@ impl Simulation {
         let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
             return;
         };
-        let remotes = usize::from(self.platform.remotes);
-        let its = (usize::from(cache)..self.cores.cores.len()).step_by(remotes);
+        let its = self.groups.of_cache(cache).cores_of(cache);
         let Some(l1s) = &mut self.cores.l1s else {
             return;
         };

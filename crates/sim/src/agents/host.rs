@@ -103,7 +103,7 @@ impl Simulation {
             Step::LoadHost { word } => {
                 let value = host.word(word);
                 self.give(core, value);
-                self.thread(core, now + self.times.hit);
+                self.thread(core, now + self.groups.of_core(core).hit);
             }
             Step::StoreHost { word, value } => {
                 host.memory.insert(word, value);

@@ -16,7 +16,8 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
-use cohkit_protocol::terms::Over;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::terms::{Over, StateId};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
@@ -193,6 +194,10 @@ pub struct Program {
     /// What each state gives.
     about: Vec<About>,
     numbers: FxHashMap<Configuration, ConfigurationId>,
+    /// The configurations in which the agents of each kind begin.
+    begins: Vec<ConfigurationId>,
+    /// The names of the remotes.
+    names: Vec<String>,
     /// Classes of the messages.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
@@ -208,9 +213,10 @@ impl Program {
     pub fn new(
         protocol: &Protocol,
         controller: &Controller,
-        remotes: u16,
+        all: Remotes,
         home: bool,
     ) -> Result<Program, String> {
+        let remotes = all.total();
         let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
         if let (true, Some(message)) = (
             remotes > MOST_KEPT,
@@ -255,7 +261,7 @@ impl Program {
                 |over: Over| matches!(v.ty, Type::Array { over: first, .. } if first == over);
             over(Over::Remotes) || v.ty == Type::RemoteSet
         };
-        let machine = Machine::of(Cow::Owned(controller.clone()), remotes);
+        let machine = Machine::of(Cow::Owned(controller.clone()), all);
         let mut program = Program {
             sends_stores,
             stores_later: controller.rules.iter().any(stores),
@@ -275,6 +281,8 @@ impl Program {
             configurations: Vec::new(),
             stride: 1 + machine.initial().slots.len(),
             about: controller.states.iter().map(About::of).collect(),
+            begins: Vec::new(),
+            names: Vec::new(),
             numbers: FxHashMap::default(),
             classes: protocol
                 .message_ids()
@@ -284,8 +292,36 @@ impl Program {
             executed: vec![false; controller.rules.len()],
             machine,
         };
-        program.number();
+        let kinds: Vec<StateId> = match home {
+            false => protocol.kinds.iter().map(|kind| kind.initial).collect(),
+            true => vec![StateId(0)],
+        };
+        for &state in kinds.iter().take(all.kinds()) {
+            let initial = program.machine.initial_in(state);
+            let begun = program.begins.iter();
+            let mut begun = begun.copied();
+            let begun = begun.find(|&number| program.configuration(number) == initial);
+            program.scratch = initial;
+            let number = begun.unwrap_or_else(|| program.number());
+            program.begins.push(number);
+        }
+        program.names = match home {
+            false => (0..remotes)
+                .map(|remote| protocol.remote_name(&all, remote))
+                .collect(),
+            true => Vec::new(),
+        };
         Ok(program)
+    }
+
+    /// The configurations in which the agents of each kind begin.
+    pub fn begins(&self) -> &[ConfigurationId] {
+        &self.begins
+    }
+
+    /// The name of a remote.
+    pub fn remote_name(&self, remote: Agent) -> String {
+        self.names[usize::from(remote)].clone()
     }
 
     /// The controller that is executed.
@@ -387,10 +423,12 @@ impl Program {
         !self.numbered && made > self.had.max(SWEPT_AFTER)
     }
 
-    /// Numbers of configurations that are not among these, nor the initial one, are used again.
+    /// Numbers of configurations that are not among these, nor those in which agents begin, are used again.
     pub fn sweep(&mut self, had: impl Iterator<Item = ConfigurationId>) {
         let mut free = vec![true; self.count()];
-        free[0] = false;
+        self.begins
+            .iter()
+            .for_each(|&number| free[number as usize] = false);
         had.for_each(|number| free[number as usize] = false);
         let numbers = 0..self.count() as ConfigurationId;
         self.free = numbers.filter(|&number| free[number as usize]).collect();
@@ -481,8 +519,8 @@ impl Program {
                 return number;
             }
             self.numbers.insert(self.scratch.clone(), next);
-        } else if next > 0 && self.is_scratch(0) {
-            return 0;
+        } else if let Some(&number) = self.begins.iter().find(|&&n| self.is_scratch(n)) {
+            return number;
         } else if let Some(number) = self.free.pop() {
             let kept = &mut self.configurations[number as usize * self.stride..][..self.stride];
             kept[0] = self.scratch.state;

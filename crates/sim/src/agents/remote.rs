@@ -8,12 +8,12 @@ use cohkit_system::plan::Done;
 use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
-use crate::components::tags::{Kept, Slot, Tags};
+use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::oracle::compatible;
-use crate::platform;
+use crate::simulation::groups::{Described, Groups};
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -33,14 +33,19 @@ pub(crate) struct Entry {
     last: u32,
 }
 
-const EMPTY: Entry = Entry {
-    configuration: 0,
-    copy: Copy::UNTOUCHED,
-    first: NONE,
-    last: NONE,
-};
+impl Entry {
+    /// Nothing but the configuration in which an agent begins.
+    fn empty(configuration: ConfigurationId) -> Entry {
+        Entry {
+            configuration,
+            copy: Copy::UNTOUCHED,
+            first: NONE,
+            last: NONE,
+        }
+    }
+}
 
-/// An entry as it is kept: the empty one is all zeros, so that of a large cache that is little used most takes no memory.
+/// An entry as it is kept: the empty one of the first kind is all zeros, so that of a large cache that is little used most takes no memory.
 #[inline(always)]
 fn kept(entry: Entry) -> Kept {
     [
@@ -89,15 +94,42 @@ pub struct Caches {
     /// Their ways.
     pub(crate) ways: Tags,
     each: Vec<Cache>,
+    /// From which cache on they begin in which configuration, the last ones first.
+    begins: Vec<(Agent, ConfigurationId)>,
 }
 
 impl Caches {
-    /// So many empty caches.
-    pub fn new(caches: u16, cache: &platform::Cache) -> Caches {
-        let (sets, ways) = (cache.sets.value as u32, cache.ways.value as u32);
+    /// The empty caches of each kind.
+    pub(crate) fn new(groups: &Groups, described: &[Described]) -> Caches {
+        let shapes = groups
+            .groups
+            .iter()
+            .zip(described)
+            .map(|(group, of)| Shape {
+                caches: group.caches.len(),
+                sets: of.cache.sets.value as u32,
+                ways: of.cache.ways.value as u32,
+                hashed: of.cache.hashed.value != 0,
+            });
+        let begins = groups.groups.iter().rev();
         Caches {
-            ways: Tags::new(caches.into(), sets, ways, cache.hashed.value != 0),
-            each: (0..caches).map(|_| Cache::default()).collect(),
+            ways: Tags::new(shapes),
+            each: (0..groups.caches()).map(|_| Cache::default()).collect(),
+            begins: begins
+                .map(|group| (group.caches.start, group.begins))
+                .collect(),
+        }
+    }
+
+    /// The configuration in which a cache begins with each line.
+    #[inline(always)]
+    fn begins(&self, cache: Agent) -> ConfigurationId {
+        match self.begins[..] {
+            [(_, begins)] => begins,
+            ref kinds => {
+                let kind = kinds.iter().find(|(first, _)| *first <= cache);
+                kind.map_or(0, |(_, begins)| *begins)
+            }
         }
     }
 
@@ -143,7 +175,7 @@ impl Caches {
         let aside = &self[cache].aside;
         match aside.iter().position(|&(other, _)| other == line) {
             Some(index) => (Place::Aside, aside[index].1),
-            None => (Place::Absent, EMPTY),
+            None => (Place::Absent, Entry::empty(self.begins(cache))),
         }
     }
 }
@@ -206,7 +238,7 @@ impl Simulation {
             cache, line, kind, ..
         } = *access;
         let input = Self::local_input(&self.remote, Event::Access(kind), cache);
-        let transition = self.remote.step(EMPTY.configuration, &input);
+        let transition = self.remote.step(self.caches.begins(cache), &input);
         match transition.answer {
             Answer::Take => self.within_bounds(cache, line, &transition),
             // Trying it says what is wrong.
@@ -253,7 +285,7 @@ impl Simulation {
     /// A line that is given up leaves its way.
     fn leaves_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
         self.caches.ways.clear(slot);
-        if entry.configuration != 0 {
+        if entry.configuration != self.caches.begins(cache) {
             self.caches[cache].aside.push((line, entry));
         }
     }
@@ -421,11 +453,12 @@ impl Simulation {
 
     /// A non-caching access without a row for the state it finds: the copy goes first, and then it is tried again.
     fn gives_way(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> Option<Attempt> {
-        if entry.configuration == 0 || !self.evict(cache, line, entry) {
+        let begins = self.caches.begins(cache);
+        if entry.configuration == begins || !self.evict(cache, line, entry) {
             return Some(Attempt::Skipped);
         }
         let about = self.remote.about(entry.configuration);
-        (entry.configuration != 0 && !about.stable).then_some(Attempt::Waits)
+        (entry.configuration != begins && !about.stable).then_some(Attempt::Waits)
     }
 
     /// Whether a transition sends the bytes of a non-caching write away.
@@ -659,7 +692,7 @@ impl Simulation {
     /// Puts an entry back where it belongs now.
     #[inline(always)]
     fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
-        let gone = entry.configuration == 0;
+        let gone = entry.configuration == self.caches.begins(cache);
         let (ways, this) = (
             &mut self.caches.ways,
             &mut self.caches.each[usize::from(cache)],

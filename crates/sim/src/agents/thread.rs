@@ -66,7 +66,7 @@ impl Simulation {
                 | Step::WriteRegister { .. }
                 | Step::LoadHost { .. }
                 | Step::StoreHost { .. } => {
-                    let at = at + self.times.request;
+                    let at = at + self.groups.of_core(core).request;
                     return self.queue.push(at, KernelEvent::HostStep(core));
                 }
                 Step::Hint { line } => {

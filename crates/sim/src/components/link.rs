@@ -11,8 +11,10 @@ use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::platform;
 use cohkit_base::memory::prefetch;
+use cohkit_protocol::protocol::MessageId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// What a message takes on a link.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,8 @@ impl Size {
 
 /// One direction of a set of links.
 pub struct Direction {
+    /// What each kind of message takes on a link.
+    sizes: Rc<[Size]>,
     /// When each link can begin the next message.
     free: Vec<Time>,
     latency: Time,
@@ -66,13 +70,14 @@ struct Circuit {
 }
 
 impl Direction {
-    /// An idle direction with this many virtual circuits.
-    pub fn new(link: &platform::Link, circuits: usize) -> Direction {
+    /// An idle direction with this many virtual circuits, on which messages take so much by their kind.
+    pub fn new(link: &platform::Link, sizes: &Rc<[Size]>, circuits: usize) -> Direction {
         let circuit = Circuit {
             room: link.credits.value,
             queue: VecDeque::new(),
         };
         Direction {
+            sizes: Rc::clone(sizes),
             circuits: vec![circuit; circuits],
             limited: link.credits.value > 0,
             free: vec![0; link.links.value.max(1) as usize],
@@ -86,6 +91,11 @@ impl Direction {
             waited: 0,
             busy: 0,
         }
+    }
+
+    /// How many links there are.
+    pub fn links(&self) -> usize {
+        self.free.len()
     }
 
     /// Asks memory for a circuit and for the links.
@@ -125,15 +135,16 @@ impl Direction {
         next
     }
 
-    /// Sends a message that is ready at `ready`; the result is when it arrives.
+    /// Sends a message of a kind that is ready at `ready`; the result is when it arrives.
     #[inline(always)]
     pub fn send(
         &mut self,
         ready: Time,
-        size: Size,
+        kind: MessageId,
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
     ) -> Time {
+        let size = self.sizes[kind.index()];
         // There is at least one link.
         let (mut link, others) = match &mut self.free[..] {
             [first, others @ ..] => (first, others),
@@ -172,11 +183,18 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
 
+    fn sizes(link: &platform::Link, payloads: &[u32]) -> Rc<[Size]> {
+        payloads
+            .iter()
+            .map(|&bytes| Size::new(link, bytes))
+            .collect()
+    }
+
     #[test]
     fn a_circuit_without_room_holds_up_no_other() {
         let mut link = Platform::torture(1).link;
         link.credits.value = 1;
-        let mut direction = Direction::new(&link, 2);
+        let mut direction = Direction::new(&link, &sizes(&link, &[0]), 2);
         assert!(direction.has_room(0));
         assert!(!direction.has_room(0));
         direction.queue(0, 20, 101);
@@ -191,11 +209,11 @@ mod tests {
         let mut link = Platform::shipped("enzian-dc-ddr").unwrap().link;
         link.bandwidth.value = 1_000_000_000;
         link.latency.value = 5_000;
-        let mut direction = Direction::new(&link, 1);
+        let mut direction = Direction::new(&link, &sizes(&link, &[0, 128]), 1);
         let mut random = Random::new(0);
-        let mut send = |payload| direction.send(0, Size::new(&link, payload), &mut random, None);
+        let mut send = |kind| direction.send(0, MessageId(kind), &mut random, None);
         // 8 bytes a header at 1 GB/s: 8 ns; the third message waits for the first.
-        assert_eq!((send(0), send(128), send(0)), (13_000, 141_000, 21_000));
+        assert_eq!((send(0), send(1), send(0)), (13_000, 141_000, 21_000));
         assert_eq!((direction.bytes, direction.waited), (152, 8_000));
     }
 }

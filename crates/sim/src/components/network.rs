@@ -4,9 +4,12 @@
 //! With one, every caching agent and every home has a port there: a message takes its sender's links to the switch, and
 //! goes on by those to its receiver when there is room behind them; only then its place at the switch is free again.
 
-use super::link::Direction;
+use super::link::{Direction, Size};
 use crate::message::{Line, Message, HOME};
-use crate::platform::Platform;
+use crate::platform::{self, Platform};
+use crate::simulation::groups::{Described, Group, Groups};
+use crate::simulation::Kind;
+use std::rc::Rc;
 
 /// All links of a machine.
 pub struct Network {
@@ -20,9 +23,30 @@ pub struct Network {
 
 impl Network {
     /// Idle links with so many virtual circuits.
-    pub fn new(platform: &Platform, circuits: usize) -> Network {
-        let direction = || Direction::new(&platform.link, circuits);
-        let of_remotes = || (0..platform.remotes).map(|_| direction()).collect();
+    pub(crate) fn new(
+        platform: &Platform,
+        groups: &Groups,
+        described: &[Described],
+        kinds: &[Kind],
+        circuits: usize,
+    ) -> Network {
+        let sizes = |link: &platform::Link| -> Rc<[Size]> {
+            kinds
+                .iter()
+                .map(|kind| Size::new(link, kind.payload))
+                .collect()
+        };
+        let of_each: Vec<Rc<[Size]>> = described.iter().map(|of| sizes(of.link)).collect();
+        let of_remotes = || {
+            let kinds = groups.groups.iter().zip(described).zip(&of_each);
+            let each = |((group, of), sizes): ((&Group, &Described), &Rc<[Size]>)| {
+                let one = |_| Direction::new(of.link, sizes, circuits);
+                group.caches.clone().map(one).collect::<Vec<_>>()
+            };
+            kinds.flat_map(each).collect()
+        };
+        // A home's port is like that of the first kind.
+        let direction = || Direction::new(&platform.link, &of_each[0], circuits);
         let ports = match platform.switch {
             Some(_) => platform.homes(),
             None => 0,

@@ -12,12 +12,33 @@ pub type Slot = usize;
 /// What is kept of the line in a way. All zeros is what is kept of a line that has just been put there.
 pub type Kept = [u32; 4];
 
-/// Equal caches with least-recently-used order.
-pub struct Tags {
-    ways: usize,
-    sets: u32,
+/// So many equal caches.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// How many there are.
+    pub caches: usize,
+    /// Sets of each, a power of two.
+    pub sets: u32,
+    /// Ways of each set, at most [`WAYS`]; with none there is room for nothing.
+    pub ways: u32,
     /// Whether upper address bits are folded into the set number.
-    hashed: bool,
+    pub hashed: bool,
+}
+
+/// Where the caches of a shape begin.
+#[derive(Clone, Copy)]
+struct Begin {
+    /// The first of them.
+    cache: usize,
+    /// Its first set among those of all caches.
+    set: usize,
+    shape: Shape,
+}
+
+/// Caches with least-recently-used order, all those of a shape one behind the other.
+pub struct Tags {
+    /// The last shape first.
+    shapes: Vec<Begin>,
     /// Of each set of each cache, side by side as they are used together: of each way the line plus 1, or 0
     /// ([`Tags::tags`]); the order of use and the number of lines ([`USE`]); and from [`ENTRIES`] on what is kept of each
     /// way's line. Sets that were never used are all zeros, which take no memory.
@@ -47,29 +68,56 @@ pub fn folded(line: Line, bits: u32) -> Line {
 }
 
 impl Tags {
-    /// So many empty caches. `sets` is a power of two and `ways` at most [`WAYS`].
-    pub fn new(caches: usize, sets: u32, ways: u32, hashed: bool) -> Tags {
-        let mut kept = vec![[0; 4]; caches * sets as usize * STRIDE + 3];
+    /// The empty caches of each shape.
+    pub fn new(shapes: impl Iterator<Item = Shape>) -> Tags {
+        let (mut cache, mut set) = (0, 0);
+        let from = |shape: Shape| {
+            let from = Begin { cache, set, shape };
+            cache += shape.caches;
+            set += shape.caches * shape.sets as usize;
+            from
+        };
+        let mut shapes: Vec<Begin> = shapes.map(from).collect();
+        shapes.reverse();
+        let mut kept = vec![[0; 4]; set * STRIDE + 3];
         ask_for_large_pages(&mut kept);
         let begin = kept.as_ptr().align_offset(64) % 4;
         Tags {
-            ways: ways as usize,
-            sets,
-            hashed,
+            shapes,
             kept,
             begin,
             lines: 0,
         }
     }
 
+    /// What is true of a cache. There is at least one shape.
+    #[inline(always)]
+    fn from(&self, cache: usize) -> &Begin {
+        match &self.shapes[..] {
+            [only] => only,
+            shapes => {
+                let found = shapes.iter().find(|from| from.cache <= cache);
+                found.unwrap_or(&shapes[0])
+            }
+        }
+    }
+
+    /// Ways of each set of a cache.
+    #[inline(always)]
+    fn ways(&self, cache: usize) -> usize {
+        self.from(cache).shape.ways as usize
+    }
+
     /// The set of a line, as its number among those of all caches.
     #[inline(always)]
     fn set(&self, cache: usize, line: Line) -> usize {
-        let index = match self.hashed {
-            true => folded(line, self.sets.trailing_zeros().max(1)),
+        let from = self.from(cache);
+        let sets = from.shape.sets;
+        let index = match from.shape.hashed {
+            true => folded(line, sets.trailing_zeros().max(1)),
             false => line,
         };
-        cache * self.sets as usize + (index & (self.sets - 1)) as usize
+        from.set + (cache - from.cache) * sets as usize + (index & (sets - 1)) as usize
     }
 
     #[inline(always)]
@@ -150,10 +198,11 @@ impl Tags {
     #[inline(always)]
     pub fn vacancy(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
-        if self.kept[self.place(set) + USE][2] as usize == self.ways {
+        let ways = self.ways(cache);
+        if self.kept[self.place(set) + USE][2] as usize == ways {
             return None;
         }
-        let way = self.tags(set)[..self.ways].iter().position(|&tag| tag == 0);
+        let way = self.tags(set)[..ways].iter().position(|&tag| tag == 0);
         way.map(|way| set * WAYS + way)
     }
 
@@ -161,7 +210,7 @@ impl Tags {
     #[inline]
     pub fn candidates(&self, cache: usize, line: Line) -> impl Iterator<Item = Slot> {
         let set = self.set(cache, line);
-        let (order, ways) = (self.order(set), self.ways);
+        let (order, ways) = (self.order(set), self.ways(cache));
         let nibble = move |place: usize| (order >> (4 * place) & 15) as usize;
         let ways = (0..WAYS).rev().map(nibble).filter(move |&way| way < ways);
         ways.map(move |way| set * WAYS + way)
@@ -230,11 +279,21 @@ impl Tags {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of(caches: usize, sets: u32, ways: u32, hashed: bool) -> impl Iterator<Item = Shape> {
+        std::iter::once(Shape {
+            caches,
+            sets,
+            ways,
+            hashed,
+        })
+    }
+
     use crate::data::Random;
 
     #[test]
     fn the_order_is_that_of_a_list() {
-        let mut tags = Tags::new(1, 1, 16, false);
+        let mut tags = Tags::new(of(1, 1, 16, false));
         let mut list: Vec<Slot> = (0..16).collect();
         let mut random = Random::new(1);
         for _ in 0..1000 {
@@ -249,7 +308,7 @@ mod tests {
 
     #[test]
     fn lines_are_found_where_they_were_put() {
-        let mut tags = Tags::new(2, 4, 2, true);
+        let mut tags = Tags::new(of(2, 4, 2, true));
         for line in 0..8 {
             let slot = tags.vacancy(1, line).unwrap();
             tags.put(slot, line);

@@ -40,6 +40,20 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// That of no core.
+    pub const fn idle() -> Workload {
+        Workload {
+            pattern: Pattern::Sequential,
+            mix: Vec::new(),
+            lines: 1,
+            accesses: 0,
+            cores: 0,
+            outstanding: 1,
+            prefetch: 0,
+            write_hints: 0,
+        }
+    }
+
     /// Whether accesses of this kind are among those to choose from.
     pub fn has(&self, access: Access) -> bool {
         let mut mix = self.mix.iter();
@@ -69,16 +83,23 @@ impl Workload {
 
 /// The state of all cores.
 pub struct Traffic {
-    workload: Workload,
-    weights: u64,
+    kinds: Vec<OfKind>,
     /// Accesses given out so far.
     pub issued: u64,
     streams: Vec<Stream>,
     random: Random,
 }
 
+/// What the cores of a kind do.
+struct OfKind {
+    workload: Workload,
+    weights: u64,
+    issued: u64,
+}
+
 /// What one core has to do.
 struct Stream {
+    kind: u8,
     given: u64,
     accesses: u64,
     /// Its chunk of the region.
@@ -99,33 +120,41 @@ pub struct Next {
 }
 
 impl Traffic {
-    /// Nothing given out yet.
-    pub fn new(workload: &Workload, seed: u64) -> Traffic {
-        let cores = u128::from(workload.cores.max(1));
-        let stream = |core: u128| {
-            let share = |all: u64| {
-                let begin = |core| (u128::from(all) * core / cores) as u64;
-                (begin(core), begin(core + 1) - begin(core))
+    /// Nothing given out yet of what the cores of each kind do; those of the first kind come first.
+    pub fn new(workloads: &[&Workload], seed: u64) -> Traffic {
+        let mut streams = Vec::new();
+        for (workload, kind) in workloads.iter().zip(0..) {
+            let before = streams.len();
+            let cores = u128::from(workload.cores);
+            let stream = |core: u128| {
+                let share = |all: u64| {
+                    let begin = |core| (u128::from(all) * core / cores) as u64;
+                    (begin(core), begin(core + 1) - begin(core))
+                };
+                let (first, lines) = share(workload.lines.into());
+                Stream {
+                    kind,
+                    given: 0,
+                    accesses: share(workload.accesses).1,
+                    first: first as Line,
+                    // With more cores than lines some share one.
+                    lines: lines.max(1) as Line,
+                    seed: mix(seed.wrapping_add((before as u128 + core) as u64)),
+                }
             };
-            let (first, lines) = share(workload.lines.into());
-            Stream {
-                given: 0,
-                accesses: share(workload.accesses).1,
-                first: first as Line,
-                // With more cores than lines some share one.
-                lines: lines.max(1) as Line,
-                seed: mix(seed.wrapping_add(core as u64)),
-            }
-        };
-        Traffic {
-            weights: workload
-                .mix
-                .iter()
+            streams.extend((0..cores).map(stream));
+        }
+        let of_kind = |workload: &&Workload| OfKind {
+            weights: (workload.mix.iter())
                 .map(|&(_, weight)| u64::from(weight))
                 .sum(),
-            workload: workload.clone(),
+            workload: Workload::clone(workload),
             issued: 0,
-            streams: (0..cores).map(stream).collect(),
+        };
+        Traffic {
+            kinds: workloads.iter().map(of_kind).collect(),
+            issued: 0,
+            streams,
             random: Random::new(seed),
         }
     }
@@ -134,13 +163,16 @@ impl Traffic {
     #[inline]
     pub fn draw(&mut self, core: u16) -> Option<Next> {
         let line = self.ahead(core, 0)?;
-        self.streams[usize::from(core)].given += 1;
+        let stream = &mut self.streams[usize::from(core)];
+        stream.given += 1;
         self.issued += 1;
-        let (access, word) = if let [(access, _)] = self.workload.mix[..] {
-            (access, self.issued as u16)
+        let kind = &mut self.kinds[usize::from(stream.kind)];
+        kind.issued += 1;
+        let (access, word) = if let [(access, _)] = kind.workload.mix[..] {
+            (access, kind.issued as u16)
         } else {
-            let mut draw = self.random.below(self.weights);
-            let mut mix = self.workload.mix.iter();
+            let mut draw = self.random.below(kind.weights);
+            let mut mix = kind.workload.mix.iter();
             let drawn = mix.find(|&&(_, weight)| {
                 let hit = draw < u64::from(weight);
                 draw = draw.wrapping_sub(u64::from(weight));
@@ -152,28 +184,33 @@ impl Traffic {
         Some(Next { line, access, word })
     }
 
-    /// The line of an extra hint to write, if one comes now.
-    pub fn write_hint(&mut self) -> Option<Line> {
-        let hints = u64::from(self.workload.write_hints);
+    /// The line of an extra hint to write, if one comes now with an access of this core.
+    pub fn write_hint(&mut self, core: u16) -> Option<Line> {
+        let kind = self.streams[usize::from(core)].kind;
+        let workload = &self.kinds[usize::from(kind)].workload;
+        let hints = u64::from(workload.write_hints);
         let now = hints > 0 && self.random.below(1000) < hints;
-        now.then(|| self.random.below(u64::from(self.workload.lines)) as Line)
+        now.then(|| self.random.below(u64::from(workload.lines)) as Line)
     }
 
     /// The line that this core is given `ahead` accesses after its next one, if there is such an access.
     #[inline]
     pub fn ahead(&self, core: u16, ahead: u32) -> Option<Line> {
-        let lines = self.workload.lines;
-        if self.workload.pattern == Pattern::Sequential {
-            let number = self.issued + u64::from(ahead);
-            let line = (number % u64::from(lines)) as Line;
-            return (number < self.workload.accesses).then_some(line);
-        }
         let stream = &self.streams[usize::from(core)];
+        let OfKind {
+            workload, issued, ..
+        } = &self.kinds[usize::from(stream.kind)];
+        let lines = workload.lines;
+        if workload.pattern == Pattern::Sequential {
+            let number = issued + u64::from(ahead);
+            let line = (number % u64::from(lines)) as Line;
+            return (number < workload.accesses).then_some(line);
+        }
         let number = stream.given + u64::from(ahead);
         if number >= stream.accesses {
             return None;
         }
-        Some(match self.workload.pattern {
+        Some(match workload.pattern {
             Pattern::Random => {
                 let drawn = mix(stream.seed.wrapping_add(number));
                 ((u128::from(drawn) * u128::from(lines)) >> 64) as Line
@@ -190,7 +227,7 @@ mod tests {
     fn all(pattern: Pattern, lines: Line, accesses: u64, cores: u32) -> Vec<Vec<Line>> {
         let mut workload = Workload::pass(pattern, Access::Load, lines, cores, 1);
         workload.accesses = accesses;
-        let mut traffic = Traffic::new(&workload, 1);
+        let mut traffic = Traffic::new(&[&workload], 1);
         let mut given = vec![Vec::new(); cores as usize];
         loop {
             let mut done = true;

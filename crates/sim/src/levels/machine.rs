@@ -115,7 +115,7 @@ impl Levels {
         let shared = Shared {
             data: Data::new(setup.protocol.line_bytes),
             oracle: Oracle::new(setup.oracle),
-            traffic: Traffic::new(&setup.workload, mix(setup.seed)),
+            traffic: Traffic::new(&[&setup.workload], mix(setup.seed)),
             counters: Counters::default(),
             behind: lower[0].behind.take(),
             progress: 0,
@@ -464,6 +464,9 @@ fn check(setup: &Setup) -> Result<(), String> {
     if !(1..=most).contains(&caches) {
         let what = "caches before cores, those below all others together";
         return Err(format!("{what}, must be 1 to {most}, not {caches}"));
+    }
+    if !setup.platform.agents.is_empty() {
+        return Err("where there are two levels, caching agents are of one kind".into());
     }
     if below.platform.homes() != 1 {
         let what = "below each cache stands one home";

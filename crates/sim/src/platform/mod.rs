@@ -1,13 +1,18 @@
 //! Machines as values: every quantity has a name, a unit, a plausible range and an origin.
 //!
 //! A [`Platform`] is plain data, so any front end can fill or override it;
-//! [`Platform::quantities`] lists every quantity by name. [`text`] reads platforms from TOML;
+//! one [`table`] lists every quantity by name. [`text`] reads platforms from TOML;
 //! those that ship with the simulator are such texts, too.
 
+mod table;
 pub mod text;
 pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
+
+pub use table::{Row, TABLE};
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,69 +30,12 @@ pub enum Unit {
 /// Before the names of what is below each cache of the upper of two levels.
 const BELOW: &str = "below.";
 
+/// Before the names of kinds of caching agents beside the first, and of their quantities.
+const AGENTS: &str = "agents.";
+
 /// Whether a quantity is of the whole machine, and so not of one level.
 fn of_both_levels(name: &str) -> bool {
     name.starts_with("cores.") || matches!(name, "patience" | "lines")
-}
-
-/// What the value of a quantity can be.
-struct Limit {
-    low: u64,
-    high: u64,
-    power_of_two: bool,
-}
-
-impl Limit {
-    /// The limits of a quantity of this name: what the simulator's sizes allow and what makes sense.
-    fn of(name: &str, unit: Unit) -> Limit {
-        let name = name.strip_prefix(BELOW).unwrap_or(name);
-        let (low, high, power_of_two) = match name {
-            "cores.used" | "cores.outstanding" => (1, 4096, false),
-            "cores.chunked" => (0, 1, false),
-            "cores.prefetch" => (0, 4096, false),
-            "cores.write_buffer" => (0, 1 << 20, false),
-            "cores.l1" => (0, 1 << 24, false),
-            "cores.l1_ways" => (1, 16, false),
-            "cache.sets" => (1, 1 << 24, true),
-            "cache.ways" => (1, 16, false),
-            "cache.hashed" => (0, 1, false),
-            "link.links" | "bram.ports" => (1, 64, false),
-            "link.header_bytes" | "bus.header_bytes" => (0, 4096, false),
-            "link.credits" => (0, 1 << 16, false),
-            "home.slices" | "dram.channels" => (1, 64, true),
-            "home.units" | "dram.banks" => (1, 1024, true),
-            "home.count" => (1, 4096, true),
-            "home.waiting" | "home.pending" => (1, 1 << 16, false),
-            "home.reads" | "home.writes" => (1, 64, false),
-            "dram.row_bytes" => (64, 1 << 24, true),
-            // A machine that waits for nothing would be given up at once.
-            "patience" => (NANOSECOND, SECOND, false),
-            "cores.timeout" => (NANOSECOND, 10 * SECOND, false),
-            _ => match unit {
-                Unit::Picoseconds => (0, SECOND / 1000, false),
-                Unit::BytesPerSecond => (1_000_000, 1_000_000_000_000_000, false),
-                Unit::Bytes | Unit::Count => (1, 1 << 32, false),
-            },
-        };
-        Limit {
-            low,
-            high,
-            power_of_two,
-        }
-    }
-
-    /// Refuses values beyond the limits in a sentence that names the quantity.
-    fn check(&self, name: &str, value: u64, unit: Unit) -> Result<(), String> {
-        let shown = units::show(value, unit);
-        if !(self.low..=self.high).contains(&value) {
-            let (low, high) = (units::show(self.low, unit), units::show(self.high, unit));
-            return Err(format!("{name} must be {low} to {high}, not {shown}"));
-        }
-        if self.power_of_two && !value.is_power_of_two() {
-            return Err(format!("{name} must be a power of two, not {shown}"));
-        }
-        Ok(())
-    }
 }
 
 /// One quantity of a machine.
@@ -163,14 +111,14 @@ impl Cores {
         self.l1.value / (self.l1_ways.value.max(1) * u64::from(line_bytes))
     }
 
-    /// Refuses sizes that fit no lines of this size.
-    pub(crate) fn check(&self, line_bytes: u32) -> Result<(), String> {
+    /// Refuses sizes that fit no lines of this size; what is before the name says of which kind they are.
+    pub(crate) fn check(&self, kind: &str, line_bytes: u32) -> Result<(), String> {
         let line = u64::from(line_bytes);
         let size = |value| units::show(value, Unit::Bytes);
         if !self.write_buffer.value.is_multiple_of(line) {
             let (line, value) = (size(line), size(self.write_buffer.value));
             return Err(format!(
-                "cores.write_buffer must be whole lines of {line}, not {value}"
+                "{kind}cores.write_buffer must be whole lines of {line}, not {value}"
             ));
         }
         let sets = self.l1_sets(line_bytes);
@@ -178,7 +126,7 @@ impl Cores {
         if self.l1.value > 0 && !(whole && sets.is_power_of_two()) {
             let (set, value) = (size(self.l1_ways.value * line), size(self.l1.value));
             return Err(format!(
-                "cores.l1 must be 0B or a power of two times {set}, not {value}"
+                "{kind}cores.l1 must be 0B or a power of two times {set}, not {value}"
             ));
         }
         Ok(())
@@ -325,12 +273,27 @@ pub struct Switch {
     pub latency: Quantity,
 }
 
+/// Caching agents of a further kind, and what is before and behind them.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    /// The kind, as protocol texts name it.
+    pub kind: String,
+    /// How many there are.
+    pub remotes: u16,
+    /// Before them; what accesses go through and how long a core waits is of the whole machine.
+    pub cores: Cores,
+    /// Each of them.
+    pub cache: Cache,
+    /// Between each of them and the home.
+    pub link: Link,
+}
+
 /// A machine: caches, homes, the links between them and the memory behind each home.
 #[derive(Clone, Debug)]
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// Number of caching agents, 1 to [`Platform::MOST_REMOTES`].
+    /// Number of caching agents of the first kind, 1 to [`Platform::MOST_REMOTES`] with those of all others.
     pub remotes: u16,
     /// Before the caching agents.
     pub cores: Cores,
@@ -338,6 +301,8 @@ pub struct Platform {
     pub cache: Cache,
     /// Between each caching agent and the home, and among caching agents.
     pub link: Link,
+    /// Caching agents of further kinds, in the order of the text.
+    pub agents: Vec<Agents>,
     /// The home.
     pub home: Home,
     /// Behind the home.
@@ -357,7 +322,7 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 7] = [
+const SHIPPED: [(&str, &str); 8] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
@@ -365,6 +330,10 @@ const SHIPPED: [(&str, &str); 7] = [
     (
         "enzian-cohkit",
         include_str!("../../../../platforms/enzian-cohkit.toml"),
+    ),
+    (
+        "enzian-cpu-home",
+        include_str!("../../../../platforms/enzian-cpu-home.toml"),
     ),
     (
         "enzian-dc-bram",
@@ -413,7 +382,8 @@ impl Platform {
     }
 
     /// Sets one quantity, `remotes` or `lines`, by name, as a command line does: `home.units`, `32`.
-    /// Its range and origin say that it was set so.
+    /// Its range and origin say that it was set so. `agents.KIND.remotes` of a kind that the platform has not gives it that
+    /// many agents, which are like those of the first kind.
     ///
     /// # Errors
     /// A sentence: an unknown name, with the names there are, or what is wrong with the value.
@@ -426,55 +396,78 @@ impl Platform {
                 false => below.set(name, value),
             };
         }
-        if name == "lines" {
-            let lines =
-                units::parse(value, Unit::Count).map_err(|what| format!("`lines` {what}"))?;
-            self.lines = match u32::try_from(lines) {
-                Ok(lines) if (1..=Platform::MOST_LINES).contains(&lines.into()) => lines,
-                _ => {
-                    let most = Platform::MOST_LINES;
-                    return Err(format!("lines must be 1 to {most}, not {lines}"));
+        let whole = |low: u64, most: u64| {
+            let number =
+                units::parse(value, Unit::Count).map_err(|what| format!("`{name}` {what}"))?;
+            match (low..=most).contains(&number) {
+                true => Ok(number),
+                false => Err(format!("{name} must be {low} to {most}, not {number}")),
+            }
+        };
+        match name {
+            "lines" => self.lines = whole(1, Platform::MOST_LINES)? as u32,
+            "remotes" => self.remotes = whole(1, Platform::MOST_REMOTES.into())? as u16,
+            _ => match name.strip_prefix(AGENTS).and_then(|of| of.split_once('.')) {
+                Some((kind, "remotes")) if !kind.is_empty() => {
+                    let remotes = whole(0, Platform::MOST_REMOTES.into())? as u16;
+                    self.agents_of(kind).remotes = remotes;
                 }
-            };
-            return Ok(());
+                _ => return self.set_quantity(name, value),
+            },
         }
-        if name == "remotes" {
-            let remotes =
-                units::parse(value, Unit::Count).map_err(|what| format!("`remotes` {what}"))?;
-            self.remotes = match u16::try_from(remotes) {
-                Ok(remotes @ 1..=Platform::MOST_REMOTES) => remotes,
-                _ => {
-                    let most = Platform::MOST_REMOTES;
-                    return Err(format!("remotes must be 1 to {most}, not {remotes}"));
-                }
-            };
-            return Ok(());
-        }
-        let mut all = self.quantities();
-        let Some((_, unit, quantity)) = all.iter_mut().find(|(known, ..)| *known == name) else {
-            let names: Vec<&str> = all.iter().map(|(known, ..)| *known).collect();
+        Ok(())
+    }
+
+    /// The agents of a further kind; like those of the first if there were none.
+    fn agents_of(&mut self, kind: &str) -> &mut Agents {
+        let place = self.agents.iter().position(|agents| agents.kind == kind);
+        let place = place.unwrap_or_else(|| {
+            self.agents.push(Agents {
+                kind: kind.to_string(),
+                remotes: 0,
+                cores: self.cores.clone(),
+                cache: self.cache.clone(),
+                link: self.link.clone(),
+            });
+            self.agents.len() - 1
+        });
+        &mut self.agents[place]
+    }
+
+    fn set_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let Some((row, quantity)) = self.quantity(name) else {
+            let names = self.all_quantities().into_iter();
+            let names: Vec<String> = names.map(|(known, ..)| known).collect();
             let names = names.join(", ");
             return Err(format!(
                 "there is no `{name}` in this platform (there are: {names}, remotes, lines)"
             ));
         };
-        let value = units::parse(value, *unit).map_err(|what| format!("`{name}` {what}"))?;
-        Limit::of(name, *unit).check(name, value, *unit)?;
-        **quantity = Quantity::given(value, "set for this run");
+        let value = units::parse(value, row.unit).map_err(|what| format!("`{name}` {what}"))?;
+        row.check(name, value)?;
+        *quantity = Quantity::given(value, "set for this run");
         Ok(())
+    }
+
+    /// A quantity by its full name, but for what is below, with what is true of it in all machines.
+    pub fn quantity(&mut self, name: &str) -> Option<(&'static Row, &mut Quantity)> {
+        let of_kind = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
+        let row = Row::named(of_kind.map_or(name, |(_, name)| name))?;
+        let quantity = match of_kind {
+            None => row.of(self)?,
+            Some((kind, _)) => row.of_agents(self.agents.iter_mut().find(|a| a.kind == kind)?)?,
+        };
+        Some((row, quantity))
     }
 
     /// Refuses quantities that make no sense. A bandwidth of 0 stands for one without bound.
     pub(crate) fn check(&self) -> Result<(), String> {
-        for (name, unit, quantity) in self.clone().quantities() {
-            if unit != Unit::BytesPerSecond || quantity.value != 0 {
-                Limit::of(name, unit).check(name, quantity.value, unit)?;
+        for (name, row, quantity) in self.rows() {
+            if row.unit != Unit::BytesPerSecond || quantity.value != 0 {
+                row.check(&name, quantity.value)?;
             }
         }
-        match &self.below {
-            Some(below) => below.check().map_err(|what| format!("{BELOW}{what}")),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The machine with two levels, if it has, and then with its cores, lines and patience at the lower one, too.
@@ -489,39 +482,89 @@ impl Platform {
         })
     }
 
-    /// Every quantity of all levels by its full name, in a fixed order.
+    /// Every quantity of all kinds and levels by its full name, in a fixed order.
     pub fn all_quantities(&self) -> Vec<(String, Unit, Quantity)> {
-        let owned = |(name, unit, quantity): (&str, Unit, &mut Quantity)| {
-            (name.to_string(), unit, quantity.clone())
-        };
-        let mut all: Vec<_> = self.clone().quantities().into_iter().map(owned).collect();
-        if let Some(mut below) = self.below.clone() {
-            let quantities = below.quantities().into_iter().map(owned);
-            let its = quantities.filter(|(name, ..)| !of_both_levels(name));
-            all.extend(
-                its.map(|(name, unit, quantity)| (format!("{BELOW}{name}"), unit, quantity)),
-            );
+        let rows = self.rows().into_iter();
+        rows.map(|(name, row, quantity)| (name, row.unit, quantity))
+            .collect()
+    }
+
+    fn rows(&self) -> Vec<(String, &'static Row, Quantity)> {
+        let mut all = Vec::new();
+        let mut platform = self.clone();
+        for row in TABLE {
+            let quantity = row.of(&mut platform);
+            all.extend(quantity.map(|quantity| (row.name.to_string(), row, quantity.clone())));
+        }
+        for agents in &mut platform.agents {
+            let before = format!("{AGENTS}{}.", agents.kind);
+            for row in TABLE {
+                let quantity = row.of_agents(agents);
+                let name = format!("{before}{}", row.name);
+                all.extend(quantity.map(|quantity| (name, row, quantity.clone())));
+            }
+        }
+        if let Some(below) = &platform.below {
+            let its = below.rows().into_iter();
+            let its = its.filter(|(name, ..)| !of_both_levels(name));
+            all.extend(its.map(|(name, row, quantity)| (format!("{BELOW}{name}"), row, quantity)));
         }
         all
+    }
+
+    /// Number of caching agents of all kinds, which [`Platform::kinds`] has checked.
+    pub fn all_remotes(&self) -> u32 {
+        let others = self.agents.iter().map(|agents| u32::from(agents.remotes));
+        u32::from(self.remotes) + others.sum::<u32>()
+    }
+
+    /// How many agents of each kind of a protocol the machine has. A machine that says nothing of kinds has only remotes,
+    /// which are as good as of one kind where all have the same table.
+    ///
+    /// # Errors
+    /// A sentence: the kinds of machine and text do not fit.
+    pub fn kinds(&self, protocol: &Protocol) -> Result<Remotes, String> {
+        let most = Platform::MOST_REMOTES;
+        if self.all_remotes() > most.into() {
+            let all = self.all_remotes();
+            return Err(format!(
+                "remotes of all kinds must be 1 to {most}, not {all}"
+            ));
+        }
+        let kinds = &protocol.kinds[..];
+        if self.agents.is_empty() && !protocol.several_tables() {
+            return Ok(self.remotes.into());
+        }
+        let names = || {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+            format!("{} has {}", protocol.name, names.join(", "))
+        };
+        let further = kinds.get(1..).unwrap_or(&[]);
+        let unknown = |agents: &&Agents| further.iter().all(|kind| kind.name != agents.kind);
+        if let Some(agents) = self.agents.iter().find(unknown) {
+            let (machine, kind) = (&self.name, &agents.kind);
+            let what = "has agents of a further kind";
+            return Err(format!("{machine} {what}, `{kind}`, and {}", names()));
+        }
+        let of_kind = |name: &str| self.agents.iter().find(|agents| agents.kind == name);
+        let mut counts = vec![self.remotes];
+        for kind in further {
+            let Some(agents) = of_kind(&kind.name) else {
+                let (machine, lacks) = (&self.name, &kind.name);
+                let help = format!("`{AGENTS}{lacks}.remotes` says how many");
+                return Err(format!(
+                    "{machine} says nothing of agents `{lacks}`, and {}: {help}",
+                    names()
+                ));
+            };
+            counts.push(agents.remotes);
+        }
+        Remotes::new(&counts).ok_or_else(|| format!("{} and too many kinds", names()))
     }
 
     /// Number of homes.
     pub fn homes(&self) -> u64 {
         self.home.count.as_ref().map_or(1, |count| count.value)
-    }
-
-    /// Takes a quantity away, if the platform can be without it.
-    fn leave_out(&mut self, name: &str) -> bool {
-        let quantity = match name {
-            "home.resume" => &mut self.home.resume,
-            "home.resume_occupancy" => &mut self.home.resume_occupancy,
-            "home.count" => &mut self.home.count,
-            "home.reads" => &mut self.home.reads,
-            "home.writes" => &mut self.home.writes,
-            _ => return false,
-        };
-        *quantity = None;
-        true
     }
 
     /// A platform of which every value is still to be filled in.
@@ -549,93 +592,6 @@ impl Platform {
             }));
         }
         blank
-    }
-
-    /// Every quantity of the machine but of what is [`below`](Platform::below), with its name and unit, in a fixed order.
-    pub fn quantities(&mut self) -> Vec<(&'static str, Unit, &mut Quantity)> {
-        use Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
-        let mut all = vec![
-            ("cores.used", Count, &mut self.cores.used),
-            ("cores.chunked", Count, &mut self.cores.chunked),
-            ("cores.outstanding", Count, &mut self.cores.outstanding),
-            ("cores.prefetch", Count, &mut self.cores.prefetch),
-            ("cores.work", Picoseconds, &mut self.cores.work),
-            ("cores.write_buffer", Bytes, &mut self.cores.write_buffer),
-            ("cores.l1", Bytes, &mut self.cores.l1),
-            ("cores.l1_ways", Count, &mut self.cores.l1_ways),
-            ("cores.l1_hit", Picoseconds, &mut self.cores.l1_hit),
-            ("cores.timeout", Picoseconds, &mut self.cores.timeout),
-            ("cache.sets", Count, &mut self.cache.sets),
-            ("cache.ways", Count, &mut self.cache.ways),
-            ("cache.hashed", Count, &mut self.cache.hashed),
-            ("cache.request", Picoseconds, &mut self.cache.request),
-            ("cache.hit", Picoseconds, &mut self.cache.hit),
-            ("cache.fill", Picoseconds, &mut self.cache.fill),
-            ("link.links", Count, &mut self.link.links),
-            ("link.bandwidth", BytesPerSecond, &mut self.link.bandwidth),
-            ("link.latency", Picoseconds, &mut self.link.latency),
-            ("link.header_bytes", Bytes, &mut self.link.header_bytes),
-            ("link.credits", Count, &mut self.link.credits),
-            ("link.jitter", Picoseconds, &mut self.link.jitter),
-            ("home.slices", Count, &mut self.home.slices),
-            ("home.units", Count, &mut self.home.units),
-            ("home.occupancy", Picoseconds, &mut self.home.occupancy),
-            ("home.latency", Picoseconds, &mut self.home.latency),
-            ("home.waiting", Count, &mut self.home.waiting),
-            ("home.pending", Count, &mut self.home.pending),
-            ("home.memory_path", Picoseconds, &mut self.home.memory_path),
-            ("home.local_path", Picoseconds, &mut self.home.local_path),
-            (
-                "home.local_interval",
-                Picoseconds,
-                &mut self.home.local_interval,
-            ),
-        ];
-        for (name, unit, quantity) in [
-            ("home.resume", Picoseconds, &mut self.home.resume),
-            (
-                "home.resume_occupancy",
-                Picoseconds,
-                &mut self.home.resume_occupancy,
-            ),
-            ("home.count", Count, &mut self.home.count),
-            ("home.reads", Count, &mut self.home.reads),
-            ("home.writes", Count, &mut self.home.writes),
-        ] {
-            all.extend(quantity.as_mut().map(|quantity| (name, unit, quantity)));
-        }
-        all.push(("patience", Picoseconds, &mut self.patience));
-        match &mut self.memory {
-            Memory::Dram(dram) => all.extend([
-                ("dram.channels", Count, &mut dram.channels),
-                ("dram.banks", Count, &mut dram.banks),
-                ("dram.row_bytes", Bytes, &mut dram.row_bytes),
-                ("dram.bandwidth", BytesPerSecond, &mut dram.bandwidth),
-                ("dram.column", Picoseconds, &mut dram.column),
-                ("dram.activate", Picoseconds, &mut dram.activate),
-                ("dram.precharge", Picoseconds, &mut dram.precharge),
-                ("dram.open_for", Picoseconds, &mut dram.open_for),
-                ("dram.controller", Picoseconds, &mut dram.controller),
-            ]),
-            Memory::Bram(bram) => all.extend([
-                ("bram.ports", Count, &mut bram.ports),
-                ("bram.bandwidth", BytesPerSecond, &mut bram.bandwidth),
-                ("bram.latency", Picoseconds, &mut bram.latency),
-            ]),
-        }
-        if let Some(switch) = &mut self.switch {
-            all.push(("switch.latency", Picoseconds, &mut switch.latency));
-        }
-        if let Some(bus) = &mut self.bus {
-            all.extend([
-                ("bus.bandwidth", BytesPerSecond, &mut bus.bandwidth),
-                ("bus.latency", Picoseconds, &mut bus.latency),
-                ("bus.header_bytes", Bytes, &mut bus.header_bytes),
-                ("bus.payload_bytes", Bytes, &mut bus.payload_bytes),
-                ("bus.memory", Picoseconds, &mut bus.memory),
-            ]);
-        }
-        all
     }
 
     /// A small machine that makes races likely: tiny caches, few units, random delays.
@@ -701,6 +657,7 @@ impl Platform {
                 memory: test(5 * NANOSECOND),
             }),
             switch: None,
+            agents: Vec::new(),
             below: None,
             lines: 1 << 20,
             patience: test(200_000 * NANOSECOND),

@@ -5,7 +5,7 @@
 //! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
-use super::{of_both_levels, units, Limit, Platform, Quantity, Unit, BELOW};
+use super::{of_both_levels, units, Agents, Platform, Quantity, Row, Unit, AGENTS, BELOW, TABLE};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -79,6 +79,10 @@ impl Reader {
             below.remotes = u16::try_from(remotes?).ok()?;
             platform.below = Some(Box::new(below));
         }
+        for kind in kinds(table) {
+            let agents = self.agents(table, &kind, &platform, &mut known);
+            platform.agents.extend(agents);
+        }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         self.unknown(table, "", &known);
         platform.name = name?;
@@ -109,28 +113,60 @@ impl Reader {
             }
         };
         let mut platform = Platform::blank(dram, bus, switch);
-        let mut left_out = Vec::new();
-        for (own, unit, quantity) in platform.quantities() {
-            if !prefix.is_empty() && of_both_levels(own) {
+        for row in TABLE {
+            let both = !prefix.is_empty() && of_both_levels(row.name);
+            let Some(quantity) = row.of(&mut platform).filter(|_| !both) else {
                 continue;
-            }
-            let name = format!("{prefix}{own}");
+            };
+            let name = format!("{prefix}{}", row.name);
             match find(table, &name) {
-                None => left_out.push(own),
-                Some(value) => {
-                    if let Some(read) = self.quantity(&name, unit, value) {
-                        *quantity = read;
-                    }
-                }
+                Some(value) => self.fill(quantity, row, &name, value),
+                None if row.leave_out(&mut platform) => {}
+                None => self.missing(table, &name),
             }
             known.push(name);
         }
-        for own in left_out {
-            if !platform.leave_out(own) {
-                self.missing(table, &format!("{prefix}{own}"));
-            }
-        }
         Some(platform)
+    }
+
+    /// Agents of a further kind, in a table of its name.
+    fn agents(
+        &mut self,
+        table: &DeTable,
+        kind: &str,
+        first: &Platform,
+        known: &mut Vec<String>,
+    ) -> Option<Agents> {
+        let before = format!("{AGENTS}{kind}.");
+        let remotes = format!("{before}remotes");
+        let count = self.number(table, &remotes, 0..=Platform::MOST_REMOTES.into());
+        known.push(remotes);
+        let mut agents = Agents {
+            kind: kind.to_string(),
+            remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
+            cores: first.cores.clone(),
+            cache: first.cache.clone(),
+            link: first.link.clone(),
+        };
+        for row in TABLE {
+            let Some(quantity) = row.of_agents(&mut agents) else {
+                continue;
+            };
+            let name = format!("{before}{}", row.name);
+            match find(table, &name) {
+                Some(value) => self.fill(quantity, row, &name, value),
+                None => self.missing(table, &name),
+            }
+            known.push(name);
+        }
+        Some(agents)
+    }
+
+    /// A quantity becomes what stands there, if that is right.
+    fn fill(&mut self, quantity: &mut Quantity, row: &Row, name: &str, value: &Spanned<DeValue>) {
+        if let Some(read) = self.quantity(row, name, value) {
+            *quantity = read;
+        }
     }
 
     fn missing(&mut self, table: &DeTable, name: &str) {
@@ -166,7 +202,7 @@ impl Reader {
         }
     }
 
-    fn quantity(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<Quantity> {
+    fn quantity(&mut self, row: &Row, name: &str, value: &Spanned<DeValue>) -> Option<Quantity> {
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
             self.error(value.span(), message);
@@ -192,7 +228,7 @@ impl Reader {
             }
         };
         let number = match table.get("value") {
-            Some(number) => self.amount(name, unit, number),
+            Some(number) => self.amount(row, name, number),
             None => {
                 self.error(value.span(), format!("`{name}` has no value"));
                 None
@@ -211,11 +247,12 @@ impl Reader {
                 return None;
             }
         };
-        let lowest = self.amount(name, unit, &ends[0]);
-        let highest = self.amount(name, unit, &ends[1]);
+        let lowest = self.amount(row, name, &ends[0]);
+        let highest = self.amount(row, name, &ends[1]);
         let (number, lowest, highest) = (number?, lowest?, highest?);
         if !(lowest..=highest).contains(&number) {
-            let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
+            let [number, lowest, highest] =
+                [number, lowest, highest].map(|n| units::show(n, row.unit));
             let message = format!("`{name}` is {number}, outside its range {lowest} to {highest}");
             self.error(range.span(), message);
             return None;
@@ -224,9 +261,9 @@ impl Reader {
     }
 
     /// A number with its unit that the named quantity can have; whole numbers may stand without quotes.
-    fn amount(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
-        let number = self.plain(name, unit, value)?;
-        match Limit::of(name, unit).check(name, number, unit) {
+    fn amount(&mut self, row: &Row, name: &str, value: &Spanned<DeValue>) -> Option<u64> {
+        let number = self.plain(name, row.unit, value)?;
+        match row.check(name, number) {
             Ok(()) => Some(number),
             Err(what) => {
                 self.error(value.span(), what);
@@ -287,6 +324,22 @@ impl Reader {
         );
         None
     }
+}
+
+/// The kinds of agents that a platform has beside the first, in the order of the text.
+fn kinds(table: &DeTable) -> Vec<String> {
+    let Some(DeValue::Table(agents)) = table.get("agents").map(Spanned::get_ref) else {
+        return Vec::new();
+    };
+    let tables = (agents.iter()).filter(|(_, of)| matches!(of.get_ref(), DeValue::Table(_)));
+    let mut kinds: Vec<_> = tables
+        .map(|(key, _)| (key.span().start, key.get_ref()))
+        .collect();
+    kinds.sort_unstable();
+    kinds
+        .into_iter()
+        .map(|(_, kind)| kind.to_string())
+        .collect()
 }
 
 /// The keys that describe a quantity.
@@ -430,9 +483,9 @@ mod tests {
     #[test]
     fn shipped_platforms_are_read_under_their_names() {
         for name in Platform::shipped_names() {
-            let mut platform = Platform::shipped(name).unwrap();
+            let platform = Platform::shipped(name).unwrap();
             assert_eq!(platform.name, name);
-            for (name, unit, quantity) in platform.quantities() {
+            for (name, unit, quantity) in platform.all_quantities() {
                 let shown = units::show(quantity.value, unit);
                 assert_eq!(units::parse(&shown, unit), Ok(quantity.value), "{name}");
             }

@@ -7,8 +7,8 @@ use super::*;
 pub(crate) struct Kind {
     /// How many were sent.
     pub sent: u64,
-    /// What it takes on a link.
-    pub size: Size,
+    /// Bytes that it takes on a link beside its header.
+    pub payload: u32,
     pub line: bool,
     pub store: bool,
     /// Whether it carries a whole line's bytes, as a copy or for a store.
@@ -33,7 +33,7 @@ impl Kind {
 }
 
 /// What the simulator needs to know of each message.
-pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
+pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
     // A link that keeps a message behind others may keep both in one order: that is among what may happen.
     let behind = |id| {
@@ -58,7 +58,7 @@ pub(super) fn kinds(protocol: &Protocol, link: &platform::Link) -> Vec<Kind> {
             };
             Kind {
                 sent: 0,
-                size: Size::new(link, payload_bytes),
+                payload: payload_bytes,
                 line: message.carries.line(),
                 store: message.carries.store(),
                 whole: payload_bytes == protocol.line_bytes,

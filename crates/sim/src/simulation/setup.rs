@@ -3,6 +3,7 @@
 use super::*;
 
 use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::remotes::KindId;
 
 /// Makes a clocked home that has just been reset, or says why it cannot.
 pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
@@ -16,8 +17,10 @@ pub struct Setup {
     pub home: Controller,
     /// The machine.
     pub platform: Platform,
-    /// What its cores do.
+    /// What its cores do: those of the first kind.
     pub workload: Workload,
+    /// What the cores of the further kinds do, in their order; those of others do nothing.
+    pub others: Vec<Workload>,
     /// What the device behind the home does.
     pub device: DeviceWorkload,
     /// Makes a clocked home, which takes the place of the platform's units.
@@ -31,6 +34,9 @@ pub struct Setup {
     /// How much is watched.
     pub oracle: Level,
 }
+
+/// What cores do of which nothing is said.
+static IDLE: Workload = Workload::idle();
 
 /// The lower of two levels, of which each cache of the upper one has its own.
 #[derive(Clone)]
@@ -54,12 +60,13 @@ impl Setup {
         platform: Platform,
         workload: Workload,
     ) -> Result<Setup, String> {
-        let home = home(&protocol, platform.remotes).map_err(sentence)?;
+        let home = home(&protocol, platform.all_remotes() as u16).map_err(sentence)?;
         Ok(Setup {
             protocol,
             home,
             platform,
             workload,
+            others: Vec::new(),
             device: DeviceWorkload::default(),
             clocked: None,
             play: None,
@@ -94,6 +101,13 @@ impl std::fmt::Display for NoScenario {
 impl std::error::Error for NoScenario {}
 
 impl Setup {
+    /// What the cores of each kind do, whatever kinds there are.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        std::iter::once(&self.workload)
+            .chain(&self.others)
+            .chain(std::iter::repeat(&IDLE))
+    }
+
     /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
     ///
     /// # Errors
@@ -109,8 +123,9 @@ impl Setup {
         }
         let sound = construct(&protocol).and_then(Construction::sound);
         let construction = sound.map_err(NoScenario::Home)?;
-        let home = construction.controller(platform.remotes);
-        let rights = construction.rights(platform.remotes);
+        let remotes = platform.all_remotes() as u16;
+        let home = construction.controller(remotes);
+        let rights = construction.rights(remotes);
         Ok(Setup::playing(
             protocol,
             home,
@@ -146,6 +161,7 @@ impl Setup {
             home,
             platform,
             workload,
+            others: Vec::new(),
             device: DeviceWorkload::default(),
             clocked: None,
             play: Some(Play {
@@ -173,8 +189,12 @@ impl Setup {
             let mut rules = remote.rules.iter();
             rules.any(|rule| rule.event == Cause::Access(access))
         };
+        let asks = |access| {
+            let mut all = std::iter::once(&self.workload).chain(&self.others);
+            all.any(|workload| workload.cores > 0 && workload.has(access))
+        };
         let mut all = Access::ALL.iter().map(|&(access, _)| access);
-        all.find(|&access| self.workload.has(access) && !has(access))
+        all.find(|&access| asks(access) && !has(access))
     }
 }
 
@@ -185,21 +205,34 @@ fn sentence(error: ConstructionError) -> String {
     }
 }
 
+fn within(name: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
+    match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(format!("{name} must be {low} to {high}, not {value}")),
+    }
+}
+
+/// Refuses what cores before so many caching agents cannot do.
+fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), String> {
+    if workload.cores == 0 {
+        return Ok(());
+    }
+    let region = workload.lines.into();
+    within("lines of the region", region, 1, lines.into())?;
+    within("cores", workload.cores.into(), 1, 4096)?;
+    if remotes == 0 {
+        return Err("there are cores before caching agents of which the machine has none".into());
+    }
+    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
+    if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
+        return Err("a workload needs at least one access with a weight".into());
+    }
+    Ok(())
+}
+
 /// Refuses setups that make no sense.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
-    let workload = &setup.workload;
-    let within = |name: &str, value: u64, low: u64, high: u64| {
-        if (low..=high).contains(&value) {
-            Ok(())
-        } else {
-            Err(format!("{name} must be {low} to {high}, not {value}"))
-        }
-    };
-    if setup.protocol.several_tables() {
-        let several = "has several kinds of remotes; the machines that are simulated have one";
-        return Err(format!("{} {several}", setup.protocol.name));
-    }
     if let Some(what) = setup.protocol.joins_lines() {
         let name = &setup.protocol.name;
         return Err(format!(
@@ -217,6 +250,14 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         1,
         Platform::MOST_REMOTES.into(),
     )?;
+    let remotes = platform.kinds(&setup.protocol)?;
+    let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
+    if setup.others.is_empty() {
+        within("cores", setup.workload.cores.into(), 1, 4096)?;
+    }
+    for (of_kind, workload) in kinds.zip(setup.workloads()) {
+        check_workload(workload, of_kind, platform.lines)?;
+    }
     let alone = match (&setup.clocked, &setup.play) {
         (Some(_), _) => Some("a home in hardware"),
         (_, Some(_)) => Some("a device application"),
@@ -227,8 +268,8 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
             "{what} stands at the one home of a machine, not at {homes}"
         ));
     }
-    if setup.clocked.is_some() && platform.remotes != 1 {
-        let remotes = platform.remotes;
+    if setup.clocked.is_some() && platform.all_remotes() != 1 {
+        let remotes = platform.all_remotes();
         return Err(format!(
             "a home in hardware serves one remote, not {remotes}"
         ));
@@ -240,15 +281,12 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         1,
         Platform::MOST_LINES,
     )?;
-    within(
-        "lines of the region",
-        workload.lines.into(),
-        1,
-        platform.lines.into(),
-    )?;
-    within("cores", workload.cores.into(), 1, 4096)?;
     let line_bytes = setup.protocol.line_bytes;
-    platform.cores.check(line_bytes)?;
+    platform.cores.check("", line_bytes)?;
+    for agents in &platform.agents {
+        let kind = format!("agents.{}.", agents.kind);
+        agents.cores.check(&kind, line_bytes)?;
+    }
     if let Memory::Dram(dram) = &platform.memory {
         let row = dram.row_bytes.value;
         if row < line_bytes.into() {
@@ -256,10 +294,6 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
                 "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
             ));
         }
-    }
-    within("outstanding accesses", workload.outstanding.into(), 1, 4096)?;
-    if !Access::ALL.iter().any(|&(access, _)| workload.has(access)) {
-        return Err("a workload needs at least one access with a weight".into());
     }
     Ok(())
 }

@@ -112,6 +112,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         platform.cores.l1.value = 4 * line;
     }
     Setup {
+        others: Vec::new(),
         protocol,
         home,
         platform,
@@ -127,12 +128,13 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
 
 /// The shipped platforms with one caching agent.
 pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
-    Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().remotes == 1)
+    Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().all_remotes() == 1)
 }
 
-/// The shipped platforms with one level of caches.
+/// The shipped platforms with one level of caches of one kind.
 pub fn of_one_level() -> impl Iterator<Item = &'static str> {
-    Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().below.is_none())
+    let simple = |platform: &Platform| platform.below.is_none() && platform.agents.is_empty();
+    Platform::shipped_names().filter(move |name| simple(&Platform::shipped(name).unwrap()))
 }
 
 /// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is

@@ -1,0 +1,189 @@
+//! The one table of the quantities of machines: what each is called, what it counts, what it can be, and where it is kept.
+
+use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
+use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Link, Memory};
+use super::{Platform, Quantity, Unit};
+use crate::kernel::{NANOSECOND, SECOND};
+
+/// What is true of a quantity in all machines.
+pub struct Row {
+    /// Its name, without that of a kind or level.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// What the simulator's sizes allow and what makes sense.
+    low: u64,
+    high: u64,
+    power_of_two: bool,
+    /// Whether a machine can be without it.
+    optional: bool,
+    place: Place,
+}
+
+/// Where a quantity is kept.
+enum Place {
+    Cores(fn(&mut Cores) -> &mut Quantity),
+    Cache(fn(&mut Cache) -> &mut Quantity),
+    Link(fn(&mut Link) -> &mut Quantity),
+    Home(fn(&mut Home) -> &mut Quantity),
+    /// One that a home may be without.
+    Extra(fn(&mut Home) -> &mut Option<Quantity>),
+    Patience,
+    Dram(fn(&mut Dram) -> &mut Quantity),
+    Bram(fn(&mut Bram) -> &mut Quantity),
+    Switch,
+    Bus(fn(&mut Bus) -> &mut Quantity),
+}
+
+impl Row {
+    /// The row of this name.
+    pub fn named(name: &str) -> Option<&'static Row> {
+        TABLE.iter().find(|row| row.name == name)
+    }
+
+    /// Whether a machine can be without it.
+    pub fn is_optional(&self) -> bool {
+        self.optional
+    }
+
+    /// The quantity of a machine, if it has it: of several kinds of agents, that of the first.
+    pub fn of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
+        Some(match self.place {
+            Place::Cores(of) => of(&mut platform.cores),
+            Place::Cache(of) => of(&mut platform.cache),
+            Place::Link(of) => of(&mut platform.link),
+            Place::Home(of) => of(&mut platform.home),
+            Place::Extra(of) => of(&mut platform.home).as_mut()?,
+            Place::Patience => &mut platform.patience,
+            Place::Dram(of) => match &mut platform.memory {
+                Memory::Dram(dram) => of(dram),
+                Memory::Bram(_) => return None,
+            },
+            Place::Bram(of) => match &mut platform.memory {
+                Memory::Dram(_) => return None,
+                Memory::Bram(bram) => of(bram),
+            },
+            Place::Switch => &mut platform.switch.as_mut()?.latency,
+            Place::Bus(of) => of(platform.bus.as_mut()?),
+        })
+    }
+
+    /// The quantity of agents of a further kind, if they have one of their own.
+    pub fn of_agents<'p>(&self, agents: &'p mut Agents) -> Option<&'p mut Quantity> {
+        Some(match self.place {
+            Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
+            Place::Cache(of) => of(&mut agents.cache),
+            Place::Link(of) => of(&mut agents.link),
+            _ => return None,
+        })
+    }
+
+    /// Takes the quantity away from a machine that can be without it.
+    pub(super) fn leave_out(&self, platform: &mut Platform) -> bool {
+        if let Place::Extra(of) = self.place {
+            *of(&mut platform.home) = None;
+        }
+        self.optional
+    }
+
+    /// Refuses values beyond the limits in a sentence that names the quantity by its full name.
+    pub(super) fn check(&self, name: &str, value: u64) -> Result<(), String> {
+        let shown = units::show(value, self.unit);
+        if !(self.low..=self.high).contains(&value) {
+            let (low, high) = (
+                units::show(self.low, self.unit),
+                units::show(self.high, self.unit),
+            );
+            return Err(format!("{name} must be {low} to {high}, not {shown}"));
+        }
+        if self.power_of_two && !value.is_power_of_two() {
+            return Err(format!("{name} must be a power of two, not {shown}"));
+        }
+        Ok(())
+    }
+
+    const fn of_two(mut self) -> Row {
+        self.power_of_two = true;
+        self
+    }
+}
+
+const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Place) -> Row {
+    Row {
+        name,
+        unit,
+        low,
+        high,
+        power_of_two: false,
+        optional: matches!(place, Place::Extra(_)),
+        place,
+    }
+}
+
+/// A duration that is part of something.
+const TIME: (u64, u64) = (0, SECOND / 1000);
+const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
+const SIZE: (u64, u64) = (1, 1 << 32);
+const EITHER: (u64, u64) = (0, 1);
+const HEADER: (u64, u64) = (0, 4096);
+
+/// All quantities, in the order in which they are told. It is read by columns, so each keeps to its line.
+#[rustfmt::skip]
+pub const TABLE: &[Row] = &[
+    row("cores.used", Count, (1, 4096), Place::Cores(|c| &mut c.used)),
+    row("cores.chunked", Count, EITHER, Place::Cores(|c| &mut c.chunked)),
+    row("cores.outstanding", Count, (1, 4096), Place::Cores(|c| &mut c.outstanding)),
+    row("cores.prefetch", Count, (0, 4096), Place::Cores(|c| &mut c.prefetch)),
+    row("cores.work", Picoseconds, TIME, Place::Cores(|c| &mut c.work)),
+    row("cores.write_buffer", Bytes, (0, 1 << 20), Place::Cores(|c| &mut c.write_buffer)),
+    row("cores.l1", Bytes, (0, 1 << 24), Place::Cores(|c| &mut c.l1)),
+    row("cores.l1_ways", Count, (1, 16), Place::Cores(|c| &mut c.l1_ways)),
+    row("cores.l1_hit", Picoseconds, TIME, Place::Cores(|c| &mut c.l1_hit)),
+    row("cores.timeout", Picoseconds, (NANOSECOND, 10 * SECOND), Place::Cores(|c| &mut c.timeout)),
+    row("cache.sets", Count, (1, 1 << 24), Place::Cache(|c| &mut c.sets)).of_two(),
+    row("cache.ways", Count, (1, 16), Place::Cache(|c| &mut c.ways)),
+    row("cache.hashed", Count, EITHER, Place::Cache(|c| &mut c.hashed)),
+    row("cache.request", Picoseconds, TIME, Place::Cache(|c| &mut c.request)),
+    row("cache.hit", Picoseconds, TIME, Place::Cache(|c| &mut c.hit)),
+    row("cache.fill", Picoseconds, TIME, Place::Cache(|c| &mut c.fill)),
+    row("link.links", Count, (1, 64), Place::Link(|l| &mut l.links)),
+    row("link.bandwidth", BytesPerSecond, RATE, Place::Link(|l| &mut l.bandwidth)),
+    row("link.latency", Picoseconds, TIME, Place::Link(|l| &mut l.latency)),
+    row("link.header_bytes", Bytes, HEADER, Place::Link(|l| &mut l.header_bytes)),
+    row("link.credits", Count, (0, 1 << 16), Place::Link(|l| &mut l.credits)),
+    row("link.jitter", Picoseconds, TIME, Place::Link(|l| &mut l.jitter)),
+    row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).of_two(),
+    row("home.units", Count, (1, 1024), Place::Home(|h| &mut h.units)).of_two(),
+    row("home.occupancy", Picoseconds, TIME, Place::Home(|h| &mut h.occupancy)),
+    row("home.latency", Picoseconds, TIME, Place::Home(|h| &mut h.latency)),
+    row("home.waiting", Count, (1, 1 << 16), Place::Home(|h| &mut h.waiting)),
+    row("home.pending", Count, (1, 1 << 16), Place::Home(|h| &mut h.pending)),
+    row("home.memory_path", Picoseconds, TIME, Place::Home(|h| &mut h.memory_path)),
+    row("home.local_path", Picoseconds, TIME, Place::Home(|h| &mut h.local_path)),
+    row("home.local_interval", Picoseconds, TIME, Place::Home(|h| &mut h.local_interval)),
+    row("home.resume", Picoseconds, TIME, Place::Extra(|h| &mut h.resume)),
+    row("home.resume_occupancy", Picoseconds, TIME, Place::Extra(|h| &mut h.resume_occupancy)),
+    row("home.count", Count, (1, 4096), Place::Extra(|h| &mut h.count)).of_two(),
+    row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
+    row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
+    // A machine that waits for nothing would be given up at once.
+    row("patience", Picoseconds, (NANOSECOND, SECOND), Place::Patience),
+    row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).of_two(),
+    row("dram.banks", Count, (1, 1024), Place::Dram(|d| &mut d.banks)).of_two(),
+    row("dram.row_bytes", Bytes, (64, 1 << 24), Place::Dram(|d| &mut d.row_bytes)).of_two(),
+    row("dram.bandwidth", BytesPerSecond, RATE, Place::Dram(|d| &mut d.bandwidth)),
+    row("dram.column", Picoseconds, TIME, Place::Dram(|d| &mut d.column)),
+    row("dram.activate", Picoseconds, TIME, Place::Dram(|d| &mut d.activate)),
+    row("dram.precharge", Picoseconds, TIME, Place::Dram(|d| &mut d.precharge)),
+    row("dram.open_for", Picoseconds, TIME, Place::Dram(|d| &mut d.open_for)),
+    row("dram.controller", Picoseconds, TIME, Place::Dram(|d| &mut d.controller)),
+    row("bram.ports", Count, (1, 64), Place::Bram(|b| &mut b.ports)),
+    row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
+    row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),
+    row("switch.latency", Picoseconds, TIME, Place::Switch),
+    row("bus.bandwidth", BytesPerSecond, RATE, Place::Bus(|b| &mut b.bandwidth)),
+    row("bus.latency", Picoseconds, TIME, Place::Bus(|b| &mut b.latency)),
+    row("bus.header_bytes", Bytes, HEADER, Place::Bus(|b| &mut b.header_bytes)),
+    row("bus.payload_bytes", Bytes, SIZE, Place::Bus(|b| &mut b.payload_bytes)),
+    row("bus.memory", Picoseconds, TIME, Place::Bus(|b| &mut b.memory)),
+];

@@ -1,0 +1,251 @@
+//! Machines with several kinds of caching agents, each with cores, caches and links of its own.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup, Simulation};
+use common::{parse, protocol, seeds};
+
+/// CPUs that read and write, and devices that only read and have a table of their own. The directory gives a line to a
+/// device without asking anybody if only devices have it.
+const READERS: &str = "
+protocol readers
+line 64 bytes
+channels {
+  ask    device -> home
+  put    cpu -> home
+  reply  home -> remote
+  recall home -> cpu
+  drop   home -> device
+  gone   device -> home
+  ordered reply, drop
+  ordered recall
+}
+messages {
+  ask: GetS; put: GetM, Put (line)
+  reply: Data (line); recall: Recall, Taken; drop: Drop
+  gone: Gone
+}
+remote cpu {
+  states { I; M reads writes dirty; W waits Data; P holds dirty, waits Taken; D waits Taken }
+  I   | load store | send GetM | W
+  W   | Data       |           | M
+  M   | evict      | send Put  | P
+  P D | Taken      |           | I
+  M   | Recall     | send Put  | D
+  P   | Recall     |           | stay
+  W   | Recall     | leave
+  D   | Recall     | never
+}
+remote device {
+  states { I; S reads; W waits Data }
+  I   | load   | send GetS            | W
+  W   | Data   |                      | S
+  S   | Drop   | send Gone            | I
+  S   | evict  |                      | I
+  I   | Drop   | send Gone            | I
+  W   | Drop   | send Gone            | stay
+}
+home directory {
+  states { I; S; M; B waits Gone; R waits Put }
+  variables { owner: remote; wants: remote; left: count }
+  I   | GetS                      | send Data                                                | S
+  S   | GetS                      | send Data                                                | stay
+  I   | GetM                      | send Data, owner := sender                               | M
+  S   | GetM                      | send Drop to device, left := count(device), wants := sender | B
+  B   | Gone if left == 1         | send Data to wants, owner := wants, wants := none, left := 0 | M
+  B   | Gone                      | left -= 1                                                | stay
+  M   | GetS GetM                 | send Recall to owner, wants := sender                    | R
+  R   | Put if wants in device    | write, send Taken, send Data to wants, owner := none     | S
+  R   | Put                       | write, send Taken, send Data to wants, owner := wants, wants := none | M
+  M   | Put                       | write, send Taken, owner := none                         | I
+  B R | GetS GetM                 | leave
+}
+system one   { cpu 1; device 1; lines 1 }
+";
+
+const ACCESSES: u64 = 1_000;
+
+/// A short hard run of two kinds, with so many agents of each; those of the second have smaller caches and longer links.
+fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64) -> Setup {
+    let all = [
+        (Access::Load, 4),
+        (Access::Evict, 1),
+        (Access::Store, 4),
+        (Access::ReadOnce, 1),
+        (Access::WriteLine, 1),
+    ];
+    let reads = protocol.name == "readers";
+    let workload = |agents: u16, mix: usize| Workload {
+        pattern: Pattern::Random,
+        mix: all[..mix].to_vec(),
+        lines: 1 + (seed % 7) as u32,
+        accesses: ACCESSES,
+        cores: 2 * u32::from(agents),
+        outstanding: 3,
+        prefetch: 0,
+        write_hints: 0,
+    };
+    let line = u64::from(protocol.line_bytes);
+    let mut platform = Platform::torture(first);
+    if seed % 2 == 1 {
+        platform.cores.write_buffer.value = 2 * line;
+        platform.cores.l1.value = 4 * line;
+    }
+    let count = second.to_string();
+    platform
+        .set(&format!("agents.{kind}.remotes"), &count)
+        .unwrap();
+    let agents = &mut platform.agents[0];
+    agents.cache.sets.value = 1;
+    agents.link.latency.value += 50 * NANOSECOND;
+    agents.cores.l1.value = 0;
+    let mut setup = Setup::new(protocol, platform, workload(first, 5)).unwrap();
+    setup.others = vec![workload(second, if reads { 2 } else { 5 })];
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup
+}
+
+#[test]
+fn every_kind_follows_its_own_table() {
+    let (readers, near) = (parse(READERS), protocol("eci-near"));
+    let mut met = [0.0; 2];
+    for seed in seeds(40) {
+        let counts = [1 + (seed % 3) as u16, 1 + (seed / 3 % 3) as u16];
+        for (protocol, kind) in [(&readers, "device"), (&near, "device")] {
+            let setup = torture(protocol.clone(), kind, counts, seed);
+            let ended = run(&setup).unwrap_or_else(|failure| {
+                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test kinds\n{failure}")
+            });
+            let get = |name: &str| ended.get(name).unwrap();
+            let all = get("accesses") + get("accesses_skipped");
+            assert_eq!(all, 2.0 * ACCESSES as f64, "{seed}");
+            met[0] += ended.sent("GetS").unwrap_or(0) as f64;
+            met[1] += ended.sent("ReadExclusive").unwrap_or(0) as f64;
+        }
+    }
+    assert!(met.iter().all(|&met| met > 1000.0), "{met:?}");
+}
+
+/// Rows of the one kind's table, left wrong, are found.
+#[test]
+fn a_fault_in_the_table_of_one_kind_is_found() {
+    for (from, to, found) in [
+        (
+            "S   | Drop   | send Gone            | I",
+            "S   | Drop   | send Gone            | stay",
+            "single writer",
+        ),
+        (
+            "M   | Recall     | send Put  | D",
+            "M   | Recall     | leave",
+            "no progress",
+        ),
+    ] {
+        assert_eq!(READERS.matches(from).count(), 1);
+        let wrong = parse(&READERS.replace(from, to));
+        let runs = (0..20).map(|seed| run(&torture(wrong.clone(), "device", [2, 2], seed)));
+        let failures: Vec<String> = runs
+            .filter_map(|run| Some(run.err()?.to_string()))
+            .collect();
+        assert!(
+            failures.iter().any(|what| what.starts_with(found)),
+            "{from}: {failures:?}"
+        );
+    }
+}
+
+/// What a kind's cores wait is what its own way to the home takes.
+#[test]
+fn each_kind_has_its_own_ways() {
+    let reads = |kind: usize, change: &dyn Fn(&mut Platform)| {
+        let mut platform = Platform::shipped("hosts-8x8").unwrap();
+        platform.switch = None;
+        for (name, value) in [
+            ("remotes", "1"),
+            ("home.count", "1"),
+            ("agents.device.remotes", "2"),
+        ] {
+            platform.set(name, value).unwrap();
+        }
+        change(&mut platform);
+        let lines = Workload::pass(Pattern::Sequential, Access::Load, 50, 1, 1);
+        let mut both = [Workload::idle(), Workload::idle()];
+        both[kind] = lines;
+        let [first, second] = both;
+        let mut setup = Setup::new(parse(READERS), platform, first).unwrap();
+        setup.others = vec![second];
+        let ended = run(&setup).unwrap();
+        assert_eq!(ended.get("accesses"), Some(50.0));
+        ended.get("latency_mean_ns").unwrap()
+    };
+    let slower = |platform: &mut Platform| {
+        let agents = &mut platform.agents[0];
+        agents.link.latency.value += 100 * NANOSECOND;
+        agents.cache.fill.value += 7 * NANOSECOND;
+        agents.cache.request.value += 5 * NANOSECOND;
+    };
+    let as_is = |_: &mut Platform| {};
+    assert_eq!(reads(0, &as_is), reads(1, &as_is));
+    assert_eq!(reads(0, &slower), reads(0, &as_is));
+    assert!((reads(1, &slower) - reads(1, &as_is) - 212.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_kind_has_caches_of_its_own_size() {
+    let cached = |sets: &str| {
+        let mut platform = Platform::torture(1);
+        for (name, value) in [
+            ("agents.device.remotes", "2"),
+            ("agents.device.cache.sets", sets),
+            ("cache.sets", "64"),
+        ] {
+            platform.set(name, value).unwrap();
+        }
+        let mut setup = Setup::new(parse(READERS), platform, Workload::idle()).unwrap();
+        setup.others = vec![Workload::pass(Pattern::Chunked, Access::Load, 64, 2, 1)];
+        let mut simulation = Simulation::new(&setup, None).unwrap();
+        simulation.run().unwrap();
+        simulation.lines_cached()
+    };
+    assert_eq!((cached("1"), cached("4"), cached("16")), (4, 16, 64));
+}
+
+#[test]
+fn kinds_that_do_not_fit_the_text_are_refused() {
+    let refused = |settings: &[(&str, &str)]| {
+        let mut platform = Platform::torture(1);
+        for (name, value) in settings {
+            platform.set(name, value).unwrap();
+        }
+        platform.kinds(&parse(READERS)).unwrap_err()
+    };
+    assert_eq!(
+        refused(&[]),
+        "torture says nothing of agents `device`, and readers has cpu, device: `agents.device.remotes` says how many"
+    );
+    assert_eq!(
+        refused(&[("agents.dvice.remotes", "1")]),
+        "torture has agents of a further kind, `dvice`, and readers has cpu, device"
+    );
+    let mut platform = Platform::torture(1);
+    let wrong = platform
+        .set("agents.device.link.latency", "1ns")
+        .unwrap_err();
+    assert!(
+        wrong.starts_with("there is no `agents.device.link.latency` in this platform"),
+        "{wrong}"
+    );
+    platform.set("agents.device.remotes", "1").unwrap();
+    assert_eq!(platform.set("agents.device.link.latency", "1ns"), Ok(()));
+    let wrong = platform.set("agents.device.cache.sets", "3").unwrap_err();
+    assert_eq!(
+        wrong,
+        "agents.device.cache.sets must be a power of two, not 3"
+    );
+}
