@@ -61,8 +61,8 @@ def platforms() -> list[str]:
     """Names of the platforms that come with the package.
 
     >>> import cohkit
-    >>> cohkit.platforms()
-    ['clusters-4x4', 'enzian-cohkit', 'enzian-cpu-home', 'enzian-dc-bram', 'enzian-dc-ddr', 'hosts-512x8', 'hosts-8x8', 'thunderx1-2s']
+    >>> cohkit.platforms()[:3]
+    ['clusters-4x4', 'enzian-cohkit', 'enzian-cpu-home']
 
     """
     return _cohkit.platforms()

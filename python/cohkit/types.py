@@ -221,8 +221,8 @@ class Quantity(TypedDict):
 class Platform(TypedDict):
     """A machine that is simulated.
 
-    `below` is how many caches are below each remote's where there are two levels, and `agents` how many there are of each
-    further kind.
+    `below` is how many caches are below each remote's where there are two levels, and `agents` how many there are of
+    each further kind.
     """
 
     name: str

@@ -9,9 +9,14 @@ pub const SLOTS: usize = 7;
 /// The circuit of a slot without a word.
 pub const EMPTY: u8 = 15;
 
-/// A block as it travels: the seven words, then the control word.
+/// A block as it travels: the seven words, then the control word. Its checksum is right until a bit is turned around, so
+/// it is worked out only then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block([u64; SLOTS + 1]);
+pub struct Block {
+    words: [u64; SLOTS + 1],
+    /// Whether the checksum stands in the control word.
+    sealed: bool,
+}
 
 /// What a control word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +73,10 @@ impl Block {
         let mut block = [0; SLOTS + 1];
         block[..SLOTS].copy_from_slice(&words);
         block[SLOTS] = head;
-        block[SLOTS] |= u64::from(crc24(&block));
-        Block(block)
+        Block {
+            words: block,
+            sealed: false,
+        }
     }
 
     /// A block without words.
@@ -79,15 +86,16 @@ impl Block {
 
     /// The words of messages; what stands in empty slots means nothing.
     pub fn words(&self) -> &[u64] {
-        &self.0[..SLOTS]
+        &self.words[..SLOTS]
     }
 
     /// What the control word says; nothing if the checksum or the type is wrong.
+    #[inline]
     pub fn control(&self) -> Option<Control> {
-        let mut bare = self.0;
+        let mut bare = self.words;
         bare[SLOTS] &= !0x00ff_ffff;
-        let head = self.0[SLOTS];
-        if u64::from(crc24(&bare)) != head & 0x00ff_ffff {
+        let head = self.words[SLOTS];
+        if self.sealed && u64::from(crc24(&bare)) != head & 0x00ff_ffff {
             return None;
         }
         Some(match head >> 61 {
@@ -115,11 +123,15 @@ impl Carried for Block {
     }
 
     fn flip(&mut self, bit: u64) {
-        self.0[bit as usize / 64] ^= 1 << (bit % 64);
+        if !self.sealed {
+            self.words[SLOTS] |= u64::from(crc24(&self.words));
+            self.sealed = true;
+        }
+        self.words[bit as usize / 64] ^= 1 << (bit % 64);
     }
 
     fn is_idle(&self) -> bool {
-        self.0[SLOTS] >> 61 == IDLE
+        self.words[SLOTS] >> 61 == IDLE
     }
 }
 

@@ -131,12 +131,31 @@ impl Layer for End {
         Ok(())
     }
 
-    fn take(&mut self, circuit: u8) -> Option<Message> {
+    fn come(&self) -> u32 {
+        let queues = self.came.iter().zip(0..);
+        match self.link.holds(POSTED) {
+            true => 0b1111,
+            false => queues
+                .map(|(queue, class)| u32::from(!queue.is_empty()) << class)
+                .sum(),
+        }
+    }
+
+    fn backlog(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
+    fn peek(&mut self, circuit: u8) -> Option<Message> {
         while let Some(bundle) = self.link.take(POSTED) {
             for message in bundle.messages {
                 self.came[usize::from(message.circuit)].push_back(message);
             }
         }
+        self.came.get(usize::from(circuit))?.front().copied()
+    }
+
+    fn take(&mut self, circuit: u8) -> Option<Message> {
+        self.peek(circuit)?;
         self.came.get_mut(usize::from(circuit))?.pop_front()
     }
 

@@ -56,11 +56,13 @@ impl Noise {
     }
 
     /// Whether there are no errors.
+    #[inline]
     pub fn is_silent(&self) -> bool {
         self.rate <= 0.0
     }
 
     /// Flips what is wrong in the next unit; says how many bits were.
+    #[inline]
     pub fn pass(&mut self, unit: &mut impl Carried) -> u32 {
         let (mut at, bits) = (0, unit.bits());
         let mut flipped = 0;

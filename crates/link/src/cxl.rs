@@ -377,6 +377,21 @@ impl Layer for End {
         Ok(())
     }
 
+    fn come(&self) -> u32 {
+        let queues = self.came.iter().zip(0..);
+        queues
+            .map(|(queue, class)| u32::from(!queue.is_empty()) << class)
+            .sum()
+    }
+
+    fn backlog(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
+    fn peek(&mut self, circuit: u8) -> Option<Message> {
+        self.came.get(usize::from(circuit))?.front().copied()
+    }
+
     fn take(&mut self, circuit: u8) -> Option<Message> {
         let class = usize::from(circuit);
         let message = self.came.get_mut(class)?.pop_front()?;

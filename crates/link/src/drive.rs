@@ -43,15 +43,18 @@ impl<U: Carried> Wire<U> {
     }
 
     /// Ticks for so many bits.
+    #[inline]
     fn ticks(&self, bits: u64) -> u64 {
         bits * (LANE_BYTE / 8) / u64::from(self.lanes)
     }
 
+    #[inline]
     fn enter(&mut self, now: u64, unit: U) {
         self.free = now + self.ticks(unit.bits());
         self.under_way.push_back((self.free + self.delay, unit));
     }
 
+    #[inline]
     fn leave(&mut self) -> Option<U> {
         let (_, mut unit) = self.under_way.pop_front()?;
         self.units += 1;
@@ -115,6 +118,7 @@ impl<L: Layer> Drive<L> {
     }
 
     /// When a side sends something next that is not skipped.
+    #[inline]
     fn departure(&self, from: usize) -> u64 {
         let (end, wire) = (&self.ends[from], &self.wires[from]);
         if self.awake || !wire.noise.is_silent() {
@@ -125,6 +129,7 @@ impl<L: Layer> Drive<L> {
     }
 
     /// Skips the idle units that have begun before now.
+    #[inline]
     fn catch_up(&mut self, from: usize) {
         let (end, wire) = (&mut self.ends[from], &mut self.wires[from]);
         if !self.awake && wire.noise.is_silent() && wire.free < self.now {
@@ -139,6 +144,7 @@ impl<L: Layer> Drive<L> {
     }
 
     /// Whether something is going to happen, what and when.
+    #[inline]
     fn next(&self) -> Option<(usize, u64)> {
         let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
         let [there, back] = &self.wires;
@@ -151,6 +157,42 @@ impl<L: Layer> Drive<L> {
             }
         }
         Some((event?, time))
+    }
+
+    /// Lanes that work.
+    pub fn lanes(&self) -> u32 {
+        self.wires[0].lanes
+    }
+
+    /// When something is going to arrive, at the earliest, if anything is.
+    pub fn due(&self) -> Option<u64> {
+        let due = |from: usize| {
+            let (end, wire) = (&self.ends[from], &self.wires[from]);
+            match wire.under_way.front() {
+                Some((time, _)) => Some(*time),
+                None => {
+                    let leaves = self.departure(from);
+                    let way = wire.ticks(end.idle_bits()) + wire.delay;
+                    (leaves < u64::MAX).then(|| leaves + way)
+                }
+            }
+        };
+        [0, 1].into_iter().filter_map(due).min()
+    }
+
+    /// Whether nothing is left to do until a message is sent or taken, and nothing is under way.
+    pub fn is_at_rest(&self) -> bool {
+        let empty = |wire: &Wire<L::Unit>| wire.under_way.iter().all(|(_, unit)| unit.is_idle());
+        self.wires.iter().all(empty) && self.ends.iter().all(Layer::is_at_rest)
+    }
+
+    /// The lanes carry nothing until a time, where all is at rest: no bits go wrong in what says nothing.
+    pub fn sleep(&mut self, until: u64) {
+        self.now = self.now.max(until);
+        for wire in &mut self.wires {
+            wire.under_way.clear();
+            wire.free = wire.free.max(until);
+        }
     }
 
     /// Goes on to the next arrival or departure that says something; says whether there is one.

@@ -85,6 +85,8 @@ pub struct End {
     owed: [u32; CREDITED],
     high_next: bool,
     partial: [Partial; CIRCUITS],
+    /// Circuits whose buffers are not empty, as bits.
+    come: u32,
     /// Words that found their buffer full: the partner sent without credit.
     pub overrun: u64,
 }
@@ -99,7 +101,9 @@ impl End {
         };
         End {
             retry: Retry::new(parameters.patience),
-            waiting: std::array::from_fn(|_| VecDeque::with_capacity(parameters.fifo)),
+            waiting: std::array::from_fn(|_| {
+                VecDeque::with_capacity(parameters.fifo.min(4 * LONGEST))
+            }),
             waiting_words: 0,
             credits: [0; CREDITED],
             leaving: None,
@@ -112,6 +116,7 @@ impl End {
                 have: 0,
                 need: 0,
             }; CIRCUITS],
+            come: 0,
             overrun: 0,
             parameters,
         }
@@ -270,6 +275,7 @@ impl End {
                 self.overrun += 1;
             } else {
                 buffer.push_back(*word);
+                self.come |= 1 << circuit;
             }
         }
     }
@@ -282,6 +288,9 @@ impl End {
             let Some(word) = self.buffers[place].pop_front() else {
                 return;
             };
+            if self.buffers[place].is_empty() {
+                self.come &= !(1 << place);
+            }
             if let Some(owed) = self.owed.get_mut(place) {
                 *owed += 1;
             }
@@ -369,6 +378,32 @@ impl Layer for End {
         End::send(self, message.circuit, &words[..=4 * quarters])
     }
 
+    #[inline]
+    fn come(&self) -> u32 {
+        self.come
+    }
+
+    #[inline]
+    fn backlog(&self) -> usize {
+        self.waiting_words
+    }
+
+    #[inline]
+    fn peek(&mut self, circuit: u8) -> Option<Message> {
+        let place = usize::from(circuit);
+        let (buffer, partial) = (self.buffers.get(place)?, &self.partial[place]);
+        let header = match partial.have {
+            0 => *buffer.front()?,
+            _ => partial.words[0],
+        };
+        let words = (self.parameters.words)(circuit, header).clamp(1, LONGEST);
+        (partial.have + buffer.len() >= words).then_some(Message {
+            circuit,
+            bytes: 8 * (words - 1) as u16,
+            token: header & 0xff_ffff_ffff,
+        })
+    }
+
     fn take(&mut self, circuit: u8) -> Option<Message> {
         let mut message = None;
         while message.is_none() && !self.buffers.get(usize::from(circuit))?.is_empty() {
@@ -383,10 +418,12 @@ impl Layer for End {
         message
     }
 
+    #[inline]
     fn transmit(&mut self) -> Block {
         End::transmit(self)
     }
 
+    #[inline]
     fn idle_units(&self) -> u64 {
         let due = |&words: &u32| words >= WORDS_PER_CREDIT;
         if self.waiting_words > 0 || self.owed.iter().any(due) {
@@ -396,6 +433,7 @@ impl Layer for End {
         }
     }
 
+    #[inline]
     fn idle_bits(&self) -> u64 {
         Block::BITS
     }
@@ -404,6 +442,7 @@ impl Layer for End {
         self.retry.skip(units);
     }
 
+    #[inline]
     fn receive(&mut self, block: &Block) {
         End::receive(self, block);
     }

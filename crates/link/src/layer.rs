@@ -53,6 +53,12 @@ pub trait Layer {
     /// # Errors
     /// If there is no room for it now, or it is none of this circuit's.
     fn send(&mut self, message: Message) -> Result<(), Refused>;
+    /// The circuits on which something has come, as bits: others have nothing to take.
+    fn come(&self) -> u32;
+    /// What waits to leave, in words or messages: of two links beside each other one is the fuller.
+    fn backlog(&self) -> usize;
+    /// The next message that has come on a circuit, as [`Layer::take`] would give it.
+    fn peek(&mut self, circuit: u8) -> Option<Message>;
     /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.
     fn take(&mut self, circuit: u8) -> Option<Message>;
     /// What leaves when the lanes are free.

@@ -18,6 +18,7 @@ use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
 use crate::agents::remote::Caches;
+use crate::components::layer::Port;
 use crate::components::link::Direction;
 use crate::components::memory;
 use crate::components::network::Network;
@@ -153,6 +154,10 @@ pub(crate) enum Event {
     Drained(u16, u16),
     /// A message reaches the switch.
     Switch(u32),
+    /// A message is ready for links that are framed.
+    Offer(u32),
+    /// Something may happen on the framed links of a caching agent.
+    Lanes(Agent),
     /// A message reaches its receiver.
     Deliver(u32),
     /// A unit of the home may take its next input.
@@ -341,7 +346,6 @@ impl Simulation {
         let in_flight = in_flight.sum();
         let described = Described::of(platform, remotes.kinds());
         let units = homes * platform.home.slices.value * platform.home.units.value;
-        let circuits = protocol.orders.len() + protocol.channels.len();
         let clocked = match &setup.clocked {
             Some(make) => Some(make()?),
             None => None,
@@ -375,7 +379,7 @@ impl Simulation {
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
-            network: Network::new(platform, &groups, &described, &kinds, circuits),
+            network: Network::new(platform, &groups, &described, protocol, &kinds, setup.seed)?,
             memories: (0..homes)
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
@@ -494,13 +498,9 @@ impl Simulation {
             Event::Core(access) => self.core(access),
             Event::Drained(core, place) => self.drained_at_core(core, place),
             Event::Switch(index) => self.at_switch(index),
-            Event::Deliver(index) => {
-                let message = self.messages[index];
-                match message.to {
-                    HOME => self.arrive_home(index, &message),
-                    _ => self.arrive_remote(index, &message),
-                }
-            }
+            Event::Offer(index) => self.offer(index),
+            Event::Lanes(agent) => self.lanes(agent),
+            Event::Deliver(index) => self.arrive(index),
             Event::Unit(unit) => self.unit(unit as usize),
             Event::Read(line) => self.memory_read(line),
             Event::Written(line) => self.memory_written(line),
@@ -518,6 +518,16 @@ impl Simulation {
         }
     }
 
+    /// A message reaches its receiver.
+    #[inline(always)]
+    fn arrive(&mut self, index: u32) {
+        let message = self.messages[index];
+        match message.to {
+            HOME => self.arrive_home(index, &message),
+            _ => self.arrive_remote(index, &message),
+        }
+    }
+
     /// What has been measured.
     pub fn statistics(&self) -> Statistics {
         let sent = self.kinds.iter().map(|kind| kind.sent);
@@ -530,6 +540,8 @@ impl Simulation {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
+        let framed =
+            |f: &dyn Fn(&Port) -> u64| self.network.ports.iter().flatten().map(f).sum::<u64>();
         Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {
@@ -541,8 +553,10 @@ impl Simulation {
             links: up.iter().map(|direction| direction.links() as u64).sum(),
             bytes_up: sum(up, |d| d.bytes),
             bytes_down: sum(down, |d| d.bytes),
-            busy_up: sum(up, |d| d.busy),
-            busy_down: sum(down, |d| d.busy),
+            busy_up: sum(up, |d| d.busy) + framed(&|port| port.busy(0)),
+            busy_down: sum(down, |d| d.busy) + framed(&|port| port.busy(1)),
+            replayed: (self.network.ports.iter().any(Option::is_some))
+                .then(|| framed(&|port| port.replayed())),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
             row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
@@ -747,6 +761,13 @@ impl Simulation {
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
+        if let Some((_, side, port)) = self.network.framed(&message) {
+            return match port.enters(side, message.kind, ready) {
+                Some(at) => self.queue.push(at, Event::Offer(index)),
+                None if ready > self.now => self.queue.push(ready, Event::Offer(index)),
+                None => self.offer(index),
+            };
+        }
         let switched = self.network.is_switched();
         let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
@@ -833,11 +854,84 @@ impl Simulation {
             return;
         }
         let circuit = self.kinds[message.kind.index()].circuit;
-        if let Some((ready, next)) = self.network.reaching(message).release(circuit) {
+        let next = self.network.reaching(message).release(circuit);
+        if let Some((agent, _, port)) = self.network.framed(message) {
+            // What has come on the links and found no room may be let in now.
+            if std::mem::take(&mut port.blocked) {
+                self.queue.push(self.now, Event::Lanes(agent));
+            }
+            return;
+        }
+        if let Some((ready, next)) = next {
             let ready = ready.max(self.now);
             match self.network.is_switched() {
                 true => self.leaves_switch(next, ready),
                 false => self.send_queued(next, ready, true),
+            }
+        }
+    }
+
+    /// A message is offered to links that are framed.
+    fn offer(&mut self, index: u32) {
+        let (message, now) = (self.messages[index], self.now);
+        self.network.leaving(&message).count(message.kind);
+        let Some((agent, side, port)) = self.network.framed(&message) else {
+            return;
+        };
+        port.advance(now);
+        port.offer(side, message.kind, message.line, index);
+        self.look_at_lanes(agent);
+    }
+
+    /// What has come on the framed links of a caching agent is let in as far as there is room.
+    fn lanes(&mut self, agent: Agent) {
+        let Simulation {
+            network,
+            messages,
+            kinds,
+            queue,
+            now,
+            ..
+        } = self;
+        let Some(mut port) = network.ports[usize::from(agent)].take() else {
+            return;
+        };
+        port.advance(*now);
+        let (join, mut blocked) = (port.join, false);
+        let lets_in = |index: u32| {
+            let message = &messages[index];
+            let circuit = kinds[message.kind.index()].circuit;
+            let room = network.reaching(message).has_room(circuit);
+            blocked |= !room;
+            room
+        };
+        let mut at_once = std::mem::take(&mut port.came);
+        port.take(*now, lets_in, |to, index| match join[to] {
+            0 => at_once.push(index),
+            join => queue.push(*now + join, Event::Deliver(index)),
+        });
+        port.blocked = blocked;
+        network.ports[usize::from(agent)] = Some(port);
+        for index in at_once.drain(..) {
+            self.arrive(index);
+        }
+        if let Some(port) = &mut self.network.ports[usize::from(agent)] {
+            port.came = at_once;
+        }
+        self.look_at_lanes(agent);
+    }
+
+    /// Sees to it that the framed links of a caching agent are looked at when something happens there.
+    fn look_at_lanes(&mut self, agent: Agent) {
+        let now = self.now;
+        let Some(port) = &mut self.network.ports[usize::from(agent)] else {
+            return;
+        };
+        if let Some(next) = port.next() {
+            let next = next.max(now);
+            if port.due <= now || next < port.due {
+                port.due = next;
+                self.queue.push(next, Event::Lanes(agent));
             }
         }
     }

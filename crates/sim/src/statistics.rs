@@ -216,6 +216,8 @@ impl Statistics {
 
 /// What links, memory and units report beside the counters.
 pub(crate) struct Totals {
+    /// Units that framed links have sent again, if there are such links.
+    pub replayed: Option<u64>,
     pub line_bytes: u32,
     /// 0 if the home is no simulated one.
     pub units: usize,
@@ -247,6 +249,7 @@ impl Totals {
             busy_up: self.busy_up + other.busy_up,
             busy_down: self.busy_down + other.busy_down,
             waited: self.waited + other.waited,
+            replayed: self.replayed.or(other.replayed),
             row_hits: self.row_hits + other.row_hits,
             row_misses: self.row_misses + other.row_misses,
         }
@@ -380,6 +383,13 @@ impl Counters {
             "time that messages waited for a link, summed over messages",
             nanoseconds(totals.waited),
         );
+        if let Some(replayed) = totals.replayed {
+            put(
+                "link_units_replayed",
+                "blocks, packets or flits of framed links that were sent again",
+                Value::Count(replayed),
+            );
+        }
         // What a home in hardware does with its units is not seen here.
         if totals.units > 0 {
             put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(self.occupied as f64, totals.units as f64 * self.end as f64));

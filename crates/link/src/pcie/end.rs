@@ -334,13 +334,23 @@ impl<T: Body> End<T> {
         Ok(())
     }
 
+    /// Whether packets of a class have come.
+    pub fn holds(&self, class: u8) -> bool {
+        let came = self.came.get(usize::from(class));
+        came.is_some_and(|came| !came.is_empty())
+    }
+
+    /// The next packet of a class, as [`End::take`] would give it.
+    fn peek(&self, class: usize) -> Option<&T> {
+        let posted = self.came[0].front().map_or(u64::MAX, |first| first.0);
+        let (place, body) = self.came.get(class)?.front()?;
+        (*place <= posted).then_some(body)
+    }
+
     /// The next packet of a class. Requests and completions stay behind the writes that came before them.
     pub fn take(&mut self, class: u8) -> Option<T> {
         let class = usize::from(class);
-        let posted = self.came[0].front().map_or(u64::MAX, |first| first.0);
-        if self.came.get(class)?.front()?.0 > posted {
-            return None;
-        }
+        self.peek(class)?;
         let (_, body) = self.came[class].pop_front()?;
         let flow = &mut self.flows[class];
         for (k, cost) in cost(&body).into_iter().enumerate() {
@@ -479,6 +489,20 @@ impl Layer for End<Message> {
 
     fn send(&mut self, message: Message) -> Result<(), Refused> {
         End::send(self, message)
+    }
+
+    fn come(&self) -> u32 {
+        (0..3)
+            .map(|class| u32::from(self.holds(class)) << class)
+            .sum()
+    }
+
+    fn backlog(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
+    fn peek(&mut self, circuit: u8) -> Option<Message> {
+        End::peek(self, circuit.into()).cloned()
     }
 
     fn take(&mut self, circuit: u8) -> Option<Message> {

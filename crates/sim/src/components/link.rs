@@ -123,6 +123,11 @@ impl Direction {
         circuit.queue.push_back((ready, message));
     }
 
+    /// Counts a message of a kind that travels on links that are framed.
+    pub fn count(&mut self, kind: MessageId) {
+        self.bytes += u64::from(self.sizes[kind.index()].bytes);
+    }
+
     /// The receiver has taken a message of a circuit. The result is the message that gets its room.
     #[inline(always)]
     pub fn release(&mut self, circuit: u8) -> Option<(Time, u32)> {

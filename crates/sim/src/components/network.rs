@@ -4,11 +4,14 @@
 //! With one, every caching agent and every home has a port there: a message takes its sender's links to the switch, and
 //! goes on by those to its receiver when there is room behind them; only then its place at the switch is free again.
 
+use super::layer::{self, Port};
 use super::link::{Direction, Size};
-use crate::message::{Line, Message, HOME};
+use crate::data::mix;
+use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::{self, Platform};
 use crate::simulation::groups::{Described, Group, Groups};
 use crate::simulation::Kind;
+use cohkit_protocol::protocol::Protocol;
 use std::rc::Rc;
 
 /// All links of a machine.
@@ -19,17 +22,24 @@ pub struct Network {
     pub down: Vec<Direction>,
     /// From each home to the switch and back; none without a switch.
     homes: Vec<[Direction; 2]>,
+    /// The links of each caching agent that are framed.
+    pub(crate) ports: Vec<Option<Port>>,
 }
 
 impl Network {
-    /// Idle links with so many virtual circuits.
+    /// Idle links.
+    ///
+    /// # Errors
+    /// A sentence: the protocol's messages do not fit what travels on some links.
     pub(crate) fn new(
         platform: &Platform,
         groups: &Groups,
         described: &[Described],
+        protocol: &Protocol,
         kinds: &[Kind],
-        circuits: usize,
-    ) -> Network {
+        seed: u64,
+    ) -> Result<Network, String> {
+        let circuits = protocol.orders.len() + protocol.channels.len();
         let sizes = |link: &platform::Link| -> Rc<[Size]> {
             kinds
                 .iter()
@@ -51,11 +61,47 @@ impl Network {
             Some(_) => platform.homes(),
             None => 0,
         };
-        Network {
+        let payloads: Vec<u32> = kinds.iter().map(|kind| kind.payload).collect();
+        let mut framed = Vec::new();
+        for (group, of) in groups.groups.iter().zip(described) {
+            let Some(layer) = &of.link.layer else {
+                framed.extend(group.caches.clone().map(|_| None));
+                continue;
+            };
+            if platform.switch.is_some() {
+                let name = &platform.name;
+                return Err(format!(
+                    "the links of {name} end at a switch, and those that are framed do not yet"
+                ));
+            }
+            let ways = layer::ways(protocol, layer.framing, &payloads)?;
+            let port = |cache| {
+                Some(Port::new(
+                    of.link,
+                    layer,
+                    &ways,
+                    mix(seed ^ u64::from(cache)),
+                ))
+            };
+            framed.extend(group.caches.clone().map(port));
+        }
+        Ok(Network {
             up: of_remotes(),
             down: of_remotes(),
             homes: (0..ports).map(|_| [direction(), direction()]).collect(),
-        }
+            ports: framed,
+        })
+    }
+
+    /// The framed links that a message takes, and the side of the caching agent (0) or the home (1) at which it enters them.
+    #[inline]
+    pub(crate) fn framed(&mut self, message: &Message) -> Option<(Agent, usize, &mut Port)> {
+        let (agent, side) = match message.from {
+            HOME => (message.to, 1),
+            from => (from, 0),
+        };
+        let port = self.ports[usize::from(agent)].as_mut()?;
+        Some((agent, side, port))
     }
 
     /// Whether messages pass a switch.

@@ -150,6 +150,85 @@ pub struct Cache {
     pub fill: Quantity,
 }
 
+/// What travels on the lanes of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// Blocks of ECI, with virtual circuits for lines of each parity, on lanes of 10.3125 Gb/s.
+    Eci,
+    /// Packets of CCIX over PCIe of generation 4, with the optimised header.
+    Ccix,
+    /// Flits of 68 bytes of CXL.mem over PCIe of generation 5.
+    Cxl68,
+    /// Flits of 256 bytes of CXL.mem over PCIe of generation 5.
+    Cxl256,
+}
+
+impl Framing {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Framing); 4] = [
+        ("eci", Framing::Eci),
+        ("ccix", Framing::Ccix),
+        ("cxl-68", Framing::Cxl68),
+        ("cxl-256", Framing::Cxl256),
+    ];
+
+    /// Its name in texts of platforms.
+    pub fn name(self) -> &'static str {
+        let found = Framing::ALL.iter().find(|(_, framing)| *framing == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// The framing of this name.
+    ///
+    /// # Errors
+    /// A sentence with the names there are.
+    pub fn named(name: &str) -> Result<Framing, String> {
+        let found = Framing::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, framing)| *framing).ok_or_else(|| {
+            let names: Vec<&str> = Framing::ALL.iter().map(|(name, _)| *name).collect();
+            format!("`link.layer` is {} or none, not `{name}`", names.join(", "))
+        })
+    }
+
+    /// The lanes of one of its links.
+    fn lanes(self) -> u64 {
+        match self {
+            Framing::Eci => 12,
+            _ => 16,
+        }
+    }
+}
+
+/// A link whose messages are framed, credited and replayed as they are, in place of a pipe with a bandwidth.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// What travels on its lanes.
+    pub framing: Framing,
+    /// Lanes of one link.
+    pub lanes: Quantity,
+    /// Of 10^15 bits, how many go wrong.
+    pub errors: Quantity,
+    /// From a message's coming out of its link to its receiver, where messages of one line come on any of several links:
+    /// at the home, and at the caching agent.
+    pub join: Quantity,
+    /// The same at the caching agent.
+    pub join_back: Quantity,
+}
+
+impl Layer {
+    /// A link of so many lanes as it has, without errors or joining.
+    pub fn new(framing: Framing) -> Layer {
+        let set = |value| Quantity::given(value, "set for this run");
+        Layer {
+            framing,
+            lanes: set(framing.lanes()),
+            errors: set(0),
+            join: set(0),
+            join_back: set(0),
+        }
+    }
+}
+
 /// Both directions of the links between caches and home, alike.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -167,6 +246,19 @@ pub struct Link {
     /// Random extra delay of each message, up to this, of one in eight up to 16 times this,
     /// picoseconds; for torture tests.
     pub jitter: Quantity,
+    /// Lanes and what travels on them, if that is told. Then `bandwidth`, `header_bytes` and `jitter` have no part in times,
+    /// and `credits` are places behind the link layer, which has credits of its own.
+    pub layer: Option<Layer>,
+}
+
+impl Link {
+    fn set_layer(&mut self, name: &str) -> Result<(), String> {
+        self.layer = match name {
+            "none" => None,
+            name => Some(Layer::new(Framing::named(name)?)),
+        };
+        Ok(())
+    }
 }
 
 /// The home's units.
@@ -407,10 +499,14 @@ impl Platform {
         match name {
             "lines" => self.lines = whole(1, Platform::MOST_LINES)? as u32,
             "remotes" => self.remotes = whole(1, Platform::MOST_REMOTES.into())? as u16,
+            "link.layer" => self.link.set_layer(value)?,
             _ => match name.strip_prefix(AGENTS).and_then(|of| of.split_once('.')) {
                 Some((kind, "remotes")) if !kind.is_empty() => {
                     let remotes = whole(0, Platform::MOST_REMOTES.into())? as u16;
                     self.agents_of(kind).remotes = remotes;
+                }
+                Some((kind, "link.layer")) if self.agents.iter().any(|of| of.kind == kind) => {
+                    self.agents_of(kind).link.set_layer(value)?;
                 }
                 _ => return self.set_quantity(name, value),
             },
@@ -627,6 +723,7 @@ impl Platform {
                 header_bytes: test(8),
                 credits: test(3),
                 jitter: test(100 * NANOSECOND),
+                layer: None,
             },
             home: Home {
                 slices: test(2),

@@ -1,7 +1,7 @@
 //! The one table of the quantities of machines: what each is called, what it counts, what it can be, and where it is kept.
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
-use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Link, Memory};
+use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Layer, Link, Memory};
 use super::{Platform, Quantity, Unit};
 use crate::kernel::{NANOSECOND, SECOND};
 
@@ -25,6 +25,8 @@ enum Place {
     Cores(fn(&mut Cores) -> &mut Quantity),
     Cache(fn(&mut Cache) -> &mut Quantity),
     Link(fn(&mut Link) -> &mut Quantity),
+    /// Of a link that is framed.
+    Layer(fn(&mut Layer) -> &mut Quantity),
     Home(fn(&mut Home) -> &mut Quantity),
     /// One that a home may be without.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
@@ -52,6 +54,7 @@ impl Row {
             Place::Cores(of) => of(&mut platform.cores),
             Place::Cache(of) => of(&mut platform.cache),
             Place::Link(of) => of(&mut platform.link),
+            Place::Layer(of) => of(platform.link.layer.as_mut()?),
             Place::Home(of) => of(&mut platform.home),
             Place::Extra(of) => of(&mut platform.home).as_mut()?,
             Place::Patience => &mut platform.patience,
@@ -74,6 +77,7 @@ impl Row {
             Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
             Place::Cache(of) => of(&mut agents.cache),
             Place::Link(of) => of(&mut agents.link),
+            Place::Layer(of) => of(agents.link.layer.as_mut()?),
             _ => return None,
         })
     }
@@ -152,6 +156,10 @@ pub const TABLE: &[Row] = &[
     row("link.header_bytes", Bytes, HEADER, Place::Link(|l| &mut l.header_bytes)),
     row("link.credits", Count, (0, 1 << 16), Place::Link(|l| &mut l.credits)),
     row("link.jitter", Picoseconds, TIME, Place::Link(|l| &mut l.jitter)),
+    row("link.lanes", Count, (1, 16), Place::Layer(|l| &mut l.lanes)),
+    row("link.errors", Count, (0, 1_000_000_000_000), Place::Layer(|l| &mut l.errors)),
+    row("link.join", Picoseconds, TIME, Place::Layer(|l| &mut l.join)),
+    row("link.join_back", Picoseconds, TIME, Place::Layer(|l| &mut l.join_back)),
     row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).of_two(),
     row("home.units", Count, (1, 1024), Place::Home(|h| &mut h.units)).of_two(),
     row("home.occupancy", Picoseconds, TIME, Place::Home(|h| &mut h.occupancy)),

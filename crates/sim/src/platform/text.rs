@@ -5,7 +5,8 @@
 //! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
-use super::{of_both_levels, units, Agents, Platform, Quantity, Row, Unit, AGENTS, BELOW, TABLE};
+use super::{of_both_levels, units, Agents, Framing, Layer, Link, Platform, Quantity, Row, Unit};
+use super::{AGENTS, BELOW, TABLE};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -113,6 +114,7 @@ impl Reader {
             }
         };
         let mut platform = Platform::blank(dram, bus, switch);
+        self.layer(table, prefix, &mut platform.link, known);
         for row in TABLE {
             let both = !prefix.is_empty() && of_both_levels(row.name);
             let Some(quantity) = row.of(&mut platform).filter(|_| !both) else {
@@ -148,6 +150,8 @@ impl Reader {
             cache: first.cache.clone(),
             link: first.link.clone(),
         };
+        agents.link.layer = None;
+        self.layer(table, &before, &mut agents.link, known);
         for row in TABLE {
             let Some(quantity) = row.of_agents(&mut agents) else {
                 continue;
@@ -160,6 +164,22 @@ impl Reader {
             known.push(name);
         }
         Some(agents)
+    }
+
+    /// What travels on the lanes of a link, if the text says so.
+    fn layer(&mut self, table: &DeTable, prefix: &str, link: &mut Link, known: &mut Vec<String>) {
+        let name = format!("{prefix}link.layer");
+        if let Some(value) = find(table, &name) {
+            let framing = match value.get_ref() {
+                DeValue::String(framing) => Framing::named(framing),
+                _ => Err(format!("`{name}` is a text in quotes")),
+            };
+            match framing {
+                Ok(framing) => link.layer = Some(Layer::new(framing)),
+                Err(what) => self.error(value.span(), what),
+            }
+        }
+        known.push(name);
     }
 
     /// A quantity becomes what stands there, if that is right.
@@ -430,6 +450,31 @@ mod tests {
             cores[0].starts_with("unknown key `below.cores`"),
             "{cores:?}"
         );
+    }
+
+    #[test]
+    fn links_may_be_framed() {
+        let with = |what: &str| TEXT.replacen("[link]\n", &format!("[link]\n{what}\n"), 1);
+        let lanes = "lanes = { value = 8, origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }";
+        let join = "join = { value = \"3ns\", origin = \"a test\" }\njoin_back = { value = \"0ns\", origin = \"a test\" }";
+        let platform = read(&with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
+        let layer = platform.link.layer.unwrap();
+        assert_eq!(
+            (layer.framing, layer.lanes.value, layer.join.value),
+            (Framing::Eci, 8, 3000)
+        );
+        let told = |what: &str| -> Vec<String> {
+            let errors = read(&with(what)).unwrap_err().into_iter();
+            errors.map(|error| error.message).collect()
+        };
+        let missing = ["lanes", "errors", "join", "join_back"]
+            .map(|name| format!("`link.{name}` is missing"));
+        assert_eq!(told("layer = \"eci\""), missing);
+        assert_eq!(
+            told("layer = \"usb\""),
+            ["`link.layer` is eci, ccix, cxl-68, cxl-256 or none, not `usb`"]
+        );
+        assert!(told(lanes)[0].starts_with("unknown key `link.lanes`"));
     }
 
     #[test]

@@ -1,0 +1,594 @@
+//! Links whose messages are framed, credited and sent again: two ends of [`cohkit_link`] with lanes between them, in time.
+//!
+//! A [`Port`] is all links between a caching agent and the home. A message is offered at one side, waits until its circuit
+//! has room in the end there, travels as the link layer has it, and can be taken at the other side when it is whole, at the
+//! pace of the receiver. What is not taken keeps its room, so that a circuit that stops holds up no other.
+
+use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
+use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::kernel::{Time, SECOND};
+use crate::platform::{self, Framing};
+
+/// How a kind of message travels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Its circuit for lines of even and of odd numbers.
+    circuits: [u8; 2],
+    /// Its bytes beside the header.
+    bytes: u16,
+    /// Whether messages of a line keep an order, so that a line's take the same link.
+    ordered: bool,
+}
+
+/// What a receiver takes from a circuit: words of so many bits in a clock, and how long a clock is; nothing if at once.
+type Pace = fn(u8, u16) -> Option<(u64, u64)>;
+
+/// A message that has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    /// Its number, as it was offered.
+    pub token: u32,
+    link: usize,
+    circuit: u8,
+}
+
+/// Several links of one kind.
+trait Links {
+    fn advance(&mut self, now: Time);
+    fn offer(&mut self, side: usize, link: Option<usize>, message: Message);
+    fn feed(&mut self);
+    fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came>;
+    fn take(&mut self, to: usize, came: Came);
+    fn due(&self) -> Option<Time>;
+    fn come(&self, to: usize, link: usize) -> u32;
+    fn busy(&self, side: usize) -> Time;
+    fn replayed(&self) -> u64;
+}
+
+/// The links between a caching agent and the home, side 0 being the agent's.
+pub(crate) struct Port {
+    links: Box<dyn Links>,
+    count: usize,
+    ways: Rc<[Way]>,
+    /// When it is looked at next; [`Time::MAX`] if not.
+    pub due: Time,
+    /// From coming out of a link to the receiver, by the side at which that is.
+    pub join: [Time; 2],
+    /// Whether something that has come was not let in.
+    pub blocked: bool,
+    /// Room for the numbers of messages that come at one time.
+    pub came: Vec<u32>,
+    /// When the last message that keeps an order enters at each side.
+    entered: [Time; 2],
+}
+
+impl Port {
+    /// Idle links, whose ends have exchanged their credits.
+    pub fn new(
+        link: &platform::Link,
+        layer: &platform::Layer,
+        ways: &Rc<[Way]>,
+        seed: u64,
+    ) -> Port {
+        let count = link.links.value as usize;
+        let lanes = layer.lanes.value as u32;
+        let rate = layer.errors.value as f64 / 1e15;
+        let at = |lanes: Lanes, pace, ends: &dyn Fn(u32) -> Made| {
+            let byte = lanes.blocks().value() / f64::from(lanes.count);
+            let delay =
+                (link.latency.value as f64 / SECOND as f64 * byte * LANE_BYTE as f64) as u64;
+            let plan = Plan {
+                lanes,
+                delay,
+                rate,
+                seed,
+                count,
+                pace,
+            };
+            // A round trip in units of the longest kind, and as much again for what is under way.
+            let unit = 512.0 / 8.0 / (byte * f64::from(lanes.count)) * SECOND as f64;
+            let patience = (4.0 * link.latency.value as f64 / unit) as u32;
+            ends(patience.max(256)).of(plan)
+        };
+        let links: Box<dyn Links> = match layer.framing {
+            Framing::Eci => at(Lanes::ECI.with(lanes), eci_pace, &|patience| {
+                Made::Eci(Parameters {
+                    patience,
+                    // What waits is counted here.
+                    fifo: usize::MAX,
+                    ..Parameters::ECI
+                })
+            }),
+            Framing::Ccix => at(Lanes::pcie(lanes, 16), at_once, &|_| {
+                Made::Ccix(limit(lanes))
+            }),
+            Framing::Cxl68 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
+                Made::Cxl(cxl::Flits::Small, patience)
+            }),
+            Framing::Cxl256 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
+                Made::Cxl(cxl::Flits::Large, patience)
+            }),
+        };
+        Port {
+            links,
+            count,
+            ways: Rc::clone(ways),
+            due: Time::MAX,
+            blocked: false,
+            entered: [0; 2],
+            came: Vec::new(),
+            join: match count {
+                0 | 1 => [0; 2],
+                _ => [layer.join_back.value, layer.join.value],
+            },
+        }
+    }
+
+    /// What comes in until now has come.
+    pub fn advance(&mut self, now: Time) {
+        self.links.advance(now);
+    }
+
+    /// When a message of a kind that keeps an order enters at a side: not before one that was sent before it, though it be
+    /// ready earlier. Nothing for other kinds.
+    pub fn enters(&mut self, side: usize, kind: MessageId, ready: Time) -> Option<Time> {
+        let entered = &mut self.entered[side];
+        self.ways[kind.index()].ordered.then(|| {
+            *entered = ready.max(*entered);
+            *entered
+        })
+    }
+
+    /// A message, known by its number, is to leave at a side now.
+    pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, token: u32) {
+        let way = self.ways[kind.index()];
+        let odd = (line & 1) as usize;
+        let message = Message {
+            circuit: way.circuits[odd],
+            bytes: way.bytes,
+            token: token.into(),
+        };
+        self.links.offer(side, way.ordered.then_some(odd), message);
+    }
+
+    /// Takes what has come and is let in, and tells it; what is not let in stays.
+    pub fn take(
+        &mut self,
+        now: Time,
+        mut lets_in: impl FnMut(u32) -> bool,
+        mut each: impl FnMut(usize, u32),
+    ) {
+        for (to, link) in (0..2).flat_map(|to| (0..self.count).map(move |link| (to, link))) {
+            let mut circuits = self.links.come(to, link);
+            while circuits != 0 {
+                let circuit = circuits.trailing_zeros() as u8;
+                circuits &= circuits - 1;
+                while let Some(came) = self.links.peek(to, link, circuit, now) {
+                    if !lets_in(came.token) {
+                        break;
+                    }
+                    self.links.take(to, came);
+                    each(to, came.token);
+                }
+            }
+        }
+        self.links.feed();
+    }
+
+    /// When something is going to happen by itself.
+    pub fn next(&self) -> Option<Time> {
+        self.links.due()
+    }
+
+    /// For how long the links have sent what says something, from a side, summed over them.
+    pub fn busy(&self, side: usize) -> Time {
+        self.links.busy(side)
+    }
+
+    /// Units that were sent again.
+    pub fn replayed(&self) -> u64 {
+        self.links.replayed()
+    }
+}
+
+/// Bytes after which a packet of PCIe's link layer has to leave.
+fn limit(lanes: u32) -> u64 {
+    if lanes > 8 {
+        168
+    } else {
+        203
+    }
+}
+
+/// The clocks in which a receiver of ECI takes a message, by the words that it takes from the circuit in each.
+fn eci_pace(circuit: u8, bytes: u16) -> Option<(u64, u64)> {
+    let words = u64::from(bytes) / 8 + 1;
+    let drain = u64::from(Parameters::ECI.drain[usize::from(circuit)]);
+    Some((words.div_ceil(drain), end::CLOCK))
+}
+
+fn at_once(_: u8, _: u16) -> Option<(u64, u64)> {
+    None
+}
+
+/// Ends that can be made.
+enum Made {
+    Eci(Parameters),
+    Ccix(u64),
+    Cxl(cxl::Flits, u32),
+}
+
+/// What is the same for all links of a port.
+struct Plan {
+    lanes: Lanes,
+    delay: u64,
+    rate: f64,
+    seed: u64,
+    count: usize,
+    pace: Pace,
+}
+
+impl Made {
+    fn of(&self, plan: Plan) -> Box<dyn Links> {
+        match self {
+            Made::Eci(parameters) => Box::new(Wired::new(&plan, || {
+                [(); 2].map(|()| end::End::new(parameters.clone()))
+            })),
+            Made::Ccix(limit) => {
+                let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit);
+                Box::new(Wired::new(&plan, || [end(), end()]))
+            }
+            Made::Cxl(flits, patience) => {
+                let end = |side| {
+                    let parameters = cxl::Parameters::new(*flits, side);
+                    cxl::End::new(cxl::Parameters {
+                        fifo: usize::MAX,
+                        patience: *patience,
+                        ..parameters
+                    })
+                };
+                Box::new(Wired::new(&plan, || {
+                    [end(cxl::Side::Host), end(cxl::Side::Device)]
+                }))
+            }
+        }
+    }
+}
+
+/// How each kind of message of a protocol travels in a framing.
+///
+/// # Errors
+/// A sentence that names what does not fit.
+pub(crate) fn ways(
+    protocol: &Protocol,
+    framing: Framing,
+    payloads: &[u32],
+) -> Result<Rc<[Way]>, String> {
+    let line = protocol.line_bytes;
+    let fits = match framing {
+        Framing::Eci => line.is_multiple_of(32) && line <= 128,
+        Framing::Ccix => line <= 128,
+        Framing::Cxl68 | Framing::Cxl256 => line == u32::from(cxl::LINE),
+    };
+    if !fits {
+        let (name, framing) = (&protocol.name, framing.name());
+        return Err(format!(
+            "a line of {name} has {line} bytes, which links of {framing} do not carry"
+        ));
+    }
+    let way = |id: MessageId| {
+        let payload = payloads[id.index()];
+        let up = protocol.channel_of(id).from == End::Remote;
+        let class = protocol.class(id);
+        let data = payload > 0;
+        let bytes = match framing {
+            Framing::Eci => payload.next_multiple_of(32),
+            Framing::Ccix => payload,
+            Framing::Cxl68 | Framing::Cxl256 => {
+                if data {
+                    line
+                } else {
+                    0
+                }
+            }
+        };
+        Way {
+            circuits: circuits(framing, class, data, up),
+            bytes: bytes as u16,
+            ordered: false,
+        }
+    };
+    let mut ways: Vec<Way> = protocol.message_ids().map(way).collect();
+    if framing == Framing::Cxl68 {
+        let snoops = protocol.message_ids().zip(&ways).find(|(id, way)| {
+            let up = protocol.channel_of(*id).from == End::Remote;
+            let side = if up {
+                cxl::Side::Host
+            } else {
+                cxl::Side::Device
+            };
+            cxl::Flits::Small.header(side, way.circuits[0]).is_none()
+        });
+        if let Some((id, _)) = snoops {
+            let name = &protocol.message(id).name;
+            return Err(format!(
+                "{name} is of back-invalidation, which links of cxl-68 do not carry; those of cxl-256 do"
+            ));
+        }
+    }
+    for order in &protocol.orders {
+        keep_order(protocol, framing, &mut ways, |id| {
+            order.contains(&protocol.message(id).channel)
+        })?;
+    }
+    for behind in &protocol.behind {
+        keep_order(protocol, framing, &mut ways, |id| {
+            id == behind.message || behind.earlier.contains(&id)
+        })?;
+    }
+    Ok(ways.into())
+}
+
+/// Messages that keep an order travel on one circuit, which is one with data if any of them carries some.
+fn keep_order(
+    protocol: &Protocol,
+    framing: Framing,
+    ways: &mut [Way],
+    is_of: impl Fn(MessageId) -> bool,
+) -> Result<(), String> {
+    let its: Vec<MessageId> = protocol.message_ids().filter(|&id| is_of(id)).collect();
+    let with_data = its.iter().find(|id| ways[id.index()].bytes > 0);
+    let Some(leads) = with_data.or(its.first()) else {
+        return Ok(());
+    };
+    let circuits = ways[leads.index()].circuits;
+    for id in &its {
+        let way = &mut ways[id.index()];
+        let of_cxl = matches!(framing, Framing::Cxl68 | Framing::Cxl256);
+        if of_cxl && way.circuits != circuits {
+            let (one, other) = (&protocol.message(*leads).name, &protocol.message(*id).name);
+            return Err(format!(
+                "{one} and {other} keep an order, and are of two classes of {}, between which there is none",
+                framing.name()
+            ));
+        }
+        (way.circuits, way.ordered) = (circuits, true);
+    }
+    Ok(())
+}
+
+/// The circuits of a message for lines of even and odd numbers.
+fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8; 2] {
+    let asks = class == Some(Class::Request);
+    match framing {
+        // A line of an odd number uses the even circuit, and the reverse.
+        Framing::Eci => match (class, data) {
+            (Some(Class::Request), true) => [3, 2],
+            (Some(Class::Request), false) => [7, 6],
+            (Some(Class::Forward), false) => [9, 8],
+            (_, true) => [5, 4],
+            (_, false) => [11, 10],
+        },
+        Framing::Ccix => match class {
+            _ if data => [3; 2],
+            Some(Class::Request | Class::Victim) => [0; 2],
+            Some(Class::Forward) => [1; 2],
+            _ => [2; 2],
+        },
+        Framing::Cxl68 | Framing::Cxl256 => match (data, up) {
+            (true, _) => [cxl::DATA; 2],
+            (false, true) if asks || class == Some(Class::Victim) => [cxl::REQUEST; 2],
+            (false, false) if class == Some(Class::Forward) => [cxl::REQUEST; 2],
+            _ => [cxl::RESPONSE; 2],
+        },
+    }
+}
+
+/// Links with their ends.
+struct Wired<L: Layer> {
+    drives: Vec<Drive<L>>,
+    /// What waits before each end of each link, by circuit.
+    queues: Vec<[Vec<VecDeque<Message>>; 2]>,
+    queued: usize,
+    /// Until when the receiver at each side is busy with each circuit of each link.
+    free: Vec<[Vec<Time>; 2]>,
+    /// When a receiver that is busy goes on with what has come.
+    pace: Pace,
+    waits: Option<Time>,
+    /// Ticks of the drives at time 0.
+    begun: u64,
+    /// Picoseconds of `LANE_BYTE` ticks.
+    byte: Ratio,
+    /// Ticks of 2^[`FRACTION`] picoseconds, and the reverse.
+    pace_of: [u128; 2],
+}
+
+/// Bits behind the point of ratios of ticks and picoseconds.
+const FRACTION: u32 = 40;
+
+impl<L: Layer> Wired<L> {
+    fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
+        let drive = |link: usize| {
+            let seed = plan.seed ^ (link as u64) << 32;
+            let mut drive = Drive::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
+            // The links have come up: the credits are there.
+            drive.settle(1 << 20);
+            for (wire, side) in drive.wires.iter_mut().zip(0..) {
+                wire.noise = cohkit_link::chance::Noise::new(plan.rate, seed ^ (0x1111 << side));
+                (wire.bits, wire.idle, wire.units) = (0, 0, 0);
+            }
+            drive
+        };
+        let mut drives: Vec<Drive<L>> = (0..plan.count).map(drive).collect();
+        let begun = drives.iter().map(|drive| drive.now).max().unwrap_or(0);
+        drives.iter_mut().for_each(|drive| drive.sleep(begun));
+        let circuits = |side: usize| {
+            drives
+                .first()
+                .map_or(0, |drive| drive.ends[side].circuits().len())
+        };
+        let queues = |side| vec![VecDeque::new(); circuits(side)];
+        // What comes to a side was sent on the circuits of the other.
+        let free = |side: usize| vec![0; circuits(1 - side)];
+        let byte = plan.lanes.blocks();
+        let byte = Ratio::new(
+            byte.under * u128::from(plan.lanes.count) * u128::from(SECOND),
+            byte.over,
+        );
+        let one = 1u128 << FRACTION;
+        let ticks = u128::from(LANE_BYTE);
+        Wired {
+            pace_of: [
+                one * ticks * byte.under / byte.over,
+                one * byte.over / (ticks * byte.under),
+            ],
+            queues: (0..plan.count).map(|_| [queues(0), queues(1)]).collect(),
+            queued: 0,
+            free: (0..plan.count).map(|_| [free(0), free(1)]).collect(),
+            pace: plan.pace,
+            waits: None,
+            begun,
+            byte,
+            drives,
+        }
+    }
+
+    /// The ticks at which this time begins.
+    #[inline]
+    fn ticks(&self, time: Time) -> u64 {
+        self.begun + ((u128::from(time) * self.pace_of[0]) >> FRACTION) as u64
+    }
+
+    /// The first time at which so many ticks have passed.
+    #[inline]
+    fn time(&self, ticks: u64) -> Time {
+        let since = u128::from(ticks.saturating_sub(self.begun));
+        let mut time = ((since * self.pace_of[1]) >> FRACTION) as Time;
+        // Both ratios are rounded down.
+        while self.ticks(time) < ticks {
+            time += 1;
+        }
+        time
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.queued == 0 && self.waits.is_none() && self.drives.iter().all(Drive::is_at_rest)
+    }
+}
+
+impl<L: Layer> Links for Wired<L> {
+    fn advance(&mut self, now: Time) {
+        let until = self.ticks(now) + 1;
+        for drive in &mut self.drives {
+            let noisy = drive.wires.iter().any(|wire| !wire.noise.is_silent());
+            if noisy && drive.is_at_rest() {
+                drive.sleep(until);
+            } else {
+                drive.advance(until);
+            }
+        }
+        self.waits = None;
+    }
+
+    fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) {
+        let circuit = usize::from(message.circuit);
+        let waits = |link: usize| {
+            let queues = self.queues[link][side].iter();
+            let queued = queues.map(VecDeque::len).filter(|_| self.queued > 0);
+            self.drives[link].ends[side].backlog() + queued.sum::<usize>()
+        };
+        let link = match (self.drives.len(), odd) {
+            (1, _) => 0,
+            (2, Some(odd)) => Balance::Address.choose(message.circuit, odd == 1, [0; 2]),
+            (2, None) => Balance::Room.choose(u8::MAX, false, [waits(0), waits(1)]),
+            (links, Some(odd)) => odd % links,
+            (links, None) => (0..links).min_by_key(|&link| waits(link)).unwrap_or(0),
+        };
+        let queue = &mut self.queues[link][side][circuit];
+        if !queue.is_empty() || self.drives[link].ends[side].send(message).is_err() {
+            queue.push_back(message);
+            self.queued += 1;
+        }
+    }
+
+    fn feed(&mut self) {
+        if self.queued == 0 {
+            return;
+        }
+        for (drive, sides) in self.drives.iter_mut().zip(&mut self.queues) {
+            for (end, circuits) in drive.ends.iter_mut().zip(sides) {
+                for queue in circuits {
+                    while let Some(&message) = queue.front() {
+                        if end.send(message).is_err() {
+                            break;
+                        }
+                        queue.pop_front();
+                        self.queued -= 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came> {
+        let message = self.drives[link].ends[to].peek(circuit)?;
+        let free = &mut self.free[link][to][usize::from(circuit)];
+        if let Some((clocks, clock)) = (self.pace)(circuit, message.bytes) {
+            // The receiver begins with it at the first clock at which it is whole, which is when it is first looked at.
+            if *free == 0 {
+                *free = now + clocks * SECOND / clock;
+            }
+            if *free > now {
+                let at = *free;
+                self.waits = Some(self.waits.map_or(at, |waits| waits.min(at)));
+                return None;
+            }
+        }
+        Some(Came {
+            token: message.token as u32,
+            link,
+            circuit,
+        })
+    }
+
+    fn take(&mut self, to: usize, came: Came) {
+        self.drives[came.link].ends[to].take(came.circuit);
+        self.free[came.link][to][usize::from(came.circuit)] = 0;
+    }
+
+    fn due(&self) -> Option<Time> {
+        if self.is_at_rest() {
+            return None;
+        }
+        let drives = self.drives.iter().filter_map(Drive::due);
+        let drives = drives
+            .filter(|&ticks| ticks < u64::MAX)
+            .map(|ticks| self.time(ticks));
+        drives.chain(self.waits).min()
+    }
+
+    fn come(&self, to: usize, link: usize) -> u32 {
+        self.drives[link].ends[to].come()
+    }
+
+    fn busy(&self, side: usize) -> Time {
+        let bits = |drive: &Drive<L>| {
+            drive.wires[side]
+                .bits
+                .saturating_sub(drive.wires[side].idle)
+        };
+        let bits: u64 = self.drives.iter().map(bits).sum();
+        let lanes = self.drives.first().map_or(1, |drive| drive.lanes());
+        let bytes = u128::from(bits) / 8 / u128::from(lanes);
+        (bytes * self.byte.over / self.byte.under) as Time
+    }
+
+    fn replayed(&self) -> u64 {
+        let ends = self.drives.iter().flat_map(|drive| &drive.ends);
+        ends.map(Layer::replayed).sum()
+    }
+}

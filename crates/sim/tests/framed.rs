@@ -1,0 +1,171 @@
+//! Links that are framed, credited and replayed as they are.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup};
+use cohkit_sim::statistics::Statistics;
+use common::{protocol, protocols, seeds, torture};
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// A run on a machine of which nothing but its links limits what gets through.
+fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
+    let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+    let fast = [
+        ("cores.work", "0ns"),
+        ("cores.outstanding", "16"),
+        ("cores.prefetch", "0"),
+        ("cache.sets", "1"),
+        ("home.slices", "8"),
+        ("home.units", "64"),
+        ("home.occupancy", "0ns"),
+        ("home.latency", "1ns"),
+        ("home.memory_path", "0ns"),
+        ("bram.ports", "16"),
+        ("bram.bandwidth", "1000GB/s"),
+        ("link.latency", "50ns"),
+        ("link.credits", "0"),
+    ];
+    for (name, value) in fast.iter().chain(settings) {
+        platform
+            .set(name, value)
+            .unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+    let mut workload = Workload::pass(Pattern::Chunked, Access::ReadOnce, 1 << 16, 48, 16);
+    workload.accesses = accesses;
+    let setup = Setup::new(protocol(protocol_name), platform, workload).unwrap();
+    run(&setup).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+/// What lines are read with is what ECI's lanes carry of lines: 12.02 GiB/s of words on a link, of which one of 17 is a
+/// header, less what the way back of credits and acknowledgements takes.
+#[test]
+fn eci_carries_the_lines_that_its_formula_says() {
+    let rate = |links: &str| {
+        let settings = [("link.layer", "eci"), ("link.links", links)];
+        let ended = reads("eci", &settings, 40_000);
+        ended.get("bandwidth_bytes_per_s").unwrap() / GIB
+    };
+    for (links, lines) in [("1", 12.02 * 16.0 / 17.0), ("2", 24.04 * 16.0 / 17.0)] {
+        let rate = rate(links);
+        assert!(
+            rate < lines && rate > 0.97 * lines,
+            "{links}: {rate:.2} of {lines:.2} GiB/s"
+        );
+    }
+}
+
+/// A single request takes the time of its parts: a block each way, and for a line as many as its 17 words need.
+#[test]
+fn a_read_takes_its_blocks() {
+    let latency = |layer: &str| {
+        let ended = reads(
+            "eci",
+            &[
+                ("link.layer", layer),
+                ("link.links", "1"),
+                ("cores.outstanding", "1"),
+            ],
+            1,
+        );
+        ended.get("latency_mean_ns").unwrap()
+    };
+    // Lanes of 10.3125 Gb/s with 64 of 67 bits, 2044 of 2048 words: a block of 512 bits on 12 of them.
+    let block = 512.0 / (12.0 * 10.3125 * 64.0 / 67.0 * 2044.0 / 2048.0);
+    let framed = latency("eci");
+    // The pipe's 8 and 136 bytes at 9.8 GiB/s are not there.
+    let pipe = latency("none") - (8.0 + 136.0) / (9.8 * GIB) * 1e9;
+    // One block there; three with the line's words back; a clock and six of the receivers at 322 MHz.
+    let expected = pipe + 4.0 * block + 7.0 / 0.322265625;
+    assert!(
+        (framed - expected).abs() < 1.5 * block,
+        "{framed:.2}, expected {expected:.2}"
+    );
+}
+
+#[test]
+fn every_protocol_holds_on_every_framing() {
+    let mut ran = 0;
+    for name in protocols() {
+        for seed in seeds(4) {
+            let remotes = 1 + (seed % 3) as u16;
+            let mut setup = torture(protocol(&name), remotes, seed).unwrap();
+            let framing = ["eci", "ccix", "cxl-256", "cxl-68"][(seed % 4) as usize];
+            setup.platform.set("link.layer", framing).unwrap();
+            // Bits go wrong so often that a few blocks of a hundred are sent again.
+            setup.platform.set("link.errors", "20000000000").unwrap();
+            setup.workload.accesses = 60;
+            setup.device.operations = setup.device.operations.min(20);
+            setup.oracle = Level::Bytes;
+            match run(&setup) {
+                Ok(ended) => {
+                    let all = ended.get("accesses").unwrap() + ended.get("accesses_skipped").unwrap();
+                    assert_eq!(all, 60.0);
+                    ran += 1;
+                }
+                Err(cohkit_sim::simulation::RunError::Setup(what)) => {
+                    assert!(what.contains("which links of") || what.contains("keep an order"), "{name}: {what}");
+                }
+                Err(failure) => panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{name} {framing}: {failure}"),
+            }
+        }
+    }
+    assert!(ran > 15, "{ran}");
+}
+
+#[test]
+fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
+    let wrong = |name: &str, platform: &str, layer: &str| {
+        let mut platform = Platform::shipped(platform).unwrap();
+        platform.set("link.layer", layer).unwrap();
+        let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+        let setup = Setup::new(protocol(name), platform, workload).unwrap();
+        run(&setup).unwrap_err().to_string()
+    };
+    assert_eq!(
+        wrong("eci", "enzian-dc-ddr", "cxl-256"),
+        "a line of eci has 128 bytes, which links of cxl-256 do not carry"
+    );
+    assert_eq!(
+        wrong("cxl-mem", "hosts-8x8", "cxl-256"),
+        "the links of hosts-8x8 end at a switch, and those that are framed do not yet"
+    );
+    let back = wrong("cxl-mem", "enzian-dc-ddr", "cxl-68");
+    assert!(
+        back.ends_with(
+            "is of back-invalidation, which links of cxl-68 do not carry; those of cxl-256 do"
+        ),
+        "{back}"
+    );
+    let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    assert_eq!(
+        platform.set("link.layer", "usb").unwrap_err(),
+        "`link.layer` is eci, ccix, cxl-68, cxl-256 or none, not `usb`"
+    );
+    assert!(platform.set("link.lanes", "4").is_err());
+    platform.set("link.layer", "eci").unwrap();
+    assert_eq!(platform.set("link.lanes", "4"), Ok(()));
+}
+
+/// Half as many lanes carry half as much, and bits that go wrong cost what is sent again.
+#[test]
+fn lanes_and_errors_cost_what_they_should() {
+    let rate = |more: &[(&str, &str)]| {
+        let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
+        let ended = reads("eci", &settings, 10_000);
+        (
+            ended.get("bandwidth_bytes_per_s").unwrap(),
+            ended.get("link_units_replayed").unwrap(),
+        )
+    };
+    let (whole, none) = rate(&[]);
+    let (half, _) = rate(&[("link.lanes", "6")]);
+    assert!((half / whole - 0.5).abs() < 0.02, "{half} of {whole}");
+    let (noisy, replayed) = rate(&[("link.errors", "10000000000")]);
+    assert!(none == 0.0 && replayed > 100.0, "{replayed}");
+    assert!(noisy < 0.97 * whole, "{noisy} of {whole}");
+}
