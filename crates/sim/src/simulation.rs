@@ -242,6 +242,8 @@ pub(crate) struct Times {
     pub local: (Time, Time),
     /// Between two local operations at a slice, and between two unlocks.
     pub local_interval: Time,
+    /// Between two local operations of the device, whatever their slices.
+    pub issue: Time,
     /// For which a core waits for an access at most.
     pub timeout: Time,
     pub patience: Time,
@@ -265,6 +267,7 @@ impl Times {
             path: (path / 2, path - path / 2),
             local: (local / 2, local - local / 2),
             local_interval: of_home(&home.local_interval),
+            issue: home.issue.as_ref().map_or(0, |issue| issue.value),
             timeout: platform.cores.timeout.value,
             patience: platform.patience.value,
         }

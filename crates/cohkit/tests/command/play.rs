@@ -25,6 +25,23 @@ fn same_seed_same_bytes() {
     assert!(first["counts"]["hits"].as_u64() > Some(100));
 }
 
+/// Lines that nobody holds are taken as fast as the device can ask for them: one in each clock of 322 MHz, for all slices.
+#[test]
+fn local_operations_leave_the_device_one_in_a_clock() {
+    let takes = |more: &[&str]| {
+        let numbers = ["--with", "outstanding=256", "--with", "held=0", "--json"];
+        let base = ["play", "enzian-dc-bram", "invalidation"];
+        let all = [&base[..], &numbers, more].concat();
+        let played = without_run(&cohkit(all).output().expect("starts"));
+        assert_eq!(played["counts"]["invalidated"], 4096);
+        played["end_ns"].as_f64().expect("a number")
+    };
+    let clock = 3.106;
+    assert!((4096.0 * clock..4400.0 * clock).contains(&takes(&[])));
+    // The two slices could do twice as much.
+    assert!(takes(&["--set", "device.issue=0ns"]) < 2400.0 * clock);
+}
+
 #[test]
 fn numbers_are_listed() {
     check(

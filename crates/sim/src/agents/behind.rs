@@ -51,6 +51,8 @@ pub(crate) struct ApplicationRun {
     /// Where slices take local operations, and unlocks.
     locals: Ports,
     unlocks: Ports,
+    /// When the next local operation may leave the device.
+    leaves: Time,
     pub threads: Vec<Running>,
     /// Registers and the CPU's own memory; none on a machine without a bus.
     pub host: Option<Host>,
@@ -202,6 +204,7 @@ impl ApplicationRun {
             locks: FxHashMap::default(),
             locals: Ports::new(platform),
             unlocks: Ports::new(platform),
+            leaves: 0,
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
             began: FxHashMap::default(),
             tally: Tally::default(),
@@ -505,7 +508,10 @@ impl Simulation {
                 behind.asked.insert(line, (now, false));
                 // It may be on a line whose unlock still waits at the other port, and does not pass that.
                 let interval = self.times.local_interval;
-                let since = now.max(behind.unlocks.last(line, interval));
+                // One port of the device gives them to all slices.
+                let leaves = now.max(behind.leaves);
+                behind.leaves = leaves + self.times.issue;
+                let since = leaves.max(behind.unlocks.last(line, interval));
                 let at = behind.locals.enter(line, since, interval);
                 let at = at + self.times.local.0;
                 self.queue.push(at, KernelEvent::Local(line, number));

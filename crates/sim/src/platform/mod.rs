@@ -294,6 +294,8 @@ pub struct Home {
     /// Homes, a power of two, each with slices, units and memory of its own; a line belongs to home (line mod count).
     /// One if not given.
     pub count: Option<Quantity>,
+    /// Between two local operations that leave the device, whatever their slices, picoseconds; no time if not given.
+    pub issue: Option<Quantity>,
     /// Memory reads of one unit in flight; one if not given.
     pub reads: Option<Quantity>,
     /// Memory writes of one unit in flight; one if not given.
@@ -672,6 +674,7 @@ impl Platform {
         blank.home.resume_occupancy = Some(unset());
         blank.switch = switch.then(|| Switch { latency: unset() });
         blank.home.count = Some(unset());
+        blank.home.issue = Some(unset());
         blank.home.reads = Some(unset());
         blank.home.writes = Some(unset());
         if dram {
@@ -738,6 +741,7 @@ impl Platform {
                 resume: None,
                 resume_occupancy: None,
                 count: None,
+                issue: None,
                 reads: None,
                 writes: None,
             },

@@ -174,6 +174,7 @@ pub const TABLE: &[Row] = &[
     row("home.count", Count, (1, 4096), Place::Extra(|h| &mut h.count)).of_two(),
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
+    row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
     // A machine that waits for nothing would be given up at once.
     row("patience", Picoseconds, (NANOSECOND, SECOND), Place::Patience),
     row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).of_two(),
