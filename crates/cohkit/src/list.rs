@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 10] = [
+const EXPERIMENTS: [(&str, &str); 11] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -52,6 +52,10 @@ const EXPERIMENTS: [(&str, &str); 10] = [
     (
         "locktable",
         "record locks of both sides, by parallelism",
+    ),
+    (
+        "eci-link",
+        "uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
     ),
 ];
 

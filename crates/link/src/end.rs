@@ -384,8 +384,9 @@ impl Layer for End {
     }
 
     #[inline]
-    fn backlog(&self) -> usize {
-        self.waiting_words
+    fn backlog(&self, circuit: u8) -> usize {
+        let waiting = self.waiting.get(usize::from(circuit));
+        waiting.map_or(0, VecDeque::len)
     }
 
     #[inline]

@@ -55,8 +55,8 @@ pub trait Layer {
     fn send(&mut self, message: Message) -> Result<(), Refused>;
     /// The circuits on which something has come, as bits: others have nothing to take.
     fn come(&self) -> u32;
-    /// What waits to leave, in words or messages: of two links beside each other one is the fuller.
-    fn backlog(&self) -> usize;
+    /// What waits to leave on a circuit, in words or messages: of two links beside each other one is the fuller.
+    fn backlog(&self, circuit: u8) -> usize;
     /// The next message that has come on a circuit, as [`Layer::take`] would give it.
     fn peek(&mut self, circuit: u8) -> Option<Message>;
     /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.

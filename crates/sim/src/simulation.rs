@@ -661,6 +661,7 @@ impl Simulation {
             sent: false,
             performed: false,
         });
+        let at = self.groups.leaves(core, at);
         if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));
         }

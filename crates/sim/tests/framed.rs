@@ -169,3 +169,18 @@ fn lanes_and_errors_cost_what_they_should() {
     assert!(none == 0.0 && replayed > 100.0, "{replayed}");
     assert!(noisy < 0.97 * whole, "{noisy} of {whole}");
 }
+
+/// Lines asked for one after the other fill both links, though lines of one parity come at even steps: each circuit goes
+/// where less of it waits.
+#[test]
+fn an_engine_fills_both_links() {
+    let platform = Platform::shipped("enzian-cpu-home").unwrap();
+    let mut setup = Setup::new(protocol("eci-near"), platform, Workload::idle()).unwrap();
+    for access in [Access::ReadOnce, Access::WriteLine] {
+        let mut reads = Workload::pass(Pattern::Chunked, access, 1 << 15, 1, 128);
+        reads.accesses = 20_000;
+        setup.others = vec![reads];
+        let rate = run(&setup).unwrap().get("bandwidth_bytes_per_s").unwrap() / GIB;
+        assert!((21.5..22.7).contains(&rate), "{access:?}: {rate:.2} GiB/s");
+    }
+}

@@ -14,6 +14,7 @@ from cohkit.experiments import (
     cckit_table2,
     cckit_table3,
     eci_home,
+    eci_link,
     locktable,
     rpc_payload,
 )
@@ -32,5 +33,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "cckit-fig10": cckit_fig10.EXPERIMENT,
     "rpc-payload": rpc_payload.EXPERIMENT,
     "locktable": locktable.EXPERIMENT,
+    "eci-link": eci_link.EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

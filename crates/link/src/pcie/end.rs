@@ -497,8 +497,9 @@ impl Layer for End<Message> {
             .sum()
     }
 
-    fn backlog(&self) -> usize {
-        self.waiting.iter().map(VecDeque::len).sum()
+    fn backlog(&self, circuit: u8) -> usize {
+        let waiting = self.waiting.get(usize::from(circuit));
+        waiting.map_or(0, VecDeque::len)
     }
 
     fn peek(&mut self, circuit: u8) -> Option<Message> {

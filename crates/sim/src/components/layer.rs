@@ -497,9 +497,8 @@ impl<L: Layer> Links for Wired<L> {
     fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) {
         let circuit = usize::from(message.circuit);
         let waits = |link: usize| {
-            let queues = self.queues[link][side].iter();
-            let queued = queues.map(VecDeque::len).filter(|_| self.queued > 0);
-            self.drives[link].ends[side].backlog() + queued.sum::<usize>()
+            let queued = self.queues[link][side][circuit].len();
+            self.drives[link].ends[side].backlog(message.circuit) + queued
         };
         let link = match (self.drives.len(), odd) {
             (1, _) => 0,

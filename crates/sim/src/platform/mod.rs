@@ -103,6 +103,8 @@ pub struct Cores {
     pub l1_hit: Quantity,
     /// For which a core waits for an access before it gives up, picoseconds.
     pub timeout: Quantity,
+    /// Between two accesses that leave a core, picoseconds; no time if not given.
+    pub issue: Option<Quantity>,
 }
 
 impl Cores {
@@ -416,7 +418,7 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 8] = [
+const SHIPPED: [(&str, &str); 9] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
@@ -448,6 +450,10 @@ const SHIPPED: [(&str, &str); 8] = [
     (
         "thunderx1-2s",
         include_str!("../../../../platforms/thunderx1-2s.toml"),
+    ),
+    (
+        "thunderx1-2s-eci",
+        include_str!("../../../../platforms/thunderx1-2s-eci.toml"),
     ),
 ];
 
@@ -675,6 +681,7 @@ impl Platform {
         blank.switch = switch.then(|| Switch { latency: unset() });
         blank.home.count = Some(unset());
         blank.home.issue = Some(unset());
+        blank.cores.issue = Some(unset());
         blank.home.reads = Some(unset());
         blank.home.writes = Some(unset());
         if dram {
@@ -710,6 +717,7 @@ impl Platform {
                 l1_ways: test(2),
                 l1_hit: test(NANOSECOND),
                 timeout: test(SECOND),
+                issue: None,
             },
             cache: Cache {
                 sets: test(2),

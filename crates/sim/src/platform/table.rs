@@ -28,6 +28,8 @@ enum Place {
     /// Of a link that is framed.
     Layer(fn(&mut Layer) -> &mut Quantity),
     Home(fn(&mut Home) -> &mut Quantity),
+    /// When cores may issue.
+    Issue,
     /// One that a home may be without.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
     Patience,
@@ -56,6 +58,7 @@ impl Row {
             Place::Link(of) => of(&mut platform.link),
             Place::Layer(of) => of(platform.link.layer.as_mut()?),
             Place::Home(of) => of(&mut platform.home),
+            Place::Issue => platform.cores.issue.as_mut()?,
             Place::Extra(of) => of(&mut platform.home).as_mut()?,
             Place::Patience => &mut platform.patience,
             Place::Dram(of) => match &mut platform.memory {
@@ -75,6 +78,7 @@ impl Row {
     pub fn of_agents<'p>(&self, agents: &'p mut Agents) -> Option<&'p mut Quantity> {
         Some(match self.place {
             Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
+            Place::Issue => agents.cores.issue.as_mut()?,
             Place::Cache(of) => of(&mut agents.cache),
             Place::Link(of) => of(&mut agents.link),
             Place::Layer(of) => of(agents.link.layer.as_mut()?),
@@ -84,8 +88,18 @@ impl Row {
 
     /// Takes the quantity away from a machine that can be without it.
     pub(super) fn leave_out(&self, platform: &mut Platform) -> bool {
-        if let Place::Extra(of) = self.place {
-            *of(&mut platform.home) = None;
+        match self.place {
+            Place::Extra(of) => *of(&mut platform.home) = None,
+            Place::Issue => platform.cores.issue = None,
+            _ => {}
+        }
+        self.optional
+    }
+
+    /// Takes the quantity away from agents of a further kind that can be without it.
+    pub(super) fn leave_out_of_agents(&self, agents: &mut Agents) -> bool {
+        if matches!(self.place, Place::Issue) {
+            agents.cores.issue = None;
         }
         self.optional
     }
@@ -119,7 +133,7 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
         low,
         high,
         power_of_two: false,
-        optional: matches!(place, Place::Extra(_)),
+        optional: matches!(place, Place::Extra(_) | Place::Issue),
         place,
     }
 }
@@ -144,6 +158,7 @@ pub const TABLE: &[Row] = &[
     row("cores.l1_ways", Count, (1, 16), Place::Cores(|c| &mut c.l1_ways)),
     row("cores.l1_hit", Picoseconds, TIME, Place::Cores(|c| &mut c.l1_hit)),
     row("cores.timeout", Picoseconds, (NANOSECOND, 10 * SECOND), Place::Cores(|c| &mut c.timeout)),
+    row("cores.issue", Picoseconds, TIME, Place::Issue),
     row("cache.sets", Count, (1, 1 << 24), Place::Cache(|c| &mut c.sets)).of_two(),
     row("cache.ways", Count, (1, 16), Place::Cache(|c| &mut c.ways)),
     row("cache.hashed", Count, EITHER, Place::Cache(|c| &mut c.hashed)),

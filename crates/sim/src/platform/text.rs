@@ -5,7 +5,8 @@
 //! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
-use super::{of_both_levels, units, Agents, Framing, Layer, Link, Platform, Quantity, Row, Unit};
+use super::Unit;
+use super::{of_both_levels, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row};
 use super::{AGENTS, BELOW, TABLE};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
@@ -146,7 +147,10 @@ impl Reader {
         let mut agents = Agents {
             kind: kind.to_string(),
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
-            cores: first.cores.clone(),
+            cores: Cores {
+                issue: Some(first.patience.clone()),
+                ..first.cores.clone()
+            },
             cache: first.cache.clone(),
             link: first.link.clone(),
         };
@@ -159,6 +163,7 @@ impl Reader {
             let name = format!("{before}{}", row.name);
             match find(table, &name) {
                 Some(value) => self.fill(quantity, row, &name, value),
+                None if row.leave_out_of_agents(&mut agents) => {}
                 None => self.missing(table, &name),
             }
             known.push(name);

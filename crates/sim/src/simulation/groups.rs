@@ -47,6 +47,8 @@ pub(crate) struct Group {
     pub work: Time,
     /// From a core's load to what is before its cache and back.
     pub l1_hit: Time,
+    /// Between two accesses that leave a core.
+    pub issue: Time,
     /// How many accesses before it is read a line is asked for, and most accesses of a core in flight.
     pub prefetch: u32,
     pub outstanding: u32,
@@ -70,6 +72,8 @@ impl Group {
 
 /// All caching agents and cores of a machine.
 pub(crate) struct Groups {
+    /// When the next access may leave each core, where that takes time.
+    leaves: Vec<Time>,
     pub groups: Vec<Group>,
 }
 
@@ -95,14 +99,31 @@ impl Groups {
                 fill: of.cache.fill.value,
                 work: of.cores.work.value,
                 l1_hit: of.cores.l1_hit.value,
+                issue: of.cores.issue.as_ref().map_or(0, |issue| issue.value),
                 prefetch: workload.prefetch,
                 outstanding: workload.outstanding,
                 streams: workload.pattern != crate::components::traffic::Pattern::Sequential,
             }
         });
+        let groups: Vec<Group> = groups.collect();
+        let timed = groups.iter().any(|group| group.issue > 0);
         Groups {
-            groups: groups.collect(),
+            leaves: vec![0; if timed { cores.into() } else { 0 }],
+            groups,
         }
+    }
+
+    /// When an access that is there at this time leaves its core.
+    #[inline(always)]
+    pub fn leaves(&mut self, core: u16, at: Time) -> Time {
+        if self.leaves.is_empty() {
+            return at;
+        }
+        let issue = self.of_core(core).issue;
+        let free = &mut self.leaves[usize::from(core)];
+        let leaves = at.max(*free);
+        *free = leaves + issue;
+        leaves
     }
 
     #[inline(always)]

@@ -1,0 +1,126 @@
+"""Uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cohkit.experiments.enzian import LINE_BYTES
+from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
+from cohkit.experiments.steady import even
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions, Span
+    from cohkit.published import Ours
+    from cohkit.simulator import Request, Workload
+    from cohkit.types import Simulation
+
+KEY = "eci_link"
+SOCKETS = "thunderx1_2s_eci_note"
+SIZES = tuple(128 << doubled for doubled in range(8))
+"""Bytes of a transfer, from a line to 16 KiB."""
+MANY = 20_000
+"""Lines that are transferred where a throughput is measured."""
+
+WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
+LINKS = {"one link": 1, "two links": 2}
+
+NOTE = f"""\
+An engine on the FPGA, clocked at 300 MHz, reads or writes lines of the CPU's memory without caching them: eci-near on
+enzian-cpu-home, the CPU's cores idle and its cache empty. A transfer is so many bytes, each line a request of its own.
+Latency: of one transfer alone, from its first request to its last answer. Throughput: with as many lines in flight as
+a transfer has. The two sockets: one reads what lies in the last-level cache of the other (thunderx1-2s-eci); of it a
+latency is fitted, and what gets through follows from lanes, framing, credits and what the cores have in flight.
+Links are framed: blocks, credits and the receivers' clocks are there, and no bandwidth is set.
+`--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
+"""
+LEFT_OUT = (
+    "the transfers of an Alveo u250 by DMA over PCIe, with which the note compares them; what the CPU's directory is "
+    "in detail, which is not published; and address translation"
+)
+
+
+def _request(way: str, links: int, lines: int, accesses: int) -> Request:
+    return {
+        "platform": "enzian-cpu-home",
+        "protocol": "eci-near",
+        "workload": WAYS[way],
+        "region": "4MiB",
+        "accesses": accesses,
+        "by": {"llc": "idle"},
+        "set": {"agents.device.link.links": links, "agents.device.cores.outstanding": lines},
+    }
+
+
+def _points(measure: str) -> list[Point]:
+    return [
+        Point(
+            f"{size}, {way}, {words}, {measure}",
+            f"{KEY}.{measure}.{way}.{words.replace(' ', '_')}.{size}",
+            _request(way, links, size // LINE_BYTES, MANY if measure == "throughput" else size // LINE_BYTES),
+        )
+        for way in WAYS
+        for words, links in LINKS.items()
+        for size in SIZES
+    ]
+
+
+def _sockets(measure: str, words: str, more: Request) -> Point:
+    request: Request = {"platform": "thunderx1-2s-eci", "workload": "sequential-read", "region": "64MiB", **more}
+    return Point(f"two sockets, cache to cache, {words}", f"{SOCKETS}.{measure}", request)
+
+
+def _time(result: Simulation) -> float:
+    return (result["statistics"] or {})["time_ns"]
+
+
+def _mean(result: Simulation) -> float:
+    return (result["statistics"] or {})["latency_mean_ns"]
+
+
+def _throughput(result: Simulation) -> float:
+    return (result["statistics"] or {})["bandwidth_bytes_per_s"] / 2**30
+
+
+def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `Measured` calls it
+    statistics, quarters = result["statistics"] or {}, result["quarters"]
+    return even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
+
+
+_ONE: Request = {"platform": "", "workload": "sequential-read", "accesses": 1000, "cores": 1, "prefetch": 0}
+_ALL: Request = {"platform": "", "workload": "sequential-read", "accesses": 200_000}
+
+
+def _only(more: Request) -> Request:
+    """Give what is asked besides machine and workload."""
+    return {key: value for key, value in more.items() if key not in ("platform", "workload")}  # type: ignore[return-value]
+
+
+_MEASURED = [
+    Measured(_points("latency"), "ns", _time),
+    Measured([_sockets("latency", "latency", _only(_ONE))], "ns", _mean),
+    Measured(_points("throughput"), "GiB/s", _throughput, steady=_steady),
+    Measured([_sockets("throughput.cache_to_cache", "throughput", _only(_ALL))], "GiB/s", _throughput, steady=_steady),
+]
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    return [ours for measured in _MEASURED for ours in measured.run(conditions)]
+
+
+def _spans(conditions: Conditions) -> list[Span]:
+    return [span for measured in _MEASURED for span in measured.spans(conditions)]
+
+
+EXPERIMENT = Experiment(
+    title="uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
+    run=_run,
+    note=NOTE,
+    left_out=LEFT_OUT,
+    headline="An FPGA reads and writes the CPU's memory line by line over one link of ECI or two.",
+    axis="latency of a transfer (ns); throughput (GiB/s)",
+    along="bytes of a transfer",
+    logarithmic="xy",
+    spans=_spans,
+    rerun_accesses=2**12,
+    limited=accesses_each,
+)
