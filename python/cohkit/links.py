@@ -20,6 +20,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
     delay_ns: int = 50,
     bit_errors: float = 0.0,
     seed: int = 0,
+    dma: int | None = None,
 ) -> types.LinkRates:
     """Tell what each layer of a link leaves of its rate, and its data by formula and by driving two ends.
 
@@ -30,6 +31,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
         delay_ns: nanoseconds of one way.
         bit_errors: wrong bits per bit, at random.
         seed: what these follow from.
+        dma: bytes of transfers by DMA over PCIe that are to be told of, too.
 
     Raises:
         InputError: the link does not have what is asked.
@@ -42,7 +44,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
     11.31
 
     """
-    for what, value in {"lanes": lanes, "payload": payload, "delay_ns": delay_ns, "seed": seed}.items():
+    for what, value in {"lanes": lanes, "payload": payload, "delay_ns": delay_ns, "seed": seed, "dma": dma}.items():
         if value is not None and not 0 <= value < 2**64:
             raise InputError(f"`{what}` is a number from 0 to 2**64 - 1, not {value}")
     rates = call(
@@ -54,5 +56,6 @@ def link(  # noqa: PLR0913 -- each is a keyword
         delay_ns=delay_ns,
         bit_errors=bit_errors,
         seed=seed,
+        dma=dma,
     )
     return cast("types.LinkRates", answer(rates))

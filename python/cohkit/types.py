@@ -370,8 +370,22 @@ class LinkData(TypedDict):
     sent_again_percent: float
 
 
+class LinkTransfers(TypedDict):
+    """Transfers of one size by DMA one way: how long one takes alone, and the rate of many."""
+
+    latency_ns: float
+    bytes_per_second: float
+
+
+class LinkDma(TypedDict):
+    """Transfers of one size by DMA."""
+
+    to_device: LinkTransfers
+    to_host: LinkTransfers
+
+
 class LinkRates(TypedDict):
-    """What one gets of a link, as :func:`cohkit.link` tells it."""
+    """What one gets of a link, as :func:`cohkit.link` tells it; `dma` is `None` unless it is asked for."""
 
     link: str
     lanes: int
@@ -381,3 +395,4 @@ class LinkRates(TypedDict):
     seed: int
     steps: list[LinkStep]
     data: list[LinkData]
+    dma: LinkDma | None

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
-    arguments = ("--lanes", 8, "--payload", 128, "--delay", 20, "--bit-errors", 1e-7, "--seed", 3)
+    arguments = ("--lanes", 8, "--payload", 128, "--delay", 20, "--bit-errors", 1e-7, "--seed", 3, "--dma", 4096)
     printed = json.loads(cohkit_command("link", "pcie3", *arguments, "--json").stdout)
-    rates = cohkit.link("pcie3", lanes=8, payload=128, delay_ns=20, bit_errors=1e-7, seed=3)
+    rates = cohkit.link("pcie3", lanes=8, payload=128, delay_ns=20, bit_errors=1e-7, seed=3, dma=4096)
     assert rates == printed
     assert set(rates) == set(get_type_hints(types.LinkRates))
     assert set(rates["steps"][0]) == set(get_type_hints(types.LinkStep))
+    assert rates["dma"] is not None
+    assert set(rates["dma"]) == set(get_type_hints(types.LinkDma))
+    assert set(rates["dma"]["to_host"]) == set(get_type_hints(types.LinkTransfers))
+    assert cohkit.link("eci")["dma"] is None
     assert set(rates["data"][0]) == set(get_type_hints(types.LinkData))
 
 
@@ -31,6 +35,8 @@ def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
         ("eci", {"lanes": 13}, "1 to 12 lanes"),
         ("eci", {"lanes": -1}, "`lanes` is a number from 0"),
         ("cxl68", {"payload": 128}, "data of 64 bytes"),
+        ("ccix", {"dma": 64}, "are of pcie3, pcie4 and pcie5, not of ccix"),
+        ("pcie4", {"dma": 0}, "1 to 1048576 bytes, not 0"),
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
     ],
 )

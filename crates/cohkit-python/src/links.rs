@@ -6,7 +6,11 @@ use pyo3::prelude::*;
 
 /// What `cohkit link --json` prints.
 #[pyfunction]
-#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed))]
+#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is a keyword of the public function"
+)]
 pub(crate) fn link(
     py: Python<'_>,
     name: String,
@@ -15,6 +19,7 @@ pub(crate) fn link(
     delay_ns: u64,
     bit_errors: f64,
     seed: u64,
+    dma: Option<u64>,
 ) -> PyResult<String> {
     let asked = Asked {
         link: name,
@@ -23,6 +28,7 @@ pub(crate) fn link(
         delay_ns,
         bit_errors,
         seed,
+        dma,
     };
     let answered = py.detach(|| answer(&asked));
     let value = answered.map_err(|why| bad_input(&why))?;

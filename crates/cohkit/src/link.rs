@@ -4,7 +4,8 @@ use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
 use crate::{deliver, options};
 use cohkit_base::words::counted;
-use cohkit_link::rates::{Answer, Kind, Question};
+use cohkit_link::pcie::dma::Way;
+use cohkit_link::rates::{Answer, Kind, Question, Transfers, DMA_MOST, DMA_QUEUE};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -23,6 +24,8 @@ pub struct Asked {
     pub bit_errors: f64,
     /// The seed of these.
     pub seed: u64,
+    /// Bytes of transfers by DMA, if they are asked for.
+    pub dma: Option<u64>,
 }
 
 /// What `cohkit link --json` prints, or why there is no such link.
@@ -31,7 +34,13 @@ pub struct Asked {
 /// If the link does not have what is asked; the message names what it has.
 pub fn answer(asked: &Asked) -> Result<serde_json::Value, String> {
     let question = question(asked)?;
-    Ok(value(&asked.link, &question, &question.answer()))
+    let transfers = transfers(asked, &question)?;
+    Ok(value(
+        &asked.link,
+        &question,
+        &question.answer(),
+        &transfers,
+    ))
 }
 
 pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outcome, Failure> {
@@ -42,14 +51,19 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
         delay_ns: options.delay,
         bit_errors: options.bit_errors,
         seed: options.seed,
+        dma: options.dma,
     };
-    let question =
-        question(&asked).map_err(|why| Failure::new(Outcome::BadInput, format!("error: {why}")))?;
+    let wrong = |why: String| Failure::new(Outcome::BadInput, format!("error: {why}"));
+    let question = question(&asked).map_err(wrong)?;
+    let transfers = transfers(&asked, &question).map_err(wrong)?;
     let answer = question.answer();
     let result = if options.output.json {
-        format!("{:#}\n", value(&options.link, &question, &answer))
+        format!(
+            "{:#}\n",
+            value(&options.link, &question, &answer, &transfers)
+        )
     } else {
-        text(&options.link, &question, &answer)
+        text(&options.link, &question, &answer) + &of_dma(options.dma, &transfers)
     };
     deliver(&result, &options.output, console)?;
     Ok(Outcome::Yes)
@@ -119,7 +133,45 @@ fn question(asked: &Asked) -> Result<Question, String> {
     })
 }
 
-fn value(name: &str, question: &Question, answer: &Answer) -> serde_json::Value {
+/// Transfers by DMA, if they are asked for.
+fn transfers(asked: &Asked, question: &Question) -> Result<Vec<Transfers>, String> {
+    let Some(bytes) = asked.dma else {
+        return Ok(Vec::new());
+    };
+    if !(1..=DMA_MOST).contains(&bytes) {
+        return Err(format!("a transfer has 1 to {DMA_MOST} bytes, not {bytes}"));
+    }
+    let name = &asked.link;
+    let both = question.transfers(bytes);
+    let both = both
+        .ok_or_else(|| format!("transfers by DMA are of pcie3, pcie4 and pcie5, not of {name}"))?;
+    Ok(both.into())
+}
+
+/// What is told of transfers, for people.
+fn of_dma(bytes: Option<u64>, transfers: &[Transfers]) -> String {
+    let mut text = String::new();
+    for of in transfers {
+        let way = match of.way {
+            Way::ToDevice => "to the device",
+            Way::ToHost => "to the host",
+        };
+        let name = format!("DMA of {} {way}", counted(bytes.unwrap_or(0), "byte"));
+        let (latency, rate) = (of.latency, of.rate / GIB);
+        let _ = writeln!(
+            text,
+            "\n{name}: {latency:.0} ns alone, {rate:.3} GiB/s of {DMA_QUEUE} at a time"
+        );
+    }
+    text.replace("\n\n", "\n")
+}
+
+fn value(
+    name: &str,
+    question: &Question,
+    answer: &Answer,
+    transfers: &[Transfers],
+) -> serde_json::Value {
     let steps = answer
         .steps
         .iter()
@@ -142,7 +194,15 @@ fn value(name: &str, question: &Question, answer: &Answer) -> serde_json::Value 
         "seed": question.seed,
         "steps": steps.collect::<Vec<_>>(),
         "data": flows.collect::<Vec<_>>(),
+        "dma": match transfers {
+            [to_device, to_host] => json!({ "to_device": told(to_device), "to_host": told(to_host) }),
+            _ => serde_json::Value::Null,
+        },
     })
+}
+
+fn told(of: &Transfers) -> serde_json::Value {
+    json!({ "latency_ns": of.latency, "bytes_per_second": of.rate })
 }
 
 const GIB: f64 = 1_073_741_824.0;

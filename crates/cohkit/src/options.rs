@@ -98,6 +98,10 @@ pub(crate) struct Link {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// Tell of transfers by DMA of so many bytes, too, at most 1,048,576; over PCIe, without bit errors.
+    #[arg(long, value_name = "BYTES")]
+    pub dma: Option<u64>,
+
     #[command(flatten)]
     pub output: Output,
 }

@@ -164,6 +164,11 @@ impl<L: Layer> Drive<L> {
         self.wires[0].lanes
     }
 
+    /// When something is going to happen, if anything is.
+    pub fn next_at(&self) -> Option<u64> {
+        self.next().map(|(_, time)| time)
+    }
+
     /// When something is going to arrive, at the earliest, if anything is.
     pub fn due(&self) -> Option<u64> {
         let due = |from: usize| {

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment, Measured, Point, accesses_each
 from cohkit.experiments.steady import even
+from cohkit.links import link
+from cohkit.published import Ours
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions, Span
-    from cohkit.published import Ours
     from cohkit.simulator import Request, Workload
     from cohkit.types import Simulation
 
@@ -22,6 +23,8 @@ MANY = 20_000
 """Lines that are transferred where a throughput is measured."""
 
 WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
+DMA_NS = 150
+"""One way over PCIe: the time of the host's memory was fitted with it."""
 LINKS = {"one link": 1, "two links": 2}
 
 NOTE = f"""\
@@ -31,11 +34,13 @@ Latency: of one transfer alone, from its first request to its last answer. Throu
 a transfer has. The two sockets: one reads what lies in the last-level cache of the other (thunderx1-2s-eci); of it a
 latency is fitted, and what gets through follows from lanes, framing, credits and what the cores have in flight.
 Links are framed: blocks, credits and the receivers' clocks are there, and no bandwidth is set.
+DMA: a card with 16 lanes of PCIe Gen3, {DMA_NS} ns one way, moves as many bytes by a descriptor each; latency from the
+doorbell to the word that says it is done, throughput with 32 transfers asked for at a time (`cohkit link pcie3 --dma`).
 `--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
 """
 LEFT_OUT = (
-    "the transfers of an Alveo u250 by DMA over PCIe, with which the note compares them; what the CPU's directory is "
-    "in detail, which is not published; and address translation"
+    "what an operating system, its driver and interrupts do for a transfer by DMA; what the CPU's directory is in "
+    "detail, which is not published; and address translation"
 )
 
 
@@ -103,8 +108,26 @@ _MEASURED = [
 ]
 
 
+def _dma() -> list[Ours]:
+    """Give latency and throughput of transfers by DMA."""
+    rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
+    ours = []
+    for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
+        for way in WAYS:
+            for size, both in rates.items():
+                if both is None:
+                    continue
+                told = both["to_device"] if way == "reads" else both["to_host"]
+                value = told["latency_ns"] if measure == "latency" else told["bytes_per_second"] / 2**30
+                steady = None if measure == "latency" else True
+                key = f"{KEY}.{measure}.{way}.dma.{size}"
+                ours.append(Ours(f"{size}, {way}, DMA, {measure}", value, unit, key, steady=steady))
+    return ours
+
+
 def _run(conditions: Conditions) -> list[Ours]:
-    return [ours for measured in _MEASURED for ours in measured.run(conditions)]
+    all_of_them = [ours for measured in _MEASURED for ours in measured.run(conditions)]
+    return sorted([*all_of_them, *_dma()], key=lambda ours: ours.unit, reverse=True)
 
 
 def _spans(conditions: Conditions) -> list[Span]:
@@ -116,7 +139,7 @@ EXPERIMENT = Experiment(
     run=_run,
     note=NOTE,
     left_out=LEFT_OUT,
-    headline="An FPGA reads and writes the CPU's memory line by line over one link of ECI or two.",
+    headline="An FPGA reads and writes the CPU's memory line by line over ECI, or a card by DMA over PCIe.",
     axis="latency of a transfer (ns); throughput (GiB/s)",
     along="bytes of a transfer",
     logarithmic="xy",

@@ -32,11 +32,12 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
     let protocols = files("protocols", ".coh").into_iter();
     let protocols: Vec<String> = protocols.map(|file| format!("protocols/{file}")).collect();
     assert_eq!(names("protocols"), protocols);
-    let platforms: Vec<String> = names("platforms")
-        .iter()
-        .map(|name| format!("{name}.toml"))
+    let platforms = files("platforms", ".toml").into_iter();
+    let mut platforms: Vec<String> = platforms
+        .map(|file| file.trim_end_matches(".toml").to_string())
         .collect();
-    assert_eq!(platforms, files("platforms", ".toml"));
+    platforms.sort();
+    assert_eq!(names("platforms"), platforms);
     assert_eq!(names("workloads").len(), 9);
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));

@@ -1,5 +1,6 @@
 //! PCIe by lanes: what its packets leave of the raw rate, by formula; its ends as state machines; reads and their answers.
 
+pub mod dma;
 mod end;
 pub mod numbered;
 pub mod reads;

@@ -417,6 +417,7 @@ impl<L: Layer> Wired<L> {
             let mut drive = Drive::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
             // The links have come up: the credits are there.
             drive.settle(1 << 20);
+            drive.advance(drive.now + 4 * plan.delay + 1024 * LANE_BYTE);
             for (wire, side) in drive.wires.iter_mut().zip(0..) {
                 wire.noise = cohkit_link::chance::Noise::new(plan.rate, seed ^ (0x1111 << side));
                 (wire.bits, wire.idle, wire.units) = (0, 0, 0);

@@ -1,0 +1,245 @@
+//! Transfers by DMA over PCIe: an engine with descriptors at one end, a host's memory at the other.
+//!
+//! The host writes a doorbell for each transfer. The engine reads the descriptor, then reads the data from the host's
+//! memory or writes it there, and at last writes a word that says so, which a core polls; or which an interrupt follows.
+//! All of it are packets on the link: posted writes, read requests with tags, and completions that end where they must.
+
+use super::reads::{Completer, Requester, Span};
+use super::{End, Parameters, COMPLETIONS, NON_POSTED, POSTED};
+use crate::drive::{Drive, LANE_BYTE};
+use crate::layer::{Layer, Message};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The engine reads the host's memory.
+    ToDevice,
+    /// The engine writes it.
+    ToHost,
+}
+
+/// What takes time beside the link, in ticks of the [`Drive`], and how much there may be of everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// Which way the data goes.
+    pub way: Way,
+    /// Bytes of a transfer.
+    pub bytes: u64,
+    /// How many transfers there are.
+    pub transfers: u64,
+    /// How many the host has asked for at a time.
+    pub queue: u64,
+    /// Bytes of a descriptor.
+    pub descriptor: u64,
+    /// Most bytes of a read request; tags.
+    pub request: u64,
+    /// Reads under way.
+    pub tags: u16,
+    /// From a doorbell, or a descriptor's being there, to what the engine does then.
+    pub start: u64,
+    /// From a read request's arrival at the host to its completions.
+    pub memory: u64,
+    /// From the arrival of the word that says so to who waits for it.
+    pub seen: u64,
+}
+
+/// What happens beside the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// The engine fetches the descriptor of a transfer.
+    Fetch(u64),
+    /// It begins with the data.
+    Begin(u64),
+    /// The host's memory answers a read request.
+    Answer(u64),
+    /// A transfer is known to be done.
+    Done(u64),
+}
+
+const DOORBELL: u64 = 1 << 60;
+const DATA: u64 = 2 << 60;
+const STATUS: u64 = 3 << 60;
+const KIND: u64 = 15 << 60;
+/// Ticks in which ends have told all their credits, beside the way.
+const UP: u64 = 1024 * LANE_BYTE;
+/// Bytes of a doorbell and of the word that says that a transfer is done.
+const WORD: u16 = 8;
+/// The transfers' data lie so far apart, each at the begin of a page.
+const APART: u64 = 1 << 20;
+
+/// Drives all transfers, and gives when each was asked for and known to be done, in ticks.
+pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
+    Run::new(engine, ends, lanes, delay).to_end()
+}
+
+struct Run<'e> {
+    engine: &'e Engine,
+    payload: u64,
+    /// The host's end, then the engine's.
+    drive: Drive<End<Message>>,
+    leaving: [VecDeque<Message>; 2],
+    timers: BinaryHeap<Reverse<(u64, Timer)>>,
+    requester: Requester,
+    requests: VecDeque<Message>,
+    times: Vec<(u64, u64)>,
+    done: u64,
+}
+
+impl<'e> Run<'e> {
+    fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> Run<'e> {
+        let payload = ends.payload.into();
+        let ends = [End::new(ends.clone()), End::new(ends)];
+        let mut drive = Drive::new(ends, lanes, delay, 0.0, 0);
+        // The link has come up: credits have gone there and back.
+        drive.advance(4 * delay + UP);
+        Run {
+            engine,
+            payload,
+            drive,
+            leaving: Default::default(),
+            timers: BinaryHeap::new(),
+            requester: Requester::new(engine.tags, engine.request),
+            requests: VecDeque::new(),
+            times: Vec::new(),
+            done: 0,
+        }
+    }
+
+    fn to_end(mut self) -> Vec<(u64, u64)> {
+        for _ in 0..self.engine.queue.min(self.engine.transfers) {
+            self.ask();
+        }
+        while self.done < self.engine.transfers {
+            self.hand_over();
+            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+            let link = self.drive.next_at().unwrap_or(u64::MAX);
+            if timer == u64::MAX && link == u64::MAX {
+                break;
+            }
+            if timer <= link {
+                self.drive.advance(timer);
+                if let Some(Reverse((_, timer))) = self.timers.pop() {
+                    self.happen(timer);
+                }
+            } else {
+                self.drive.step();
+            }
+            self.take();
+        }
+        self.times
+    }
+
+    fn later(&mut self, after: u64, timer: Timer) {
+        self.timers.push(Reverse((self.drive.now + after, timer)));
+    }
+
+    fn write(&mut self, side: usize, bytes: u16, token: u64) {
+        self.leaving[side].push_back(Message {
+            circuit: POSTED,
+            bytes,
+            token,
+        });
+    }
+
+    /// The host rings for its next transfer.
+    fn ask(&mut self) {
+        let number = self.times.len() as u64;
+        self.times.push((self.drive.now, 0));
+        self.write(0, WORD, DOORBELL | number);
+    }
+
+    fn happen(&mut self, timer: Timer) {
+        match timer {
+            Timer::Fetch(number) => {
+                self.requester.want(2 * number, 0, self.engine.descriptor);
+            }
+            Timer::Begin(number) => match self.engine.way {
+                Way::ToDevice => {
+                    self.requester
+                        .want(2 * number + 1, number * APART, self.engine.bytes);
+                }
+                Way::ToHost => {
+                    let mut left = self.engine.bytes;
+                    while left > 0 {
+                        let now = left.min(self.payload);
+                        self.write(1, now as u16, DATA | number);
+                        left -= now;
+                    }
+                    self.write(1, WORD, STATUS | number);
+                }
+            },
+            Timer::Answer(token) => {
+                let request = Message {
+                    circuit: NON_POSTED,
+                    bytes: 0,
+                    token,
+                };
+                let completer = Completer {
+                    payload: self.payload,
+                    boundary: 64,
+                };
+                self.leaving[0].extend(completer.answer(request));
+            }
+            Timer::Done(number) => {
+                self.times[number as usize].1 = self.drive.now;
+                self.done += 1;
+                if (self.times.len() as u64) < self.engine.transfers {
+                    self.ask();
+                }
+            }
+        }
+    }
+
+    /// Gives the ends what they take.
+    fn hand_over(&mut self) {
+        while let Some(request) = self.requester.next_request() {
+            self.requests.push_back(request);
+        }
+        for (side, end) in self.drive.ends.iter_mut().enumerate() {
+            let requests = if side == 1 {
+                Some(&mut self.requests)
+            } else {
+                None
+            };
+            for queue in std::iter::once(&mut self.leaving[side]).chain(requests) {
+                while queue.front().is_some_and(|first| end.send(*first).is_ok()) {
+                    queue.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Takes what has come.
+    fn take(&mut self) {
+        for circuit in [POSTED, NON_POSTED, COMPLETIONS] {
+            for side in 0..2 {
+                while let Some(message) = Layer::take(&mut self.drive.ends[side], circuit) {
+                    self.comes(message);
+                }
+            }
+        }
+    }
+
+    fn comes(&mut self, message: Message) {
+        let engine = self.engine;
+        let number = message.token & !KIND;
+        match (message.circuit, message.token & KIND) {
+            (POSTED, DOORBELL) => self.later(engine.start, Timer::Fetch(number)),
+            (POSTED, STATUS) => self.later(engine.seen, Timer::Done(number)),
+            (NON_POSTED, _) => self.later(engine.memory, Timer::Answer(message.token)),
+            (COMPLETIONS, _) => {
+                debug_assert!(Span::of(message.token).bytes > 0);
+                match self.requester.complete(message) {
+                    Ok(Some(read)) if read % 2 == 0 => {
+                        self.later(engine.start, Timer::Begin(read / 2));
+                    }
+                    Ok(Some(read)) => self.write(1, WORD, STATUS | read / 2),
+                    Ok(None) | Err(_) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}

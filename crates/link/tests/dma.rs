@@ -1,0 +1,86 @@
+//! Transfers by DMA over PCIe, against their parts.
+
+use cohkit_link::pcie::dma::Way;
+use cohkit_link::rates::{Kind, Question, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
+
+fn question(lanes: u32, delay: u64) -> Question {
+    Question {
+        lanes,
+        delay: delay as u32,
+        ..Question::new(Kind::Pcie(8))
+    }
+}
+
+/// Nanoseconds of so many bytes on lanes of generation 3: 128 of 130 bits, 1534 of 1538 bytes.
+fn wire(lanes: u32, bytes: u64) -> f64 {
+    bytes as f64 / (f64::from(lanes) * 8.0 / 8.0 * 128.0 / 130.0 * 1534.0 / 1538.0)
+}
+
+/// One transfer alone takes a way and what travels on it for each of its steps.
+#[test]
+fn a_transfer_takes_the_sum_of_its_parts() {
+    let [memory, seen] = DMA_MEMORY.map(|ns| ns as f64);
+    let start = DMA_START as f64;
+    for (lanes, delay) in [(16, DMA_WAY), (8, 50)] {
+        let way = delay as f64;
+        let [to_device, to_host] = question(lanes, delay).transfers(64).unwrap();
+        let doorbell = way + wire(lanes, 24 + 8) + start;
+        let read = |bytes| 2.0 * way + wire(lanes, 24) + memory + wire(lanes, 20 + bytes);
+        let status = way + wire(lanes, 24 + 8) + seen;
+        let parts = doorbell + read(DMA_DESCRIPTOR) + start;
+        let expected = parts + read(64) + status;
+        assert_eq!(to_device.way, Way::ToDevice);
+        // Packets of the link layer may be in the way of a few.
+        let near =
+            |got: f64, expected: f64| (0.0..wire(lanes, 80)).contains(&(got - expected + 0.01));
+        assert!(
+            near(to_device.latency, expected),
+            "{} for {expected}",
+            to_device.latency
+        );
+        let expected = parts + wire(lanes, 24 + 64) + status;
+        assert!(
+            near(to_host.latency, expected),
+            "{} for {expected}",
+            to_host.latency
+        );
+    }
+}
+
+/// The time of the host's memory is fitted to a read of 64 bytes over 8 lanes: about 550 ns.
+#[test]
+fn a_read_takes_what_was_measured() {
+    let read = 2.0 * DMA_WAY as f64 + wire(8, 24) + DMA_MEMORY[0] as f64 + wire(8, 20 + 64);
+    assert!((read - 550.0).abs() < 5.0, "{read}");
+}
+
+/// Large transfers fill the lanes; small ones wait for their descriptors.
+#[test]
+fn large_transfers_reach_the_rate_of_the_link() {
+    let question = question(16, DMA_WAY);
+    let flows = question.answer().flows;
+    let of = |name: &str| {
+        flows
+            .iter()
+            .find(|flow| flow.name == name && !flow.both)
+            .unwrap()
+            .run
+    };
+    let mut before = [0.0; 2];
+    for bytes in [128, 512, 4096, 65_536] {
+        let rates = question
+            .transfers(bytes)
+            .unwrap()
+            .map(|transfers| transfers.rate);
+        assert!(
+            rates[0] > before[0] && rates[1] > before[1],
+            "{bytes}: {rates:?}"
+        );
+        before = rates;
+    }
+    let most = [of("reads"), of("writes")];
+    for (rate, most) in before.into_iter().zip(most) {
+        assert!(rate < 1.005 * most && rate > 0.9 * most, "{rate} of {most}");
+    }
+    assert!(Question::new(Kind::Eci).transfers(64).is_none());
+}
