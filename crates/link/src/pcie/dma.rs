@@ -71,7 +71,7 @@ const APART: u64 = 1 << 20;
 
 /// Drives all transfers, and gives when each was asked for and known to be done, in ticks.
 pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
-    Run::new(engine, ends, lanes, delay).to_end()
+    Run::new(engine, ends, lanes, delay).finish()
 }
 
 struct Run<'e> {
@@ -107,7 +107,7 @@ impl<'e> Run<'e> {
         }
     }
 
-    fn to_end(mut self) -> Vec<(u64, u64)> {
+    fn finish(mut self) -> Vec<(u64, u64)> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
             self.ask();
         }
@@ -235,7 +235,7 @@ impl<'e> Run<'e> {
                     Ok(Some(read)) if read % 2 == 0 => {
                         self.later(engine.start, Timer::Begin(read / 2));
                     }
-                    Ok(Some(read)) => self.write(1, WORD, STATUS | read / 2),
+                    Ok(Some(read)) => self.write(1, WORD, STATUS | (read / 2)),
                     Ok(None) | Err(_) => {}
                 }
             }
