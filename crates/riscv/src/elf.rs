@@ -4,7 +4,7 @@ use object::elf::{
     FileHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB, STT_FUNC,
     STT_NOTYPE, STT_OBJECT,
 };
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::LittleEndian;
 
 /// A part of memory that a program fills.
@@ -119,6 +119,15 @@ impl<'a> Image<'a> {
         let found = self.symbols.iter().find(|symbol| symbol.name == name);
         found.map(|symbol| symbol.at)
     }
+}
+
+/// The bytes of a section of this name; nothing if there is none or it cannot be read.
+pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, file).ok()?;
+    let (_, section) = sections.section_by_name(endian, name.as_bytes())?;
+    section.data(endian, file).ok()
 }
 
 /// The names of functions, of data, and of places in code written by hand.

@@ -3,7 +3,8 @@
 //! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
 //! one in time, in order, with a cost for each kind of instruction. All three do the same.
 //!
-//! [`Paged`] puts virtual addresses in front of a memory. [`elf`] reads programs, and [`system`] serves their calls.
+//! [`Paged`] puts virtual addresses in front of a memory. [`elf`] reads programs, [`channel`] looks
+//! through those of strangers, and [`system`] serves their calls.
 //!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
 //! gives exceptions as values; no bits and no address make it panic.
@@ -28,6 +29,7 @@
 
 mod alu;
 mod blocks;
+pub mod channel;
 mod csr;
 mod decode;
 pub mod elf;

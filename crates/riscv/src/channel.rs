@@ -1,0 +1,286 @@
+//! Programs for cores beside memory, which are looked through before they run.
+//!
+//! A channel program is an ELF file with a section `.channel`, its manifest: the eight bytes `CHANNEL1`, the bytes of stack
+//! it needs, and what it wants to use, each as three little-endian double words. The first says what it is; for a pipe (1) its
+//! number and a zero follow, for a range of far memory (2) where it begins and how long it is.
+//!
+//! [`verify`] looks through everything that stands in the file. Where a program's pointers and indirect jumps go is not
+//! known before it runs; those are the core's to check.
+
+use crate::decode::{Decoder, Inst};
+use crate::elf::{self, Image, Segment};
+use crate::table::{Extension, Extensions, Op};
+use std::fmt;
+use std::ops::Range;
+
+/// The name of the section that tells what a program needs.
+const SECTION: &str = ".channel";
+const MAGIC: &[u8; 8] = b"CHANNEL1";
+/// The register that is the stack pointer.
+const SP: u8 = 2;
+
+/// What a program says that it needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// Bytes of stack. It lies at the end of the private memory.
+    pub stack: u64,
+    /// Pipes, by their numbers.
+    pub pipes: Vec<u64>,
+    /// Ranges of far memory.
+    pub far: Vec<Range<u64>>,
+}
+
+/// What a program is given.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// The instructions that its core has.
+    pub extensions: Extensions,
+    /// The memory of its core.
+    pub private: Range<u64>,
+    /// Pipes, by their numbers.
+    pub pipes: Vec<u64>,
+    /// Ranges of far memory.
+    pub far: Vec<Range<u64>>,
+}
+
+/// Why a program may not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The address of what is wrong; nothing if it is the file or its manifest.
+    pub at: Option<u64>,
+    /// The name of the function or data there, and how far behind its beginning it is.
+    pub name: Option<(String, u64)>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.at, &self.name) {
+            (Some(at), Some((name, behind))) => write!(f, "{at:#x} ({name} + {behind}): ")?,
+            (Some(at), None) => write!(f, "{at:#x}: ")?,
+            (None, _) => {}
+        }
+        write!(f, "{}", self.reason)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn nowhere(reason: impl Into<String>) -> Refusal {
+    Refusal {
+        at: None,
+        name: None,
+        reason: reason.into(),
+    }
+}
+
+fn at(at: u64, reason: impl Into<String>) -> Refusal {
+    Refusal {
+        at: Some(at),
+        ..nowhere(reason)
+    }
+}
+
+/// Whether one range lies in another. The empty one lies nowhere.
+fn within(inner: &Range<u64>, outer: &Range<u64>) -> bool {
+    outer.start <= inner.start && inner.start < inner.end && inner.end <= outer.end
+}
+
+impl Manifest {
+    /// Reads the manifest of a file.
+    fn read(file: &[u8]) -> Result<Manifest, String> {
+        let bytes = elf::section(file, SECTION)
+            .ok_or("the file has no section `.channel`, which says what the program needs")?;
+        let words = bytes
+            .strip_prefix(MAGIC)
+            .filter(|words| words.len() % 8 == 0);
+        let words = words.ok_or("the section `.channel` is no manifest of this version")?;
+        let words = words.chunks_exact(8);
+        let mut words = words.map(|word| u64::from_le_bytes(word.try_into().expect("it is eight")));
+        let mut manifest = Manifest {
+            stack: words
+                .next()
+                .ok_or("the manifest tells no size of a stack")?,
+            ..Manifest::default()
+        };
+        while let Some(kind) = words.next() {
+            let (Some(first), Some(second)) = (words.next(), words.next()) else {
+                return Err("the manifest is cut off".into());
+            };
+            match (kind, first.checked_add(second)) {
+                (1, _) => manifest.pipes.push(first),
+                (2, Some(end)) => manifest.far.push(first..end),
+                (2, None) => {
+                    return Err(format!(
+                        "the manifest wants far memory from {first:#x} on that is {second:#x} bytes long, which is beyond the last address"
+                    ))
+                }
+                _ => {
+                    return Err(format!(
+                        "the manifest wants something of kind {kind}; there are pipes (1) and far memory (2)"
+                    ))
+                }
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// Refuses what is wanted and not given.
+    fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
+        if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
+            return Err(nowhere(format!(
+                "the manifest wants pipe {pipe}, which it is not given"
+            )));
+        }
+        let given = |range: &Range<u64>| grant.far.iter().any(|all| within(range, all));
+        if let Some(range) = self.far.iter().find(|range| !given(range)) {
+            let reason = "the manifest wants far memory here that it is not given";
+            return Err(at(range.start, reason));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a program and its manifest, if all of it is as it has to be for what the program is given:
+///
+/// - all segments and the stack lie apart in the private memory,
+/// - none is both written and executed,
+/// - what is executed is nothing but instructions that the core has, of user mode,
+/// - the entry and all targets of direct jumps and branches are beginnings of such instructions,
+/// - no frame that is made by one `addi` is larger than the stack,
+/// - pipes and ranges of far memory that the manifest names are given.
+pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Refusal> {
+    let image = Image::read(file).map_err(nowhere)?;
+    let manifest = Manifest::read(file).map_err(nowhere)?;
+    manifest.compare(grant)?;
+    let named = |refusal: Refusal| Refusal {
+        name: refusal
+            .at
+            .and_then(|at| image.name(at))
+            .map(|(name, behind)| (name.to_string(), behind)),
+        ..refusal
+    };
+    places(&image, &manifest, grant).map_err(named)?;
+    instructions(&image, &manifest, grant).map_err(named)?;
+    Ok((image, manifest))
+}
+
+/// Refuses segments and a stack that are not where they may be.
+fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+    let private = &grant.private;
+    let stack = private.end.checked_sub(manifest.stack);
+    let stack = stack.filter(|stack| *stack >= private.start && manifest.stack > 0);
+    let Some(stack) = stack else {
+        return Err(nowhere(format!(
+            "the manifest wants a stack of {:#x} bytes, and private memory is {:#x} to {:#x}",
+            manifest.stack, private.start, private.end
+        )));
+    };
+    let mut before: Option<Range<u64>> = None;
+    let mut segments: Vec<&Segment> = image.segments.iter().collect();
+    segments.sort_by_key(|segment| segment.at);
+    for segment in segments {
+        let range = segment.at..segment.at + segment.length;
+        if !within(&range, private) {
+            let outside = if range.start < private.start {
+                range.start
+            } else {
+                range.start.max(private.end)
+            };
+            return Err(at(
+                outside,
+                format!(
+                    "the segment from {:#x} to {:#x} is not in private memory, which is {:#x} to {:#x}",
+                    range.start, range.end, private.start, private.end
+                ),
+            ));
+        }
+        if segment.writable && segment.executable {
+            return Err(at(segment.at, "this segment is both written and executed"));
+        }
+        if let Some(before) = before.filter(|before| before.end > range.start) {
+            return Err(at(
+                range.start,
+                format!("this segment and the one at {:#x} overlap", before.start),
+            ));
+        }
+        if range.end > stack {
+            return Err(at(
+                range.start.max(stack),
+                format!("a segment reaches into the stack, which begins at {stack:#x}"),
+            ));
+        }
+        before = Some(range);
+    }
+    Ok(())
+}
+
+/// Refuses a program whose executed segments have anything but instructions that it may execute.
+fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
+    let decoder = Decoder::new(grant.extensions.without(Extension::Machine));
+    let mut begins = Vec::new();
+    let mut targets = Vec::new();
+    let mut segments: Vec<&Segment> = image.segments.iter().filter(|s| s.executable).collect();
+    segments.sort_by_key(|segment| segment.at);
+    for segment in segments {
+        let mut offset = 0;
+        while let Some(bytes) = segment.bytes.get(offset..).filter(|rest| rest.len() > 1) {
+            let mut word = [0; 4];
+            let length = if bytes[0] & 3 == 3 { 4 } else { 2 };
+            let there = length.min(bytes.len());
+            word[..there].copy_from_slice(&bytes[..there]);
+            let word = u32::from_le_bytes(word);
+            let here = segment.at + offset as u64;
+            let inst = decoder.decode(word).filter(|_| there == length);
+            let Some(inst) = inst else {
+                let text = decoder.text(word);
+                return Err(at(here, format!("{text} is no instruction of this core")));
+            };
+            allowed(&inst, manifest)
+                .map_err(|reason| at(here, format!("{} {reason}", decoder.text(word))))?;
+            if matches!(
+                inst.op,
+                Op::Jal | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu
+            ) {
+                targets.push((here, here.wrapping_add_signed(inst.imm.into())));
+            }
+            begins.push(here);
+            offset += length;
+        }
+        if segment.length > offset as u64 {
+            let reason = "what is executed here does not stand in the file";
+            return Err(at(segment.at + offset as u64, reason));
+        }
+    }
+    if begins.binary_search(&image.entry).is_err() {
+        let reason = "the program begins here, where no instruction does";
+        return Err(at(image.entry, reason));
+    }
+    for (from, to) in targets {
+        if begins.binary_search(&to).is_err() {
+            let reason = format!("it goes to {to:#x}, where no instruction begins");
+            return Err(at(from, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a program may have this instruction, and why not.
+fn allowed(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
+    // The standard has written the lowest mode that may use a register into its number.
+    if inst.is_csr() && inst.csr() >> 8 & 3 != 0 {
+        return Err("uses a register that is not the program's".into());
+    }
+    let frame = match inst.op {
+        Op::Add if (inst.rd, inst.rs1, inst.rs2) == (SP, SP, 0) => inst.imm.min(0).unsigned_abs(),
+        _ => 0,
+    };
+    if u64::from(frame) > manifest.stack {
+        return Err(format!(
+            "makes a frame of {frame:#x} bytes, and the stack has {:#x}",
+            manifest.stack
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! Channel programs are looked through before they run: good ones pass, hostile ones are refused with address and reason, and
+//! no file crashes it.
+
+mod oracle;
+#[path = "../../../tests/require.rs"]
+mod require;
+
+use cohkit_riscv::channel::{verify, Grant};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::Extensions;
+use oracle::{b_type, bits, i_type, Random};
+use std::process::Command;
+
+/// A segment: its address, its rights (4 read, 2 written, 1 executed), its bytes and how many zeroes are behind them.
+type Part = (u64, u32, Vec<u8>, u64);
+
+const READ: u32 = 4;
+const WRITTEN: u32 = 6;
+const EXECUTED: u32 = 5;
+
+/// A channel program, as a linker would write it.
+#[derive(Clone)]
+struct Channel {
+    entry: u64,
+    parts: Vec<Part>,
+    manifest: Vec<u64>,
+}
+
+fn code(words: &[u32]) -> Vec<u8> {
+    let lengths = words.iter().map(|word| if word & 3 == 3 { 4 } else { 2 });
+    let bytes = words.iter().zip(lengths);
+    bytes
+        .flat_map(|(word, length)| word.to_le_bytes()[..length].to_vec())
+        .collect()
+}
+
+/// One that sums pipe 3 into far memory, as far as its instructions go; its code is `main`.
+fn good() -> Channel {
+    let words = [
+        i_type("addi", 2, 2, -64),
+        i_type("addi", 12, 0, 8),
+        i_type("ld", 10, 11, 0),
+        bits("c.add", 13 << 7 | 10 << 2),
+        i_type("addi", 12, 12, -1),
+        b_type("bne", 12, 0, -10),
+        bits("jal", 0),
+    ];
+    Channel {
+        entry: 0x1000,
+        parts: vec![
+            (0x1000, EXECUTED, code(&words), 0),
+            (0x2000, READ, b"some text".to_vec(), 0),
+            (0x3000, WRITTEN, vec![7; 16], 100),
+        ],
+        manifest: vec![0x400, 1, 3, 0, 2, 0x10_0000, 0x1000],
+    }
+}
+
+fn grant() -> Grant {
+    Grant {
+        extensions: Extensions::NEAR_MEMORY,
+        private: 0x1000..0x8000,
+        pipes: vec![2, 3],
+        far: Vec::from([0x10_0000..0x20_0000, 0x80_0000..0x90_0000]),
+    }
+}
+
+impl Channel {
+    fn elf(&self) -> Vec<u8> {
+        let doubles =
+            |doubles: &[u64]| -> Vec<u8> { doubles.iter().flat_map(|d| d.to_le_bytes()).collect() };
+        let mut contents = Vec::new();
+        let first = 64 + 56 * self.parts.len();
+        let mut put = |bytes: &[u8]| {
+            let at = (first + contents.len()) as u64;
+            contents.extend(bytes);
+            (at, bytes.len() as u64)
+        };
+        let mut headers = Vec::new();
+        for (at, rights, bytes, zeroes) in &self.parts {
+            let (offset, length) = put(bytes);
+            headers.extend(doubles(&[1 | u64::from(*rights) << 32, offset, *at, *at]));
+            headers.extend(doubles(&[length, length + zeroes, 2]));
+        }
+        let manifest = [b"CHANNEL1".to_vec(), doubles(&self.manifest)].concat();
+        // One name: its place among the strings, that it is a function of a section, its address and its length.
+        let names = doubles(&[0, 0, 0, 1 | 0x12 << 32 | 1 << 48, 0x1000, 0x100]);
+        // The kind of each section, the place of its name, its bytes, and where it is linked to.
+        let strings = b"\0main\0.channel\0.symtab\0.strtab\0";
+        let sections = [
+            (0, 0, (0, 0), [0, 0]),
+            (1, 6, put(&manifest), [0, 0]),
+            (2, 15, put(&names), [3, 24]),
+            (3, 23, put(strings), [0, 0]),
+        ];
+        let table = (first + contents.len()) as u64;
+        for (kind, name, (offset, length), [link, size]) in sections {
+            contents.extend(doubles(&[
+                name | kind << 32,
+                0,
+                0,
+                offset,
+                length,
+                link,
+                8,
+                size,
+            ]));
+        }
+        let mut elf = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        elf.extend([2, 0, 243, 0, 1, 0, 0, 0]);
+        elf.extend(doubles(&[self.entry, 64, table]));
+        elf.extend([1, 0, 0, 0]);
+        for half in [64, 56, self.parts.len() as u16, 64, 4, 3] {
+            elf.extend(half.to_le_bytes());
+        }
+        [elf, headers, contents].concat()
+    }
+}
+
+#[test]
+fn a_program_that_keeps_to_what_it_is_given_passes() {
+    let elf = good().elf();
+    let (image, manifest) = verify(&elf, &grant()).expect("it is good");
+    assert_eq!(
+        (image.entry, image.name(0x1004)),
+        (0x1000, Some(("main", 4)))
+    );
+    assert_eq!((manifest.stack, manifest.pipes), (0x400, vec![3]));
+    assert_eq!(manifest.far.first(), Some(&(0x10_0000..0x10_1000)));
+}
+
+/// Each is the good program with one thing changed.
+#[test]
+fn hostile_programs_are_refused_with_address_and_reason() {
+    let hostile = |change: &dyn Fn(&mut Channel), reason: &str| {
+        let mut channel = good();
+        change(&mut channel);
+        let refusal = verify(&channel.elf(), &grant()).expect_err(reason);
+        assert_eq!(refusal.to_string(), reason);
+    };
+    let put = |place: usize, word: u32| {
+        move |channel: &mut Channel| {
+            let bytes = code(&[word]);
+            channel.parts[0].2[place..place + bytes.len()].copy_from_slice(&bytes);
+        }
+    };
+    hostile(
+        &put(4, bits("fadd.d", 7 << 12)),
+        "0x1004 (main + 4): .4byte 0x02007053 is no instruction of this core",
+    );
+    hostile(
+        &put(4, bits("amoadd.d", 10 << 7)),
+        "0x1004 (main + 4): .4byte 0x0000352f is no instruction of this core",
+    );
+    hostile(
+        &put(8, bits("mret", 0)),
+        "0x1008 (main + 8): .4byte 0x30200073 is no instruction of this core",
+    );
+    hostile(
+        &put(8, bits("csrrw", 0x305 << 20)),
+        "0x1008 (main + 8): csrrw zero, 0x305, zero uses a register that is not the program's",
+    );
+    hostile(
+        &put(0, i_type("addi", 2, 2, -2048)),
+        "0x1000 (main + 0): addi sp, sp, -2048 makes a frame of 0x800 bytes, and the stack has 0x400",
+    );
+    hostile(
+        &|channel| channel.parts[0].1 = 7,
+        "0x1000 (main + 0): this segment is both written and executed",
+    );
+    hostile(
+        &|channel| channel.parts[2].0 = 0x1_0000,
+        "0x10000: the segment from 0x10000 to 0x10074 is not in private memory, which is 0x1000 to 0x8000",
+    );
+    hostile(
+        &|channel| channel.parts[2].3 = 0x4bff,
+        "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
+    );
+    // Data that are written lie over instructions.
+    hostile(
+        &|channel| channel.parts[2].0 = 0x1004,
+        "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
+    );
+    hostile(
+        &|channel| channel.entry = 0x2000,
+        "0x2000: the program begins here, where no instruction does",
+    );
+    // In the upper half of an instruction may stand another one.
+    hostile(
+        &put(18, b_type("bne", 12, 0, -8)),
+        "0x1012 (main + 18): it goes to 0x100a, where no instruction begins",
+    );
+    hostile(
+        &|channel| channel.parts[0].3 = 4,
+        "0x101a (main + 26): what is executed here does not stand in the file",
+    );
+    hostile(
+        &|channel| channel.manifest[2] = 4,
+        "the manifest wants pipe 4, which it is not given",
+    );
+    hostile(
+        &|channel| channel.manifest[6] = 0x10_0001,
+        "0x100000: the manifest wants far memory here that it is not given",
+    );
+    hostile(
+        &|channel| channel.manifest[0] = 0x7001,
+        "the manifest wants a stack of 0x7001 bytes, and private memory is 0x1000 to 0x8000",
+    );
+    hostile(
+        &|channel| channel.manifest[6] = u64::MAX,
+        "the manifest wants far memory from 0x100000 on that is 0xffffffffffffffff bytes long, which is beyond the last address",
+    );
+}
+
+/// Files of compilers are linked so that code and data are apart; then they pass.
+#[test]
+fn a_compiled_program_passes_and_with_double_precision_does_not() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let compile = |machine: &str| {
+        let program = folder.path().join("channel");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/channel.c");
+        let options = [
+            "-O2",
+            "-nostdlib",
+            "-ffreestanding",
+            "-static",
+            "-mcmodel=medany",
+            "-T",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/channel.ld"),
+        ];
+        let mut gcc = Command::new("riscv64-unknown-elf-gcc");
+        let gcc = gcc.args(options).args(machine.split(' '));
+        let output = gcc.arg(source).arg("-o").arg(&program).output();
+        let output = output.expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        std::fs::read(program).expect("it is there")
+    };
+    let grant = Grant {
+        private: 0x1_0000..0x4_0000,
+        ..grant()
+    };
+    let elf = compile("-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(image.address("_start"), Some(image.entry));
+    assert_eq!((manifest.stack, manifest.pipes), (4096, vec![2]));
+
+    let refusal = verify(&compile("-march=rv64imafdc -mabi=lp64d"), &grant).expect_err("doubles");
+    assert_eq!(refusal.name.expect("it has one").0, "mean");
+    assert!(
+        refusal.reason.contains("no instruction"),
+        "{}",
+        refusal.reason
+    );
+}
+
+/// One after the other, files that are changed at random are read or refused, and what passes keeps to what it is given.
+/// COHKIT_SEEDS says how many thousands, and COHKIT_SEED which one.
+#[test]
+fn changed_files_crash_nothing_and_keep_to_what_they_are_given() {
+    let good = good().elf();
+    let grant = grant();
+    let number = |name| std::env::var(name).map(|text| text.parse::<u64>().expect("a number"));
+    let seeds = match number("COHKIT_SEED") {
+        Ok(seed) => seed..seed + 1,
+        Err(_) => 0..number("COHKIT_SEEDS").unwrap_or(100),
+    };
+    let (mut read, mut passed) = (0, 0);
+    for seed in seeds.clone() {
+        let mut random = Random(seed);
+        for _ in 0..1000 {
+            let elf = changed(&good, &mut random);
+            let Ok(image) = Image::read(&elf) else {
+                continue;
+            };
+            read += 1;
+            for segment in &image.segments {
+                let end = segment.at.checked_add(segment.length);
+                let fits = segment.bytes.len() as u64 <= segment.length && end.is_some();
+                assert!(fits, "COHKIT_SEED={seed}: {segment:?}");
+            }
+            let _ = image.name(random.next());
+            let Ok((image, manifest)) = verify(&elf, &grant) else {
+                continue;
+            };
+            passed += 1;
+            let inside = image.segments.iter().all(|segment| {
+                let end = segment.at + segment.length;
+                segment.at >= 0x1000
+                    && end <= 0x8000 - manifest.stack
+                    && !(segment.writable && segment.executable)
+            });
+            let entered = image.segments.iter().any(|segment| {
+                segment.executable && image.entry.wrapping_sub(segment.at) < segment.length
+            });
+            let given = manifest.pipes.iter().all(|pipe| matches!(pipe, 2 | 3));
+            assert!(inside && entered && given, "COHKIT_SEED={seed}: {image:?}");
+        }
+    }
+    let all = 1000 * (seeds.end - seeds.start);
+    assert!(
+        passed > all / 100 && read > passed && read < all,
+        "of {all}, {read} are read and {passed} passed"
+    );
+}
+
+/// A file with some bytes changed, mostly in its headers and often to edges; one of eight is cut off.
+fn changed(good: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut elf = good.to_vec();
+    let length = elf.len() as u64;
+    for _ in 0..1 + random.below(6) {
+        let at = match random.below(4) {
+            0 => random.below(length),
+            1 => length - 1 - random.below(64 * 4),
+            _ => random.below(64 + 3 * 56),
+        };
+        elf[at as usize] = match random.below(2) {
+            0 => random.next() as u8,
+            _ => random.one_of(&[0, 1, 64, 127, 128, 255]),
+        };
+    }
+    if random.below(8) == 0 {
+        elf.truncate(random.below(length) as usize);
+    }
+    elf
+}
