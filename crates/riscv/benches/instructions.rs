@@ -5,8 +5,11 @@
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
 
-use cohkit_riscv::{Fast, Flat, Hart, Latencies, Op, Timed};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Stop, Timed};
 use oracle::{b_type, bits, i_type, r_type, s_type, Program};
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 /// Processor time of this thread in seconds; wall-clock time where the system does not tell.
@@ -154,4 +157,96 @@ fn main() {
             println!("{name:24} {rate:8.1} million instructions per second");
         }
     }
+    for (what, options) in [
+        ("like Dhrystone", ["-DMIXTURE", "-DROUNDS=1000000"]),
+        ("compiled sort", ["-DSORT", "-DROUNDS=500"]),
+    ] {
+        compiled(what, &options, &chosen);
+    }
+}
+
+/// Measures a program that is compiled, and the same one under QEMU, if both programs for that are there.
+fn compiled(what: &str, options: &[&str], chosen: &str) {
+    if !["fast", "timed"]
+        .iter()
+        .any(|engine| format!("{engine} {what}").contains(chosen))
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/mixture.c");
+    let machine = [
+        "-O2",
+        "-march=rv64gc",
+        "-mabi=lp64d",
+        "-mcmodel=medany",
+        "-static",
+    ];
+    let mut gcc = Command::new("riscv64-unknown-elf-gcc");
+    gcc.args(machine).args([
+        "-nostdlib",
+        "-ffreestanding",
+        "-fno-tree-loop-distribute-patterns",
+    ]);
+    gcc.args(options).arg("-o").arg(&file).arg(source);
+    match gcc.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("the compiler ends with {status}"),
+        Err(_) => return println!("{what}: not measured, riscv64-unknown-elf-gcc is missing"),
+    }
+    let bytes = std::fs::read(&file).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    let mut ours = None;
+    for engine in ["fast", "timed"] {
+        let name = format!("{engine} {what}");
+        if !name.contains(chosen) {
+            continue;
+        }
+        let (carried, seconds) = measure(&image, engine);
+        let rate = carried as f64 / seconds / 1e6;
+        println!("{name:24} {rate:8.1} million instructions per second");
+        if engine == "fast" {
+            ours = Some((carried, rate));
+        }
+    }
+    let Some((carried, rate)) = ours else {
+        return;
+    };
+    // Its start is measured, too, which is some milliseconds.
+    let begin = Instant::now();
+    match Command::new("qemu-riscv64").arg(&file).status() {
+        Ok(status) => assert!(status.success(), "{what} ends with {status} under QEMU"),
+        Err(_) => return println!("{what}: not compared, qemu-riscv64 is missing"),
+    }
+    let theirs = carried as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    let (name, ratio) = (format!("QEMU {what}"), rate / theirs);
+    println!("{name:24} {theirs:8.1} million instructions per second, ours are {ratio:.2} of it");
+}
+
+/// Runs a program to its end: how many instructions in how many seconds.
+fn measure(image: &Image, engine: &str) -> (u64, f64) {
+    let mut memory = Flat::new(0x1_0000, 0x10_0000);
+    for segment in &image.segments {
+        let place = memory.bytes_mut(segment.at, segment.bytes.len());
+        place.expect("it fits").copy_from_slice(segment.bytes);
+    }
+    let mut hart = Hart::new(0, Extensions::HOST);
+    hart.pc = image.entry;
+    hart.set_x(2, memory.end() - 64);
+    let (mut fast, mut timed) = (Fast::default(), Timed::new(latencies()));
+    let begin = Instant::now();
+    let before = processor_seconds(begin);
+    let end = match engine {
+        "timed" => timed.run(&mut hart, &mut memory, u64::MAX).1,
+        _ => fast.run(&mut hart, &mut memory, u64::MAX).1,
+    };
+    let seconds = processor_seconds(begin) - before;
+    let called = end == Err(Stop::Exception(Exception::MachineCall));
+    assert!(
+        called && hart.x(17) == 93 && hart.x(10) == 0,
+        "{end:?} at {:#x}",
+        hart.pc
+    );
+    (hart.csrs.instret, seconds)
 }

@@ -3,7 +3,7 @@
 //! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
 //! one in time, in order, with a cost for each kind of instruction. All three do the same.
 //!
-//! [`Paged`] puts virtual addresses in front of a memory. [`elf`] reads programs, [`channel`] looks
+//! [`Paged`] puts virtual addresses in front of a memory, and [`Shared`] gives one to several cores. [`elf`] reads programs, [`channel`] looks
 //! through those of strangers, and [`system`] serves their calls.
 //!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
@@ -38,6 +38,7 @@ mod fp;
 mod hart;
 mod memory;
 mod paged;
+mod shared;
 pub mod system;
 pub mod table;
 mod timed;
@@ -48,5 +49,6 @@ pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 pub use paged::{Page, PageSize, Paged};
+pub use shared::{Port, Shared};
 pub use table::{Extension, Extensions, Op};
 pub use timed::{Cost, Latencies, Timed, TimedMemory};

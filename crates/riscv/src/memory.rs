@@ -33,6 +33,20 @@ pub enum Reply<T> {
     Unmapped,
 }
 
+impl<T> Reply<T> {
+    /// This answer, with what was read changed.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reply<U> {
+        match self {
+            Reply::Done(value) => Reply::Done(change(value)),
+            Reply::Later => Reply::Later,
+            Reply::Wait => Reply::Wait,
+            Reply::Misaligned => Reply::Misaligned,
+            Reply::Fault => Reply::Fault,
+            Reply::Unmapped => Reply::Unmapped,
+        }
+    }
+}
+
 /// What an atomic access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // They have the names of the standard.

@@ -6,7 +6,9 @@ mod require;
 
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
-use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
+use cohkit_riscv::{
+    Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Port, Shared, Stop, Timed,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -263,4 +265,73 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         let error = Image::read(&file).map(|_| ()).expect_err(reason);
         assert!(error.contains(reason), "{error}");
     }
+}
+
+/// Each core carries out some instructions, and then the next one: every number of cores with turns of every length.
+#[test]
+fn several_cores_count_together_in_shared_memory() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile("cores.c", folder.path(), &["-nostdlib", "-ffreestanding"]);
+    let bytes = std::fs::read(&program).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    for (cores, turn) in [(1, 1000), (2, 1), (3, 7), (4, 3), (4, 64), (8, 1000)] {
+        let by_function = count_together(&image, cores, |_| {
+            let mut fast = Fast::default();
+            move |hart: &mut Hart, port: &mut Port| fast.run(hart, port, turn).1
+        });
+        let by_time = count_together(&image, cores, |core| {
+            let loads = [Op::Ld, Op::Lw, Op::Lr];
+            let mut timed = Timed::new(Latencies::default().with(&loads, 2 + core as u16, 1));
+            move |hart: &mut Hart, port: &mut Port| timed.run(hart, port, timed.now + turn).1
+        });
+        assert_eq!(
+            (by_function, by_time),
+            (0, 0),
+            "{cores} cores, {turn} at a time"
+        );
+    }
+}
+
+/// Runs a program on so many cores until each has ended, and gives all bits of their codes.
+fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
+    image: &Image,
+    cores: usize,
+    engine: impl Fn(usize) -> E,
+) -> u64 {
+    let mut memory = Flat::new(0x1_0000, 0x4_0000);
+    for segment in &image.segments {
+        let place = memory.bytes_mut(segment.at, segment.bytes.len());
+        place.expect("it fits").copy_from_slice(segment.bytes);
+    }
+    let mut shared = Shared::new(memory, cores);
+    let mut running: Vec<_> = (0..cores)
+        .map(|core| {
+            let mut hart = Hart::new(core as u64, Extensions::HOST);
+            hart.pc = image.entry;
+            hart.set_x(10, core as u64);
+            hart.set_x(11, cores as u64);
+            (core, hart, engine(core))
+        })
+        .collect();
+    let mut codes = 0;
+    for _ in 0..10_000_000 {
+        running.retain_mut(|(core, hart, engine)| {
+            let mut port = shared.port(*core).expect("there is such a core");
+            match engine(hart, &mut port) {
+                Ok(()) => true,
+                Err(Stop::Exception(Exception::MachineCall)) if hart.x(17) == 93 => {
+                    codes |= hart.x(10);
+                    false
+                }
+                Err(stop) => panic!("core {core} at {:#x}: {stop:?}", hart.pc),
+            }
+        });
+        if running.is_empty() {
+            return codes;
+        }
+    }
+    panic!("the cores do not end");
 }
