@@ -22,7 +22,7 @@ pub struct Network {
     pub down: Vec<Direction>,
     /// From each home to the switch and back; none without a switch.
     homes: Vec<[Direction; 2]>,
-    /// The links of each caching agent that are framed.
+    /// The links of each caching agent, where any are framed.
     pub(crate) ports: Vec<Option<Port>>,
 }
 
@@ -85,6 +85,9 @@ impl Network {
             };
             framed.extend(group.caches.clone().map(port));
         }
+        if framed.iter().all(Option::is_none) {
+            framed.clear();
+        }
         Ok(Network {
             up: of_remotes(),
             down: of_remotes(),
@@ -94,8 +97,11 @@ impl Network {
     }
 
     /// The framed links that a message takes, and the side of the caching agent (0) or the home (1) at which it enters them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn framed(&mut self, message: &Message) -> Option<(Agent, usize, &mut Port)> {
+        if self.ports.is_empty() {
+            return None;
+        }
         let (agent, side) = match message.from {
             HOME => (message.to, 1),
             from => (from, 0),
