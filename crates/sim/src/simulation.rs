@@ -154,10 +154,10 @@ pub(crate) enum Event {
     Drained(u16, u16),
     /// A message reaches the switch.
     Switch(u32),
-    /// A message is ready for links that are framed.
-    Offer(u32),
-    /// Something may happen on the framed links of a caching agent.
-    Lanes(Agent),
+    /// A message is ready for the first links on its way, which are framed, or for the last.
+    Offer(u32, bool),
+    /// Something may happen on the framed links of this number.
+    Lanes(u32),
     /// A message reaches its receiver.
     Deliver(u32),
     /// A unit of the home may take its next input.
@@ -501,8 +501,8 @@ impl Simulation {
             Event::Core(access) => self.core(access),
             Event::Drained(core, place) => self.drained_at_core(core, place),
             Event::Switch(index) => self.at_switch(index),
-            Event::Offer(index) => self.offer(index),
-            Event::Lanes(agent) => self.lanes(agent),
+            Event::Offer(index, last) => self.offer(index, last),
+            Event::Lanes(number) => self.lanes(number),
             Event::Deliver(index) => self.arrive(index),
             Event::Unit(unit) => self.unit(unit as usize),
             Event::Read(line) => self.memory_read(line),
@@ -543,8 +543,13 @@ impl Simulation {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
-        let framed =
-            |f: &dyn Fn(&Port) -> u64| self.network.ports.iter().flatten().map(f).sum::<u64>();
+        let ports = self.network.ports.iter();
+        let framed = |f: &dyn Fn(&Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
+        // Those of homes at a switch are no links of caches.
+        let busy = |side: usize| {
+            let its = ports.clone().take(up.len()).flatten();
+            its.map(|port| port.busy(side)).sum::<u64>()
+        };
         Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {
@@ -556,8 +561,8 @@ impl Simulation {
             links: up.iter().map(|direction| direction.links() as u64).sum(),
             bytes_up: sum(up, |d| d.bytes),
             bytes_down: sum(down, |d| d.bytes),
-            busy_up: sum(up, |d| d.busy) + framed(&|port| port.busy(0)),
-            busy_down: sum(down, |d| d.busy) + framed(&|port| port.busy(1)),
+            busy_up: sum(up, |d| d.busy) + busy(0),
+            busy_down: sum(down, |d| d.busy) + busy(1),
             replayed: (self.network.ports.iter().any(Option::is_some))
                 .then(|| framed(&|port| port.replayed())),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
@@ -765,12 +770,8 @@ impl Simulation {
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
         }
-        if let Some((_, side, port)) = self.network.framed(&message) {
-            return match port.enters(side, message.kind, ready) {
-                Some(at) => self.queue.push(at, Event::Offer(index)),
-                None if ready > self.now => self.queue.push(ready, Event::Offer(index)),
-                None => self.offer(index),
-            };
+        if self.network.framed(&message, false).is_some() {
+            return self.offer_at(index, ready, false);
         }
         let switched = self.network.is_switched();
         let direction = self.network.leaving(&message);
@@ -825,6 +826,9 @@ impl Simulation {
         let message = self.messages[index];
         let ready = self.now + self.times.switch;
         let circuit = self.kinds[message.kind.index()].circuit;
+        if self.network.framed(&message, true).is_some() {
+            return self.offer_at(index, ready, true);
+        }
         let direction = self.network.reaching(&message);
         if direction.has_room(circuit) {
             self.leaves_switch(index, ready);
@@ -838,10 +842,7 @@ impl Simulation {
     fn leaves_switch(&mut self, index: u32, ready: Time) {
         self.send_queued(index, ready, true);
         let message = self.messages[index];
-        let circuit = self.kinds[message.kind.index()].circuit;
-        if let Some((ready, next)) = self.network.leaving(&message).release(circuit) {
-            self.send_queued(next, ready.max(self.now), false);
-        }
+        self.leaves_place(&message);
     }
 
     /// A message goes out of its circuit at the receiver, but stays in the pool.
@@ -859,10 +860,10 @@ impl Simulation {
         }
         let circuit = self.kinds[message.kind.index()].circuit;
         let next = self.network.reaching(message).release(circuit);
-        if let Some((agent, _, port)) = self.network.framed(message) {
+        if let Some((number, _, port)) = self.network.framed(message, true) {
             // What has come on the links and found no room may be let in now.
             if std::mem::take(&mut port.blocked) {
-                self.queue.push(self.now, Event::Lanes(agent));
+                self.queue.push(self.now, Event::Lanes(number as u32));
             }
             return;
         }
@@ -875,20 +876,53 @@ impl Simulation {
         }
     }
 
-    /// A message is offered to links that are framed.
-    fn offer(&mut self, index: u32) {
+    /// A message is offered to framed links, the first or the last on its way, at a time not before now.
+    fn offer_at(&mut self, index: u32, ready: Time, last: bool) {
+        let message = self.messages[index];
+        let Some((_, side, port)) = self.network.framed(&message, last) else {
+            return;
+        };
+        match port.enters(side, message.kind, ready) {
+            Some(at) => self.queue.push(at, Event::Offer(index, last)),
+            None if ready > self.now => self.queue.push(ready, Event::Offer(index, last)),
+            None => self.offer(index, last),
+        }
+    }
+
+    /// A message is offered to framed links.
+    fn offer(&mut self, index: u32, last: bool) {
         let (message, now) = (self.messages[index], self.now);
-        self.network.leaving(&message).count(message.kind);
-        let Some((agent, side, port)) = self.network.framed(&message) else {
+        match last {
+            true => self.network.reaching(&message).count(message.kind),
+            false => self.network.leaving(&message).count(message.kind),
+        }
+        let Some((number, side, port)) = self.network.framed(&message, last) else {
             return;
         };
         port.advance(now);
         port.offer(side, message.kind, message.line, index);
-        self.look_at_lanes(agent);
+        self.look_at_lanes(number);
+        if last {
+            self.leaves_place(&message);
+        }
     }
 
-    /// What has come on the framed links of a caching agent is let in as far as there is room.
-    fn lanes(&mut self, agent: Agent) {
+    /// A message has left its place at the switch.
+    fn leaves_place(&mut self, message: &Message) {
+        let circuit = self.kinds[message.kind.index()].circuit;
+        let next = self.network.leaving(message).release(circuit);
+        if let Some((number, _, port)) = self.network.framed(message, false) {
+            if std::mem::take(&mut port.blocked) {
+                self.queue.push(self.now, Event::Lanes(number as u32));
+            }
+        } else if let Some((ready, next)) = next {
+            self.send_queued(next, ready.max(self.now), false);
+        }
+    }
+
+    /// What has come on framed links is let in as far as there is room: at the switch, or at its receiver.
+    fn lanes(&mut self, number: u32) {
+        let number = number as usize;
         let Simulation {
             network,
             messages,
@@ -897,45 +931,50 @@ impl Simulation {
             now,
             ..
         } = self;
-        let Some(mut port) = network.ports[usize::from(agent)].take() else {
+        let Some(mut port) = network.ports[number].take() else {
             return;
         };
         port.advance(*now);
         let (join, mut blocked) = (port.join, false);
-        let lets_in = |index: u32| {
+        let switched = network.is_switched();
+        let lets_in = |to: usize, index: u32| {
             let message = &messages[index];
             let circuit = kinds[message.kind.index()].circuit;
-            let room = network.reaching(message).has_room(circuit);
+            let room = match switched && to == 1 {
+                true => network.leaving(message).has_room(circuit),
+                false => network.reaching(message).has_room(circuit),
+            };
             blocked |= !room;
             room
         };
         let mut at_once = std::mem::take(&mut port.came);
         port.take(*now, lets_in, |to, index| match join[to] {
+            _ if switched && to == 1 => queue.push(*now, Event::Switch(index)),
             0 => at_once.push(index),
             join => queue.push(*now + join, Event::Deliver(index)),
         });
         port.blocked = blocked;
-        network.ports[usize::from(agent)] = Some(port);
+        network.ports[number] = Some(port);
         for index in at_once.drain(..) {
             self.arrive(index);
         }
-        if let Some(port) = &mut self.network.ports[usize::from(agent)] {
+        if let Some(port) = &mut self.network.ports[number] {
             port.came = at_once;
         }
-        self.look_at_lanes(agent);
+        self.look_at_lanes(number);
     }
 
-    /// Sees to it that the framed links of a caching agent are looked at when something happens there.
-    fn look_at_lanes(&mut self, agent: Agent) {
+    /// Sees to it that framed links are looked at when something happens there.
+    fn look_at_lanes(&mut self, number: usize) {
         let now = self.now;
-        let Some(port) = &mut self.network.ports[usize::from(agent)] else {
+        let Some(port) = &mut self.network.ports[number] else {
             return;
         };
         if let Some(next) = port.next() {
             let next = next.max(now);
             if port.due <= now || next < port.due {
                 port.due = next;
-                self.queue.push(next, Event::Lanes(agent));
+                self.queue.push(next, Event::Lanes(number as u32));
             }
         }
     }

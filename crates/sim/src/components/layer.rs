@@ -67,12 +67,13 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Idle links, whose ends have exchanged their credits.
+    /// Idle links, whose ends have exchanged their credits: those of a caching agent, or those of a home at a switch.
     pub fn new(
         link: &platform::Link,
         layer: &platform::Layer,
         ways: &Rc<[Way]>,
         seed: u64,
+        of_home: bool,
     ) -> Port {
         let count = link.links.value as usize;
         let lanes = layer.lanes.value as u32;
@@ -107,10 +108,10 @@ impl Port {
                 Made::Ccix(limit(lanes))
             }),
             Framing::Cxl68 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
-                Made::Cxl(cxl::Flits::Small, patience)
+                Made::Cxl(cxl::Flits::Small, patience, of_home)
             }),
             Framing::Cxl256 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
-                Made::Cxl(cxl::Flits::Large, patience)
+                Made::Cxl(cxl::Flits::Large, patience, of_home)
             }),
         };
         Port {
@@ -123,6 +124,7 @@ impl Port {
             came: Vec::new(),
             join: match count {
                 0 | 1 => [0; 2],
+                _ if of_home => [layer.join.value, 0],
                 _ => [layer.join_back.value, layer.join.value],
             },
         }
@@ -159,7 +161,7 @@ impl Port {
     pub fn take(
         &mut self,
         now: Time,
-        mut lets_in: impl FnMut(u32) -> bool,
+        mut lets_in: impl FnMut(usize, u32) -> bool,
         mut each: impl FnMut(usize, u32),
     ) {
         for (to, link) in (0..2).flat_map(|to| (0..self.count).map(move |link| (to, link))) {
@@ -168,7 +170,7 @@ impl Port {
                 let circuit = circuits.trailing_zeros() as u8;
                 circuits &= circuits - 1;
                 while let Some(came) = self.links.peek(to, link, circuit, now) {
-                    if !lets_in(came.token) {
+                    if !lets_in(to, came.token) {
                         break;
                     }
                     self.links.take(to, came);
@@ -219,7 +221,8 @@ fn at_once(_: u8, _: u16) -> Option<(u64, u64)> {
 enum Made {
     Eci(Parameters),
     Ccix(u64),
-    Cxl(cxl::Flits, u32),
+    /// The device is at side 0 of the links of a home.
+    Cxl(cxl::Flits, u32, bool),
 }
 
 /// What is the same for all links of a port.
@@ -242,7 +245,7 @@ impl Made {
                 let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit);
                 Box::new(Wired::new(&plan, || [end(), end()]))
             }
-            Made::Cxl(flits, patience) => {
+            Made::Cxl(flits, patience, of_home) => {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
@@ -251,8 +254,9 @@ impl Made {
                         ..parameters
                     })
                 };
-                Box::new(Wired::new(&plan, || {
-                    [end(cxl::Side::Host), end(cxl::Side::Device)]
+                Box::new(Wired::new(&plan, || match of_home {
+                    false => [end(cxl::Side::Host), end(cxl::Side::Device)],
+                    true => [end(cxl::Side::Device), end(cxl::Side::Host)],
                 }))
             }
         }

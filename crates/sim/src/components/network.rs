@@ -7,7 +7,7 @@
 use super::layer::{self, Port};
 use super::link::{Direction, Size};
 use crate::data::mix;
-use crate::message::{Agent, Line, Message, HOME};
+use crate::message::{Line, Message, HOME};
 use crate::platform::{self, Platform};
 use crate::simulation::groups::{Described, Group, Groups};
 use crate::simulation::Kind;
@@ -22,7 +22,7 @@ pub struct Network {
     pub down: Vec<Direction>,
     /// From each home to the switch and back; none without a switch.
     homes: Vec<[Direction; 2]>,
-    /// The links of each caching agent, where any are framed.
+    /// The links of each caching agent and, at a switch, then of each home, where any are framed. Side 0 of each is theirs.
     pub(crate) ports: Vec<Option<Port>>,
 }
 
@@ -68,22 +68,18 @@ impl Network {
                 framed.extend(group.caches.clone().map(|_| None));
                 continue;
             };
-            if platform.switch.is_some() {
-                let name = &platform.name;
-                return Err(format!(
-                    "the links of {name} end at a switch, and those that are framed do not yet"
-                ));
-            }
             let ways = layer::ways(protocol, layer.framing, &payloads)?;
-            let port = |cache| {
-                Some(Port::new(
-                    of.link,
-                    layer,
-                    &ways,
-                    mix(seed ^ u64::from(cache)),
-                ))
+            let port =
+                |number: u64| Some(Port::new(of.link, layer, &ways, mix(seed ^ number), false));
+            framed.extend(group.caches.clone().map(|cache| port(cache.into())));
+        }
+        for home in 0..ports {
+            let port = |layer: &platform::Layer| -> Result<Port, String> {
+                let ways = layer::ways(protocol, layer.framing, &payloads)?;
+                let seed = mix(seed ^ (u64::from(HOME) + home));
+                Ok(Port::new(&platform.link, layer, &ways, seed, true))
             };
-            framed.extend(group.caches.clone().map(port));
+            framed.push(platform.link.layer.as_ref().map(port).transpose()?);
         }
         if framed.iter().all(Option::is_none) {
             framed.clear();
@@ -96,18 +92,27 @@ impl Network {
         })
     }
 
-    /// The framed links that a message takes, and the side of the caching agent (0) or the home (1) at which it enters them.
+    /// The framed links that a message takes first, or last: their number, and the side at which it enters them.
     #[inline(always)]
-    pub(crate) fn framed(&mut self, message: &Message) -> Option<(Agent, usize, &mut Port)> {
+    pub(crate) fn framed(
+        &mut self,
+        message: &Message,
+        last: bool,
+    ) -> Option<(usize, usize, &mut Port)> {
         if self.ports.is_empty() {
             return None;
         }
-        let (agent, side) = match message.from {
-            HOME => (message.to, 1),
-            from => (from, 0),
+        let switched = self.is_switched();
+        let home = self.up.len() + (message.line as usize & self.homes.len().saturating_sub(1));
+        let (number, side) = match (message.from, message.to) {
+            (HOME, _) if switched && !last => (home, 0),
+            (_, HOME) if switched && last => (home, 1),
+            (_, to) if switched && last => (to.into(), 1),
+            (HOME, to) => (to.into(), 1),
+            (from, _) => (from.into(), 0),
         };
-        let port = self.ports[usize::from(agent)].as_mut()?;
-        Some((agent, side, port))
+        let port = self.ports[number].as_mut()?;
+        Some((number, side, port))
     }
 
     /// Whether messages pass a switch.
