@@ -6,7 +6,7 @@
 mod oracle;
 
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Stop, Timed};
+use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 use oracle::{b_type, bits, i_type, r_type, s_type, Program};
 use std::path::Path;
 use std::process::Command;
@@ -109,16 +109,6 @@ fn program(words: &[u32], times: u64) -> Program {
     program
 }
 
-/// Costs like those of small cores, so that the timed engine has something to wait for.
-fn latencies() -> Latencies {
-    let loads = [Op::Lb, Op::Lh, Op::Lw, Op::Ld, Op::Lbu, Op::Lhu, Op::Lwu];
-    let mut latencies = Latencies::default()
-        .with(&loads, 3, 1)
-        .with(&[Op::Mul, Op::Mulw], 4, 1);
-    latencies.taken = 2;
-    latencies
-}
-
 fn main() {
     let chosen = std::env::args()
         .skip(1)
@@ -138,7 +128,7 @@ fn main() {
             // Single steps are slow, so they do a tenth.
             let times = if engine == "step" { times / 10 } else { times };
             let program = program(&words, times);
-            let (mut fast, mut timed) = (Fast::default(), Timed::new(latencies()));
+            let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
             let begin = Instant::now();
             let before = processor_seconds(begin);
             let mut carried = 0;
@@ -234,7 +224,7 @@ fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     hart.set_x(2, memory.end() - 64);
-    let (mut fast, mut timed) = (Fast::default(), Timed::new(latencies()));
+    let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
     let begin = Instant::now();
     let before = processor_seconds(begin);
     let end = match engine {

@@ -3,7 +3,8 @@
 //! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
 //! one in time, in order, with a cost for each kind of instruction. All three do the same.
 //!
-//! [`Paged`] puts virtual addresses in front of a memory, and [`Shared`] gives one to several cores. [`elf`] reads programs, [`channel`] looks
+//! [`Paged`] puts virtual addresses in front of a memory, [`map`] says what lies where, and [`Shared`]
+//! gives a memory to several cores. [`elf`] reads programs, [`channel`] looks
 //! through those of strangers, and [`system`] serves their calls.
 //!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
@@ -36,6 +37,7 @@ pub mod elf;
 pub mod float;
 mod fp;
 mod hart;
+pub mod map;
 mod memory;
 mod paged;
 mod shared;

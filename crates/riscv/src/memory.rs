@@ -137,6 +137,21 @@ pub enum Prefetch {
     Write,
 }
 
+impl Prefetch {
+    /// The cache that a hint at this address is for, the one nearest to the core being 1.
+    ///
+    /// Zicbop names no level. Blocks have 64 bytes or more and offsets of hints are multiples of 32, so that one bit of the
+    /// address is free: `prefetch.r 0(a0)`, where a block begins, is for the first cache, and `prefetch.r 32(a0)` for the
+    /// second.
+    pub fn level(at: u64) -> u8 {
+        if at & 32 == 0 {
+            1
+        } else {
+            2
+        }
+    }
+}
+
 /// Kinds of accesses, as a `fence` names them: the bits of writes, reads, output and input, the first being 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {

@@ -53,6 +53,21 @@ impl Default for Latencies {
 }
 
 impl Latencies {
+    /// A small core. Its cycles are assumed: they are what such cores take by order of magnitude, and of no core that is known.
+    pub fn small() -> Latencies {
+        use Op::*;
+        let mut latencies = Latencies::default()
+            .with(&[Lb, Lh, Lw, Ld, Lbu, Lhu, Lwu, Flw, Fld], 3, 1)
+            .with(&[Mul, Mulh, Mulhsu, Mulhu, Mulw], 4, 1)
+            .with(&[Div, Divu, Rem, Remu, Divw, Divuw, Remw, Remuw], 20, 20);
+        let adds = [Fadd, Fsub, Fmul, Fmadd, Fmsub, Fnmsub, Fnmadd];
+        let slow = [Fdiv, Fsqrt];
+        latencies = latencies.with(&adds, 4, 1).with(&slow, 15, 15);
+        latencies = latencies.with_wide(&adds, 5, 1).with_wide(&slow, 25, 25);
+        latencies.taken = 2;
+        latencies
+    }
+
     /// These with another cost of some operations. Of floating-point and atomic ones this is the cost in single precision or
     /// of words; of all others it is the cost.
     pub fn with(mut self, ops: &[Op], latency: u16, busy: u16) -> Latencies {
