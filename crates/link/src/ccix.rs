@@ -37,7 +37,7 @@ impl Body for Bundle {
 
     fn spoil(&mut self, bit: u64) {
         if let Some(message) = self.messages.first_mut() {
-            message.token ^= 1 << (bit % 64);
+            message.label ^= 1 << (bit % 64);
         }
     }
 }

@@ -161,7 +161,7 @@ impl Carried for Flit {
         }
         self.wrong = true;
         match self.messages.first_mut() {
-            Some(message) => message.token ^= 1 << (bit % 64),
+            Some(message) => message.label ^= 1 << (bit % 64),
             None => self.data ^= 1,
         }
     }

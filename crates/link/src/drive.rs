@@ -246,7 +246,7 @@ impl<L: Layer> Drive<L> {
         let message = Message {
             circuit,
             bytes,
-            token: *sent,
+            label: *sent,
         };
         let taken = self.ends[from].send(message).is_ok();
         *sent += u64::from(taken);
@@ -265,7 +265,7 @@ impl<L: Layer> Drive<L> {
             while let Some(message) = self.ends[1 - from].take(circuit) {
                 let traffic = &mut self.traffic[from];
                 let next = &mut traffic.came[usize::from(circuit)];
-                traffic.astray += u64::from(message.circuit != circuit || message.token != *next);
+                traffic.astray += u64::from(message.circuit != circuit || message.label != *next);
                 *next += 1;
                 traffic.data += u64::from(message.bytes);
                 traffic.headers += self.ends[from].header_bits(&message);

@@ -370,11 +370,11 @@ impl Layer for End {
 
     fn send(&mut self, message: Message) -> Result<(), Refused> {
         let quarters = usize::from(message.bytes) / 32;
-        if !message.bytes.is_multiple_of(32) || quarters > 4 || message.token >> 40 != 0 {
+        if !message.bytes.is_multiple_of(32) || quarters > 4 || message.label >> 40 != 0 {
             return Err(Refused::Malformed);
         }
         let mut words = [0; LONGEST];
-        words[0] = ((1 << quarters) - 1) << 46 | message.token;
+        words[0] = ((1 << quarters) - 1) << 46 | message.label;
         End::send(self, message.circuit, &words[..=4 * quarters])
     }
 
@@ -401,7 +401,7 @@ impl Layer for End {
         (partial.have + buffer.len() >= words).then_some(Message {
             circuit,
             bytes: 8 * (words - 1) as u16,
-            token: header & 0xff_ffff_ffff,
+            label: header & 0xff_ffff_ffff,
         })
     }
 
@@ -412,7 +412,7 @@ impl Layer for End {
                 message = Some(Message {
                     circuit,
                     bytes: 8 * (words.len() - 1) as u16,
-                    token: words[0] & 0xff_ffff_ffff,
+                    label: words[0] & 0xff_ffff_ffff,
                 });
             });
         }

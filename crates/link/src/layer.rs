@@ -1,6 +1,6 @@
 //! What all link layers have in common, so that one driver moves any of them.
 
-/// A message as a link sees it: its circuit, the bytes of data it carries, and a token that means something to others only.
+/// A message as a link sees it: its circuit, the bytes of data it carries, and a label that means something to others only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The virtual circuit, the class of PCIe or that of CXL.
@@ -8,7 +8,7 @@ pub struct Message {
     /// Bytes of data beside its header.
     pub bytes: u16,
     /// Comes out as it went in. ECI's headers have room for 40 bits of it.
-    pub token: u64,
+    pub label: u64,
 }
 
 /// Why a message was not taken.

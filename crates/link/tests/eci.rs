@@ -135,7 +135,7 @@ fn over_both(balance: Balance) -> (f64, bool) {
             let message = Message {
                 circuit,
                 bytes: 128,
-                token: sent,
+                label: sent,
             };
             if Layer::send(&mut links[way].ends[0], message).is_err() {
                 break;
@@ -151,7 +151,7 @@ fn over_both(balance: Balance) -> (f64, bool) {
             }
         }
         while let Some(message) = join.leave(clock) {
-            came.push(message.token);
+            came.push(message.label);
             data += u64::from(clock >= 2000) * u64::from(message.bytes);
         }
         bits += u64::from(clock >= 2000) * 64;

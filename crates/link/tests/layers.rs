@@ -149,7 +149,7 @@ fn small_flits_know_no_back_invalidation() {
         let sent = ends[side].send(Message {
             circuit: class,
             bytes: 0,
-            token: 0,
+            label: 0,
         });
         let expected = if form == Flits::Small {
             Err(Refused::Malformed)

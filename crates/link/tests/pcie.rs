@@ -96,16 +96,16 @@ fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
 #[test]
 fn writes_pass_what_waits_and_nothing_passes_writes() {
     let [mut sender, mut receiver] = pcie();
-    let message = |circuit, token| Message {
+    let message = |circuit, label| Message {
         circuit,
         bytes: 0,
-        token,
+        label,
     };
-    for (token, circuit) in [pcie::NON_POSTED, pcie::POSTED, pcie::COMPLETIONS]
+    for (label, circuit) in [pcie::NON_POSTED, pcie::POSTED, pcie::COMPLETIONS]
         .into_iter()
         .enumerate()
     {
-        assert_eq!(sender.send(message(circuit, token as u64)), Ok(()));
+        assert_eq!(sender.send(message(circuit, label as u64)), Ok(()));
     }
     let exchange = |sender: &mut pcie::End<Message>, receiver: &mut pcie::End<Message>| {
         let packet = sender.transmit();
@@ -130,7 +130,7 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
     sender.receive(&credits);
     let order: Vec<_> = (0..20)
         .filter_map(|_| sent(exchange(&mut sender, &mut receiver)))
-        .map(|m| m.token)
+        .map(|m| m.label)
         .collect();
     assert_eq!(order, [1, 2]);
     // At the other side the completion stays behind the write, too.

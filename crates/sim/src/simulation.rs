@@ -17,6 +17,7 @@ use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
+use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::components::layer::Port;
 use crate::components::link::Direction;
@@ -184,6 +185,8 @@ pub(crate) enum Event {
     HostStep(u16),
     /// A transfer reaches the CPU's own memory.
     Transfer(u32),
+    /// Registers have changed, of a caching agent or, by the numbers behind theirs, of a home.
+    Registers(u32),
     /// A core's thread goes on.
     Thread(u16),
     /// It is looked for accesses that take too long.
@@ -293,6 +296,8 @@ pub struct Simulation {
     pub(crate) home: Program,
     /// Caches and cores by kind.
     pub(crate) groups: Groups,
+    /// Registers of all agents.
+    pub(crate) registers: Registers,
     pub(crate) cores: Cores,
     pub(crate) caches: Caches,
     pub(crate) units: Vec<Unit>,
@@ -366,9 +371,12 @@ impl Simulation {
             None => None,
         };
         let remote = Program::new(protocol, &protocol.remote, remotes, false)?;
+        let home = Program::new(protocol, &setup.home, remotes, true)?;
         let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
+        let registers = Registers::new(&remote, &home, remotes.total(), homes);
         Ok(Simulation {
+            registers,
             queue: Queue::of_many(in_flight),
             now: 0,
             times: Times::new(platform, setup.clocked.is_some()),
@@ -376,7 +384,7 @@ impl Simulation {
             messages: Pool::default(),
             accesses: Pool::default(),
             remote,
-            home: Program::new(protocol, &setup.home, remotes, true)?,
+            home,
             cores: Cores::new(&groups, &described, stores, protocol.line_bytes),
             caches: Caches::new(&groups, &described),
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
@@ -516,6 +524,7 @@ impl Simulation {
             Event::LocalUnlock(line) => self.unlock_arrives(line),
             Event::HostStep(core) => self.host_step(core),
             Event::Transfer(number) => self.transferred(number),
+            Event::Registers(number) => self.registers_changed(number),
             Event::Thread(core) => self.thread(core, time),
             Event::Overdue => self.overdue(),
         }
@@ -766,6 +775,13 @@ impl Simulation {
         if self.traced(message.line) {
             self.note_send(&message);
         }
+        let switched = self.network.is_switched();
+        if message.from == HOME && message.to == HOME && !switched {
+            // Without a switch all homes are at one place.
+            message.credit = false;
+            let index = self.messages.insert(message);
+            return self.queue.push(ready, Event::Deliver(index));
+        }
         let index = self.messages.insert(message);
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
@@ -773,7 +789,6 @@ impl Simulation {
         if self.network.framed(&message, false).is_some() {
             return self.offer_at(index, ready, false);
         }
-        let switched = self.network.is_switched();
         let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
             let arrival = direction.send(ready, message.kind, &mut self.random, order);

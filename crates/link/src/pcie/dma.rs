@@ -135,11 +135,11 @@ impl<'e> Run<'e> {
         self.timers.push(Reverse((self.drive.now + after, timer)));
     }
 
-    fn write(&mut self, side: usize, bytes: u16, token: u64) {
+    fn write(&mut self, side: usize, bytes: u16, label: u64) {
         self.leaving[side].push_back(Message {
             circuit: POSTED,
             bytes,
-            token,
+            label,
         });
     }
 
@@ -170,11 +170,11 @@ impl<'e> Run<'e> {
                     self.write(1, WORD, STATUS | number);
                 }
             },
-            Timer::Answer(token) => {
+            Timer::Answer(label) => {
                 let request = Message {
                     circuit: NON_POSTED,
                     bytes: 0,
-                    token,
+                    label,
                 };
                 let completer = Completer {
                     payload: self.payload,
@@ -224,13 +224,13 @@ impl<'e> Run<'e> {
 
     fn comes(&mut self, message: Message) {
         let engine = self.engine;
-        let number = message.token & !KIND;
-        match (message.circuit, message.token & KIND) {
+        let number = message.label & !KIND;
+        match (message.circuit, message.label & KIND) {
             (POSTED, DOORBELL) => self.later(engine.start, Timer::Fetch(number)),
             (POSTED, STATUS) => self.later(engine.seen, Timer::Done(number)),
-            (NON_POSTED, _) => self.later(engine.memory, Timer::Answer(message.token)),
+            (NON_POSTED, _) => self.later(engine.memory, Timer::Answer(message.label)),
             (COMPLETIONS, _) => {
-                debug_assert!(Span::of(message.token).bytes > 0);
+                debug_assert!(Span::of(message.label).bytes > 0);
                 match self.requester.complete(message) {
                     Ok(Some(read)) if read % 2 == 0 => {
                         self.later(engine.start, Timer::Begin(read / 2));

@@ -74,7 +74,7 @@ impl Body for Message {
     }
 
     fn spoil(&mut self, bit: u64) {
-        self.token ^= 1 << (bit % 64);
+        self.label ^= 1 << (bit % 64);
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// No request crosses a boundary of so many bytes.
 const PAGE: u64 = 4096;
 
-/// What a request asks for, and what a completion still belongs to, in a message's token.
+/// What a request asks for, and what a completion still belongs to, in a message's label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The tag of the request.
@@ -19,17 +19,17 @@ pub struct Span {
 }
 
 impl Span {
-    /// As a token: 16 bits each.
-    pub fn token(self) -> u64 {
+    /// As a label: 16 bits each.
+    pub fn label(self) -> u64 {
         u64::from(self.tag) | self.from << 16 | self.bytes << 32
     }
 
-    /// From a token.
-    pub fn of(token: u64) -> Span {
+    /// From a label.
+    pub fn of(label: u64) -> Span {
         Span {
-            tag: token as u16,
-            from: token >> 16 & 0xffff,
-            bytes: token >> 32 & 0xffff,
+            tag: label as u16,
+            from: label >> 16 & 0xffff,
+            bytes: label >> 32 & 0xffff,
         }
     }
 }
@@ -108,7 +108,7 @@ impl Requester {
         Some(Message {
             circuit: NON_POSTED,
             bytes: 0,
-            token: span.token(),
+            label: span.label(),
         })
     }
 
@@ -117,7 +117,7 @@ impl Requester {
     /// # Errors
     /// If nothing of the kind was asked for, or other bytes should come first.
     pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, Unexpected> {
-        let span = Span::of(completion.token);
+        let span = Span::of(completion.label);
         let wrong = Unexpected { tag: span.tag };
         let slot = self.open.get_mut(usize::from(span.tag)).ok_or(wrong)?;
         let open = slot.as_mut().ok_or(wrong)?;
@@ -154,7 +154,7 @@ pub struct Completer {
 impl Completer {
     /// The completions of a request, in order.
     pub fn answer(self, request: Message) -> impl Iterator<Item = Message> {
-        let mut span = Span::of(request.token);
+        let mut span = Span::of(request.label);
         std::iter::from_fn(move || {
             if span.bytes == 0 {
                 return None;
@@ -164,7 +164,7 @@ impl Completer {
             let message = Message {
                 circuit: COMPLETIONS,
                 bytes: bytes as u16,
-                token: span.token(),
+                label: span.label(),
             };
             span.from += bytes;
             span.bytes -= bytes;
@@ -202,7 +202,7 @@ mod tests {
         let mut requester = Requester::new(3, 512);
         requester.want(7, 4096 - 256, 1500);
         let spans: Vec<Span> = std::iter::from_fn(|| requester.next_request())
-            .map(|request| Span::of(request.token))
+            .map(|request| Span::of(request.label))
             .collect();
         assert_eq!(
             spans.iter().map(|s| s.bytes).collect::<Vec<_>>(),
@@ -213,16 +213,16 @@ mod tests {
         let completion = |span: Span| Message {
             circuit: COMPLETIONS,
             bytes: span.bytes as u16,
-            token: span.token(),
+            label: span.label(),
         };
         assert_eq!(requester.complete(completion(spans[2])), Ok(None));
         let last = requester.next_request().expect("a tag is free again");
-        assert_eq!(Span::of(last.token).tag, spans[2].tag);
+        assert_eq!(Span::of(last.label).tag, spans[2].tag);
         assert_eq!(requester.complete(completion(spans[0])), Ok(None));
         let twice = Unexpected { tag: spans[0].tag };
         assert_eq!(requester.complete(completion(spans[0])), Err(twice));
         assert_eq!(
-            requester.complete(completion(Span::of(last.token))),
+            requester.complete(completion(Span::of(last.label))),
             Ok(None)
         );
         assert_eq!(requester.complete(completion(spans[1])), Ok(Some(7)));

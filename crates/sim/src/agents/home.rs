@@ -302,7 +302,7 @@ impl Simulation {
         };
         let configuration = self.directory.get(line);
         let transition = if self.above.is_none() {
-            self.home.step(configuration, &input)
+            self.home_step(line, configuration, &input)
         } else if self.waits_for_above(line, message) {
             self.counters.stall(Stall::Left);
             return self.leave(number, work, line);
@@ -444,6 +444,7 @@ impl Simulation {
         before: ConfigurationId,
         transition: &Transition,
     ) {
+        self.takes_registers(HOME, line);
         if let (Work::Message(index), Some(message)) = (work, message) {
             self.taken(message);
             self.messages.remove(index);
@@ -497,6 +498,11 @@ impl Simulation {
             if kind.line || dropped {
                 self.data.release(message.copy);
             }
+            if dropped && !self.waits_for_its_store(message.from, line) {
+                let name = self.agent_name(message.from);
+                let text = format!("a store that {name} takes for done is not performed");
+                self.fail(FailureKind::DataValue, line, text);
+            }
         }
         if self.traced(line) {
             let agent = self.agent(HOME);
@@ -516,6 +522,15 @@ impl Simulation {
         // Should a request have found no room to wait: there may be some now, or it may be one for this line.
         self.units[number].blocked = false;
         self.wake(number);
+    }
+
+    /// What the controller left in a unit goes back to the heads of the queues, whatever its line.
+    pub(crate) fn present_all_again(&mut self, number: usize) {
+        let mut lines: Vec<Line> = self.units[number].left.iter().map(|left| left.1).collect();
+        lines.dedup();
+        for line in lines {
+            self.present_again(number, line);
+        }
     }
 
     /// All that waits for a line goes back together: nothing may overtake what it came after.
@@ -599,12 +614,13 @@ impl Simulation {
                     unit.forwarding = line;
                 }
                 let message = Message {
-                    line,
+                    line: self.line_of(kind, line, to),
                     copy,
                     kind,
                     from: HOME,
                     to: number_of(to),
-                    word: 0,
+                    // From one home to another.
+                    word: self.home_of(line) as u16,
                     fields,
                     credit: false,
                     flight: 0,

@@ -7,5 +7,6 @@ pub mod device;
 pub mod home;
 pub(crate) mod host;
 pub mod program;
+pub(crate) mod registers;
 pub mod remote;
 mod thread;

@@ -22,6 +22,7 @@ use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::message::{Agent, FIELDS, HOME};
 
@@ -57,7 +58,6 @@ const SWEPT_AFTER: usize = 1 << 16;
 #[inline]
 pub fn number_of(receiver: Receiver) -> Agent {
     match receiver {
-        // Texts with several homes of their own are refused.
         Receiver::Home | Receiver::HomeAt(_) => HOME,
         Receiver::Remote(remote) => remote,
     }
@@ -88,6 +88,8 @@ pub struct Transition {
     pub done: Done,
     /// Whether the write that its `done` performs keeps a part of the line as it was.
     pub keeps_a_part: bool,
+    /// Whether the access is to be tried again.
+    pub retries: bool,
 }
 
 impl Transition {
@@ -149,6 +151,7 @@ const UNKNOWN: Transition = Transition {
     performs: false,
     done: Done::Absent,
     keeps_a_part: false,
+    retries: false,
 };
 
 const NOTHING: About = About {
@@ -198,6 +201,14 @@ pub struct Program {
     begins: Vec<ConfigurationId>,
     /// The names of the remotes.
     names: Vec<String>,
+    /// Whether each rule says to try again.
+    retries: Vec<bool>,
+    /// The slots of registers, which are zero in what is kept.
+    registers: Range<usize>,
+    /// The number of the home that is at hand, and registers before a transition and after it.
+    at_home: u16,
+    now: Vec<u16>,
+    after: Vec<u16>,
     /// Classes of the messages.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
@@ -255,13 +266,15 @@ impl Program {
         });
         let stores = |rule: &Rule| rule.says(&|s| matches!(s, Statement::StartStore { .. }));
         let dense = bare && alone;
-        let direct = !dense && remotes > MOST_KEPT;
+        let machine = Machine::of(Cow::Owned(controller.clone()), all);
+        let dense = dense && machine.registers().is_empty();
+        // What depends on registers hardly ever comes again.
+        let direct = !dense && (remotes > MOST_KEPT || !machine.registers().is_empty());
         let of_each = |v: &Variable| {
             let over =
                 |over: Over| matches!(v.ty, Type::Array { over: first, .. } if first == over);
-            over(Over::Remotes) || v.ty == Type::RemoteSet
+            !v.register && (over(Over::Remotes) || v.ty == Type::RemoteSet)
         };
-        let machine = Machine::of(Cow::Owned(controller.clone()), all);
         let mut program = Program {
             sends_stores,
             stores_later: controller.rules.iter().any(stores),
@@ -283,6 +296,13 @@ impl Program {
             about: controller.states.iter().map(About::of).collect(),
             begins: Vec::new(),
             names: Vec::new(),
+            retries: (controller.rules.iter())
+                .map(|rule| rule.says(&|s| *s == Statement::Retry))
+                .collect(),
+            registers: machine.registers(),
+            at_home: 0,
+            now: Vec::new(),
+            after: Vec::new(),
             numbers: FxHashMap::default(),
             classes: protocol
                 .message_ids()
@@ -297,7 +317,8 @@ impl Program {
             true => vec![StateId(0)],
         };
         for &state in kinds.iter().take(all.kinds()) {
-            let initial = program.machine.initial_in(state);
+            let mut initial = program.machine.initial_in(state);
+            initial.slots[program.registers.clone()].fill(0);
             let begun = program.begins.iter();
             let mut begun = begun.copied();
             let begun = begun.find(|&number| program.configuration(number) == initial);
@@ -322,6 +343,45 @@ impl Program {
     /// The name of a remote.
     pub fn remote_name(&self, remote: Agent) -> String {
         self.names[usize::from(remote)].clone()
+    }
+
+    /// Whether the agent has registers.
+    pub fn has_registers(&self) -> bool {
+        !self.registers.is_empty()
+    }
+
+    /// What the registers begin with.
+    pub fn first_registers(&self) -> Vec<u16> {
+        self.machine.initial().slots[self.registers.clone()].to_vec()
+    }
+
+    /// As [`Program::step`], of an agent with these registers, about a line of this home. [`Program::after`] tells what
+    /// becomes of the registers if the transition is taken.
+    pub fn step_with(
+        &mut self,
+        registers: &[u16],
+        home: u16,
+        configuration: ConfigurationId,
+        input: &Input,
+    ) -> Transition {
+        self.now.clear();
+        self.now.extend_from_slice(registers);
+        self.at_home = home;
+        self.execute(configuration, input)
+    }
+
+    /// What the transition that was asked for last makes of the registers.
+    pub fn after(&self) -> &[u16] {
+        &self.after
+    }
+
+    /// Whether a row for an event in a configuration's state has a guard, so that it may be taken at another time.
+    pub fn may_later(&self, configuration: ConfigurationId, event: Event) -> bool {
+        let state = self.state(configuration);
+        let mut rules = self.controller().rules.iter();
+        rules.any(|rule| {
+            usize::from(rule.state.0) == state && rule.event == event && rule.guard.is_some()
+        })
     }
 
     /// The controller that is executed.
@@ -541,9 +601,10 @@ impl Program {
         let kept = &self.configurations[from as usize * self.stride..][..self.stride];
         self.scratch.state = kept[0];
         self.scratch.slots.copy_from_slice(&kept[1..]);
+        self.scratch.slots[self.registers.clone()].copy_from_slice(&self.now);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
-            home: 0,
+            home: self.at_home,
             event: self.event(input.code),
             sender: remote(input.sender),
             own: remote(input.own),
@@ -551,6 +612,10 @@ impl Program {
         };
         let mut tables = self.machine.controller();
         let result = (self.machine).step(&mut self.scratch, occasion, &mut tables);
+        let registers = &mut self.scratch.slots[self.registers.clone()];
+        self.after.clear();
+        self.after.extend_from_slice(registers);
+        registers.fill(0);
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,
@@ -567,6 +632,7 @@ impl Program {
                 transition.performs = plan.performs;
                 transition.done = plan.done;
                 transition.keeps_a_part = plan.keeps_a_part;
+                transition.retries = self.retries[rule];
                 self.executed[rule] = true;
                 transition.first = self.acts.len() as u32;
                 transition.count = acts.len() as u16;

@@ -75,6 +75,8 @@ pub struct Cache {
     left: Vec<u32>,
     /// Accesses that found their set full, in order of arrival.
     parked: Vec<u32>,
+    /// Accesses that wait until registers change.
+    held: Vec<u32>,
 }
 
 /// What came of trying an access.
@@ -87,6 +89,8 @@ enum Attempt {
     Waits,
     /// The protocol has no row for it here, and never will have by itself.
     Skipped,
+    /// It waits until registers of the agent change.
+    Held,
 }
 
 /// All caches of a machine.
@@ -227,6 +231,7 @@ impl Simulation {
         match self.attempt(access.cache, access.line, &mut entry, index) {
             Attempt::Performed => self.finish(index, true, true),
             Attempt::Skipped => self.finish(index, true, false),
+            Attempt::Held => self.caches[access.cache].held.push(index),
             Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
         }
         self.keep(access.cache, access.line, place, entry);
@@ -238,7 +243,7 @@ impl Simulation {
             cache, line, kind, ..
         } = *access;
         let input = Self::local_input(&self.remote, Event::Access(kind), cache);
-        let transition = self.remote.step(self.caches.begins(cache), &input);
+        let transition = self.remote_step(cache, line, self.caches.begins(cache), &input);
         match transition.answer {
             Answer::Take => self.within_bounds(cache, line, &transition),
             // Trying it says what is wrong.
@@ -307,6 +312,13 @@ impl Simulation {
         }
     }
 
+    /// Registers have changed: the accesses that waited for it are tried again.
+    pub(crate) fn try_held(&mut self, cache: Agent) {
+        for index in std::mem::take(&mut self.caches[cache].held) {
+            self.queue.push(self.now, KernelEvent::Access(index));
+        }
+    }
+
     /// What is below writes its memory, which is a cache's copy: a store in place there. The copy's holder is the cache.
     pub(crate) fn store_in_place(&mut self, cache: Agent, line: Line, copy: Copy) {
         let (place, mut entry) = self.caches.find(cache, line);
@@ -320,7 +332,7 @@ impl Simulation {
         self.data.release(entry.copy);
         entry.copy = copy;
         let input = Self::local_input(&self.remote, Event::Access(Access::Store), cache);
-        let transition = self.remote.step(entry.configuration, &input);
+        let transition = self.remote_step(cache, line, entry.configuration, &input);
         match transition.answer {
             Answer::Take if transition.acts().is_empty() => {
                 entry.configuration = transition.next;
@@ -339,7 +351,7 @@ impl Simulation {
     #[inline(always)]
     fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> bool {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
-        let transition = self.remote.step(entry.configuration, &input);
+        let transition = self.remote_step(cache, line, entry.configuration, &input);
         if transition.answer != Answer::Take
             || !self.within_bounds(cache, line, &transition)
             || self.holds_back(cache, line, &transition, true)
@@ -403,8 +415,9 @@ impl Simulation {
         if before.stable && self.below.as_ref().is_some_and(|b| !b.is_free(cache, line)) {
             return Some(Attempt::Skipped);
         }
-        let input = Self::local_input(&self.remote, Event::Access(access.kind), cache);
-        let transition = self.remote.step(entry.configuration, &input);
+        let event = Event::Access(access.kind);
+        let input = Self::local_input(&self.remote, event, cache);
+        let transition = self.remote_step(cache, line, entry.configuration, &input);
         // A row that only says to try again, where nothing would have changed, is no better than none.
         let in_vain = before.stable
             && before.right < enough
@@ -418,6 +431,9 @@ impl Simulation {
                 let begun = &mut self.accesses[index];
                 (begun.sent, begun.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
+                if access.kind == Access::Fence && transition.retries {
+                    return None;
+                }
                 if enough == Right::None {
                     return Some(Attempt::Performed);
                 }
@@ -440,6 +456,11 @@ impl Simulation {
             Answer::Fault => {
                 self.meaningless(cache, line, entry.configuration, access.kind.name());
                 Attempt::Skipped
+            }
+            _ if self.registers.are_there()
+                && self.remote.may_later(entry.configuration, event) =>
+            {
+                Attempt::Held
             }
             _ if enough == Right::None => Attempt::Skipped,
             _ if before.right >= enough && matches!(access.kind, Access::Load | Access::Store) => {
@@ -544,6 +565,12 @@ impl Simulation {
         Some(*access)
     }
 
+    /// Whether a cache's access to a line has sent bytes, and still waits.
+    pub(crate) fn waits_for_its_store(&mut self, cache: Agent, line: Line) -> bool {
+        let (_, entry) = self.caches.find(cache, line);
+        entry.first != NONE && self.accesses[entry.first].sent
+    }
+
     /// Performs a store, or all that the access stands for, in a copy of the line.
     fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
         if access.purpose == Purpose::Drain {
@@ -614,6 +641,16 @@ impl Simulation {
         }
     }
 
+    /// What was left of any line may be taken now.
+    pub(crate) fn deliver_all_left(&mut self, cache: Agent) {
+        let left = self.caches[cache].left.iter();
+        let mut lines: Vec<Line> = left.map(|&index| self.messages[index].line).collect();
+        lines.dedup();
+        for line in lines {
+            self.deliver_left(cache, line);
+        }
+    }
+
     /// Whether an earlier message of the same order waits, among the first `until` that were left.
     #[inline(always)]
     fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
@@ -632,7 +669,8 @@ impl Simulation {
     fn deliver(&mut self, cache: Agent, index: u32, message: &Message) -> bool {
         let line = message.line;
         let (place, mut entry) = self.caches.find(cache, line);
-        let transition = self.remote.step(entry.configuration, &Self::input(message));
+        let input = Self::input(message);
+        let transition = self.remote_step(cache, line, entry.configuration, &input);
         match transition.answer {
             Answer::Take if self.holds_back(cache, line, &transition, false) => return false,
             Answer::Take => {}
@@ -661,7 +699,7 @@ impl Simulation {
             let performed = match self.attempt(cache, line, &mut entry, index) {
                 Attempt::Performed => true,
                 Attempt::Skipped => false,
-                Attempt::Began | Attempt::Waits => break,
+                Attempt::Began | Attempt::Waits | Attempt::Held => break,
             };
             entry.first = next;
             self.finish(index, false, performed);
@@ -737,6 +775,7 @@ impl Simulation {
         message: Option<&Message>,
         access: Option<u32>,
     ) {
+        self.takes_registers(cache, line);
         let (before, after) = (transition.before, transition.after);
         let carries = message.is_some_and(|m| self.kinds[m.kind.index()].line);
         let mut brought = message.filter(|_| carries).map(|message| message.copy);
@@ -765,7 +804,7 @@ impl Simulation {
                         (copy, word) = self.bytes_to_send(cache, line, entry, about);
                     }
                     let message = Message {
-                        line,
+                        line: self.line_of(kind, line, to),
                         copy,
                         kind,
                         from: cache,

@@ -31,7 +31,7 @@ type Pace = fn(u8, u16) -> Option<(u64, u64)>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
     /// Its number, as it was offered.
-    pub token: u32,
+    pub label: u32,
     link: usize,
     circuit: u8,
 }
@@ -146,13 +146,13 @@ impl Port {
     }
 
     /// A message, known by its number, is to leave at a side now.
-    pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, token: u32) {
+    pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) {
         let way = self.ways[kind.index()];
         let odd = (line & 1) as usize;
         let message = Message {
             circuit: way.circuits[odd],
             bytes: way.bytes,
-            token: token.into(),
+            label: label.into(),
         };
         self.links.offer(side, way.ordered.then_some(odd), message);
     }
@@ -170,11 +170,11 @@ impl Port {
                 let circuit = circuits.trailing_zeros() as u8;
                 circuits &= circuits - 1;
                 while let Some(came) = self.links.peek(to, link, circuit, now) {
-                    if !lets_in(to, came.token) {
+                    if !lets_in(to, came.label) {
                         break;
                     }
                     self.links.take(to, came);
-                    each(to, came.token);
+                    each(to, came.label);
                 }
             }
         }
@@ -553,7 +553,7 @@ impl<L: Layer> Links for Wired<L> {
             }
         }
         Some(Came {
-            token: message.token as u32,
+            label: message.label as u32,
             link,
             circuit,
         })

@@ -103,7 +103,11 @@ impl Network {
             return None;
         }
         let switched = self.is_switched();
-        let home = self.up.len() + (message.line as usize & self.homes.len().saturating_sub(1));
+        let line = match message.from {
+            HOME if !last => Network::sender(message),
+            _ => message.line,
+        };
+        let home = self.up.len() + (line as usize & self.homes.len().saturating_sub(1));
         let (number, side) = match (message.from, message.to) {
             (HOME, _) if switched && !last => (home, 0),
             (_, HOME) if switched && last => (home, 1),
@@ -126,18 +130,28 @@ impl Network {
         &mut self.homes[line as usize & (homes - 1)]
     }
 
+    /// What the home that sends a message is found by: its line, or the home's number if another one takes it.
+    #[inline(always)]
+    fn sender(message: &Message) -> Line {
+        match message.to {
+            HOME => message.word.into(),
+            _ => message.line,
+        }
+    }
+
     /// The links that a message takes first; those that it takes last.
     #[inline(always)]
     pub fn of(&self, message: &Message) -> [&Direction; 2] {
-        let port = |side: usize| &self.homes[message.line as usize & (self.homes.len() - 1)][side];
+        let port =
+            |line: Line, side: usize| &self.homes[line as usize & (self.homes.len() - 1)][side];
         let first = match message.from {
-            HOME if self.is_switched() => port(0),
+            HOME if self.is_switched() => port(Network::sender(message), 0),
             HOME => &self.down[message.to as usize],
             from => &self.up[from as usize],
         };
         let last = match message.to {
             _ if !self.is_switched() => first,
-            HOME => port(1),
+            HOME => port(message.line, 1),
             to => &self.down[to as usize],
         };
         [first, last]
@@ -147,7 +161,7 @@ impl Network {
     #[inline(always)]
     pub fn leaving(&mut self, message: &Message) -> &mut Direction {
         match message.from {
-            HOME if self.is_switched() => &mut self.port(message.line)[0],
+            HOME if self.is_switched() => &mut self.port(Network::sender(message))[0],
             HOME => &mut self.down[message.to as usize],
             from => &mut self.up[from as usize],
         }

@@ -10,6 +10,8 @@ pub(crate) struct Kind {
     /// Bytes that it takes on a link beside its header.
     pub payload: u32,
     pub line: bool,
+    /// Whether it is about a line at all.
+    pub about_line: bool,
     pub store: bool,
     /// Whether it carries a whole line's bytes, as a copy or for a store.
     pub whole: bool,
@@ -60,6 +62,7 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
                 sent: 0,
                 payload: payload_bytes,
                 line: message.carries.line(),
+                about_line: message.about_line,
                 store: message.carries.store(),
                 whole: payload_bytes == protocol.line_bytes,
                 // An answer that goes to another cache tells the home nothing: no forward of its units has ended.

@@ -230,14 +230,44 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
     Ok(())
 }
 
+/// Refuses what a text whose lines are joined cannot be simulated with.
+fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
+    let (name, machine) = (&setup.protocol.name, &setup.platform.name);
+    let (homes, there) = (setup.protocol.homes, setup.platform.homes());
+    if u64::from(homes) != there {
+        return Err(format!(
+            "{name} has {what} and is of {homes} homes, and {machine} has {there}: `home.count` says how many"
+        ));
+    }
+    let beside = match (&setup.clocked, &setup.play, &setup.below) {
+        (Some(_), ..) => Some("a home in hardware"),
+        (_, Some(_), _) => Some("threads or a device application"),
+        (_, _, Some(_)) => Some("two levels of caches"),
+        _ => None,
+    };
+    if let Some(beside) = beside {
+        return Err(format!(
+            "{name} has {what}; with {beside} that is not simulated yet"
+        ));
+    }
+    // An order between accesses is kept by cores that make one after the other.
+    let cores = |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1.value == 0;
+    let platform = &setup.platform;
+    let bare = cores(&platform.cores) && platform.agents.iter().all(|of| cores(&of.cores));
+    let mut all = std::iter::once(&setup.workload).chain(&setup.others);
+    if !bare || all.any(|of| of.outstanding > 1 || of.prefetch > 0 || of.write_hints > 0) {
+        return Err(format!(
+            "{name} has {what}; its cores make one access after the other: one outstanding, no hints, `cores.write_buffer` and `cores.l1` of 0B"
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses setups that make no sense.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
     if let Some(what) = setup.protocol.joins_lines() {
-        let name = &setup.protocol.name;
-        return Err(format!(
-            "{name} has {what}; no machine with that is simulated yet"
-        ));
+        check_joined(setup, what)?;
     }
     if platform.below.is_some() {
         let what = "has caches below its caches, and of those";

@@ -1,0 +1,144 @@
+//! Registers of agents: one set for each over all its lines, which a row reads and writes at once.
+//!
+//! What waits because of a register may go on when any row of its agent has changed one.
+
+use crate::agents::program::{ConfigurationId, Input, Program, Transition};
+use crate::message::{Agent, Line, HOME};
+use crate::simulation::{Event as KernelEvent, Simulation};
+use cohkit_protocol::execute::Receiver;
+use cohkit_protocol::protocol::MessageId;
+
+/// The registers of all agents of a machine; none where the text has none.
+#[derive(Default)]
+pub(crate) struct Registers {
+    caches: Vec<Vec<u16>>,
+    homes: Vec<Vec<u16>>,
+    /// Whether something of the agent waits, and it has been seen to that it looks again.
+    looks: Vec<bool>,
+}
+
+impl Registers {
+    /// What registers begin with, of so many caching agents and homes.
+    pub fn new(remote: &Program, home: &Program, caches: u16, homes: u64) -> Registers {
+        if !remote.has_registers() && !home.has_registers() {
+            return Registers::default();
+        }
+        Registers {
+            caches: vec![remote.first_registers(); caches.into()],
+            homes: vec![home.first_registers(); homes as usize],
+            looks: vec![false; usize::from(caches) + homes as usize],
+        }
+    }
+
+    /// Whether there are any agents with registers.
+    #[inline(always)]
+    pub fn are_there(&self) -> bool {
+        !self.looks.is_empty()
+    }
+}
+
+impl Simulation {
+    /// The number of a line's home; of what is about no line that is the line's number itself.
+    #[inline]
+    pub(crate) fn home_of(&self, line: Line) -> usize {
+        line as usize & (self.memories.len() - 1)
+    }
+
+    /// The line that a message is about. What is about none has the number of the home in its place that takes or sends it.
+    #[inline(always)]
+    pub(crate) fn line_of(&self, kind: MessageId, line: Line, to: Receiver) -> Line {
+        if self.kinds[kind.index()].about_line {
+            return line;
+        }
+        match to {
+            Receiver::HomeAt(home) => home.into(),
+            Receiver::Home | Receiver::Remote(_) => self.home_of(line) as Line,
+        }
+    }
+
+    /// What a caching agent does with an input.
+    #[inline(always)]
+    pub(crate) fn remote_step(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        configuration: ConfigurationId,
+        input: &Input,
+    ) -> Transition {
+        if !self.registers.are_there() {
+            return self.remote.step(configuration, input);
+        }
+        let home = self.home_of(line) as u16;
+        let registers = &self.registers.caches[usize::from(cache)];
+        self.remote.step_with(registers, home, configuration, input)
+    }
+
+    /// What a home does with an input.
+    #[inline(always)]
+    pub(crate) fn home_step(
+        &mut self,
+        line: Line,
+        configuration: ConfigurationId,
+        input: &Input,
+    ) -> Transition {
+        if !self.registers.are_there() {
+            return self.home.step(configuration, input);
+        }
+        let home = self.home_of(line);
+        let registers = &self.registers.homes[home];
+        (self.home).step_with(registers, home as u16, configuration, input)
+    }
+
+    /// The transition that was asked for last is taken: its agent's registers become what it says.
+    #[inline(always)]
+    pub(crate) fn takes_registers(&mut self, agent: Agent, line: Line) {
+        if self.registers.are_there() {
+            self.set_registers(agent, line);
+        }
+    }
+
+    fn set_registers(&mut self, agent: Agent, line: Line) {
+        let home = self.home_of(line);
+        let caches = self.registers.caches.len();
+        let (own, after, number) = match agent {
+            HOME => (
+                &mut self.registers.homes[home],
+                self.home.after(),
+                caches + home,
+            ),
+            cache => {
+                let number = usize::from(cache);
+                (
+                    &mut self.registers.caches[number],
+                    self.remote.after(),
+                    number,
+                )
+            }
+        };
+        if own[..] == *after {
+            return;
+        }
+        own.copy_from_slice(after);
+        if !std::mem::replace(&mut self.registers.looks[number], true) {
+            self.queue
+                .push(self.now, KernelEvent::Registers(number as u32));
+        }
+    }
+
+    /// Registers of an agent have changed: what waits there looks again.
+    pub(crate) fn registers_changed(&mut self, number: u32) {
+        let number = number as usize;
+        self.registers.looks[number] = false;
+        let caches = self.registers.caches.len();
+        if number < caches {
+            let cache = number as Agent;
+            self.deliver_all_left(cache);
+            self.try_held(cache);
+        } else {
+            let home = number - caches;
+            for unit in (home..self.units.len()).step_by(self.memories.len()) {
+                self.present_all_again(unit);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Texts with registers, rows about no line and several homes, in time.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::{Platform, Quantity, Switch};
+use cohkit_sim::simulation::{run, Setup};
+use common::{parse, seeds};
+
+const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
+const ACCESSES: u64 = 600;
+
+/// A short hard run, of cores that make one access after the other.
+fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
+    let mut platform = Platform::torture(remotes);
+    platform.home.count = Some(Quantity::given(protocol.homes.into(), "a test"));
+    if seed % 2 == 1 {
+        let latency = Quantity::given(20 * NANOSECOND, "a test");
+        platform.switch = Some(Switch { latency });
+    }
+    let mut workload = Workload::pass(
+        Pattern::Random,
+        Access::Load,
+        1 + (seed % 7) as u32,
+        u32::from(remotes),
+        1,
+    );
+    workload.mix = vec![
+        (Access::Load, 4),
+        (Access::Store, 8),
+        (Access::Acquire, 2),
+        (Access::Release, 3),
+        (Access::Fence, 1),
+    ];
+    workload.accesses = ACCESSES;
+    let mut setup = Setup::new(protocol, platform, workload).unwrap();
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup
+}
+
+#[test]
+fn stores_ordered_at_homes_all_arrive() {
+    let protocol = parse(ORDERED);
+    let mut sent = [0; 4];
+    let mut runs = 0;
+    for seed in seeds(200) {
+        let remotes = 1 + (seed % 4) as u16;
+        let setup = torture(protocol.clone(), remotes, seed);
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        for (sum, name) in sent.iter_mut().zip(["Release", "Ask", "Notify", "Empty"]) {
+            *sum += ended.sent(name).unwrap();
+        }
+        runs += 1;
+        // Each request for a notification brings one, and each end of an epoch one acknowledgement.
+        assert_eq!(ended.sent("Ask"), ended.sent("Notify"));
+        let ends = ["Release", "Empty"].map(|name| ended.sent(name).unwrap());
+        assert_eq!(ended.sent("Ack"), Some(ends[0] + ends[1]));
+    }
+    assert!(sent.iter().all(|&sent| sent > 10 * runs), "{sent:?}");
+}
+
+/// The store that finds its count full would wait for a release, and a core that makes one access after the other never
+/// comes to one.
+#[test]
+fn a_core_whose_store_waits_for_its_own_release_is_named() {
+    let row = ORDERED.find("  I | store if sent[home] == most").unwrap();
+    let end = ORDERED.find("  I | release").unwrap();
+    let text = format!("{}{}", &ORDERED[..row], &ORDERED[end..]);
+    let failure = run(&torture(parse(&text), 1, 4)).unwrap_err();
+    let said = failure.to_string();
+    assert!(said.contains("no progress"), "{said}");
+}
+
+#[test]
+fn faults_of_the_order_at_homes_are_found() {
+    for (what, right, wrong) in [
+        (
+            "an acknowledgement is forgotten",
+            "served[sender] += 1, send Ack | stay",
+            "served[sender] += 1 | stay",
+        ),
+        (
+            "a store is not performed",
+            "| write, arrived[sender][epoch] += 1 |",
+            "| arrived[sender][epoch] += 1 |",
+        ),
+        (
+            "a store is not counted",
+            "| write, arrived[sender][epoch] += 1 |",
+            "| write |",
+        ),
+        (
+            "a release does not count at its own home",
+            "served[sender] += 1, send Ack | stay",
+            "send Ack | stay",
+        ),
+        (
+            "a home is notified that does not need it",
+            "to at",
+            "to whom",
+        ),
+    ] {
+        let wrong = match wrong {
+            "to whom" => ORDERED.replacen(
+                "(whose = sender, epoch = epoch) to at",
+                "(whose = sender, epoch = turn) to at",
+                1,
+            ),
+            _ => {
+                assert!(ORDERED.contains(right), "{what}");
+                ORDERED.replacen(right, wrong, 1)
+            }
+        };
+        let found = seeds(20).any(|seed| run(&torture(parse(&wrong), 2, seed)).is_err());
+        assert!(found, "{what}");
+    }
+}
+
+/// Changes a setup that can be simulated.
+type Change = (&'static str, fn(&mut Setup));
+
+#[test]
+fn what_such_texts_cannot_be_simulated_with_is_refused_by_name() {
+    let refused: [Change; 3] = [
+        ("`home.count` says how many", |setup| {
+            setup.platform.home.count = Some(Quantity::given(1, "a test"));
+        }),
+        ("one outstanding", |setup| setup.workload.outstanding = 2),
+        ("`cores.write_buffer`", |setup| {
+            setup.platform.cores.write_buffer = Quantity::given(4, "a test");
+        }),
+    ];
+    for (said, change) in refused {
+        let mut setup = torture(parse(ORDERED), 2, 0);
+        change(&mut setup);
+        let failure = run(&setup).unwrap_err().to_string();
+        assert!(failure.contains(said), "{failure}");
+    }
+}
