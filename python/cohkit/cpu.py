@@ -39,6 +39,21 @@ class Store(NamedTuple):
     value: int
 
 
+class Acquire(NamedTuple):
+    """Load a word of a line, for which all later steps wait; it comes back."""
+
+    line: int
+    word: int
+
+
+class Release(NamedTuple):
+    """Store a word of a line after all earlier steps."""
+
+    line: int
+    word: int
+    value: int
+
+
 class Add(NamedTuple):
     """Add to a word in one atomic step; what it was comes back."""
 
@@ -119,6 +134,8 @@ Step = (
     Load
     | LoadExclusive
     | Store
+    | Acquire
+    | Release
     | Add
     | CompareSwap
     | Hint

@@ -248,11 +248,13 @@ class Doubling(cohkit.Scenario):
             self.seen.append((yield cpu.CompareSwap(1, 2, before + 5, 3)) - before)
             yield cpu.Hint(2)
             self.seen.append((yield cpu.LoadExclusive(1, 2)))
+            yield cpu.Release(1, 3, 7)
+            self.seen.append((yield cpu.Acquire(1, 3)))
 
         return [thread()]
 
     def verify(self, application: device.Application, contents: own.Contents) -> str | None:
-        return None if self.seen == [31, 42, 5, 3] else f"{self.seen} in {application.name}, {contents}"
+        return None if self.seen == [31, 42, 5, 3, 7] else f"{self.seen} in {application.name}, {contents}"
 
 
 def test_every_step_and_action_of_python_does_something() -> None:

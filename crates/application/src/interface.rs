@@ -380,6 +380,22 @@ pub enum Step {
         /// Its new value.
         value: u64,
     },
+    /// Loads a word, which comes back, and all that the thread does later waits for it.
+    Acquire {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+    },
+    /// Stores a word after all that the thread has done before.
+    Release {
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+        /// Its new value.
+        value: u64,
+    },
     /// Changes a word in one atomic step; what it held before comes back.
     Update {
         /// The line.
@@ -420,7 +436,7 @@ pub enum Step {
     },
     /// Works for so many picoseconds.
     Work(Time),
-    /// Waits until its stores have been performed.
+    /// Waits until its stores have been performed, or are in order with all that comes.
     Fence,
     /// Counts something for the statistics; over at once.
     Count {

@@ -364,6 +364,14 @@ fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
             let (line, word, value) = of.extract()?;
             Step::Store { line, word, value }
         }
+        "Acquire" => {
+            let (line, word) = of.extract()?;
+            Step::Acquire { line, word }
+        }
+        "Release" => {
+            let (line, word, value) = of.extract()?;
+            Step::Release { line, word, value }
+        }
         "Add" => {
             let (line, word, by) = of.extract()?;
             let update = Update::Add(by);

@@ -7,8 +7,9 @@
 //! Registers and several homes join lines: then one world has all of them, and the row has one number for it.
 //! Of two levels of caches, what is numbered of a line are both.
 
-use cohkit_protocol::controller::{Access, Controller, Event};
+use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::threads;
 use cohkit_system::data::{Data, Extent};
 use cohkit_system::world::{Carried, Ended, Levels, Operation, System, Wrong};
 use rustc_hash::FxHashMap;
@@ -76,29 +77,16 @@ struct Accesses {
 
 impl Accesses {
     fn of(protocol: &Protocol) -> Result<Accesses, String> {
-        let remote = &protocol.remote;
-        let has = |access: Access| {
-            let hits = matches!(access, Access::Load | Access::Store)
-                && remote.states.iter().any(|s| s.right >= access.needs());
-            hits || remote
-                .rules
-                .iter()
-                .any(|row| row.event == Event::Access(access))
+        let of = threads::Accesses::of(protocol);
+        let there = |access: Option<Access>, what: &str| {
+            access.ok_or_else(|| format!("{} has no access that {what}", protocol.name))
         };
-        let first = |all: &[Access], what: &str| {
-            let found = all.iter().copied().find(|&access| has(access));
-            found.ok_or_else(|| format!("{} has no access that {what}", protocol.name))
-        };
-        let writes = [Access::Store, Access::WritePartial, Access::WriteLine];
-        let read = first(&[Access::Load, Access::ReadOnce], "reads")?;
-        let write = first(&writes, "writes")?;
-        let or = |own: Access, other: Access| if has(own) { own } else { other };
         Ok(Accesses {
-            read,
-            write,
-            acquire: or(Access::Acquire, read),
-            release: or(Access::Release, write),
-            fence: has(Access::Fence),
+            read: there(of.read, "reads")?,
+            write: there(of.write, "writes")?,
+            acquire: there(of.acquire, "reads")?,
+            release: there(of.release, "writes")?,
+            fence: of.fence.is_some(),
         })
     }
 }

@@ -3,11 +3,12 @@
 use cohkit_application::interface::{
     Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
 };
-use cohkit_protocol::controller::{Access, Controller};
-use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::threads::Accesses;
 use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Platform, Quantity};
 use cohkit_sim::scenario::{Playable, Played};
 use cohkit_sim::simulation::{play_while, Lower, RunError, Setup};
 use std::cell::RefCell;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use crate::cores::{Core, Cores, Wish};
 use crate::models::end;
-use crate::program::{End, Program, Update};
+use crate::program::{End, Instruction, Program, Update};
 
 /// What was seen in runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,8 +85,10 @@ impl Machine<'_> {
             home,
             caches,
         } = &self.upper;
-        let torture = Platform::torture(*caches);
+        let mut torture = Platform::torture(*caches);
         let scenario = Arc::new(scenario);
+        let homes = Quantity::given(protocol.homes.into(), "of the text");
+        torture.home.count = (protocol.homes > 1).then_some(homes);
         let mut setup = Setup::with_threads((*protocol).clone(), home.clone(), torture, scenario);
         let below = self.lower.as_ref().map(|level| Lower {
             protocol: level.protocol.clone(),
@@ -121,13 +124,16 @@ pub fn observe(
     };
     let protocol = first.lower.as_ref().unwrap_or(&first.upper).protocol;
     let remote = &protocol.remote;
-    let has = |access: Access| remote.states.iter().any(|s| s.right >= access.needs());
-    if !has(Access::Load) || !has(Access::Store) {
+    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+    let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
+    let copies = remote.states.iter().any(|s| s.right >= Right::Write);
+    if atomic && !copies {
         let name = &protocol.name;
         return Err(NotRun::Cannot(format!(
-            "threads of the simulator load and store, and caches of {name} cannot do both in their copies"
+            "threads of the simulator change words in copies of their caches, and those of {name} have none to write"
         )));
     }
+    let accesses = Accesses::of(protocol);
     let mut seen = Seen {
         ends: BTreeMap::new(),
         runs: 0,
@@ -142,6 +148,7 @@ pub fn observe(
         let mut setup = machine.setup(InTime {
             program: program.clone(),
             cores: options.cores,
+            fences: accesses.fence.is_some(),
             caches: machine.caches().into(),
             seed,
         });
@@ -173,6 +180,8 @@ pub fn observe(
 struct InTime {
     program: Program,
     cores: Cores,
+    /// Whether caches take part in fences.
+    fences: bool,
     /// Those before cores; a thread has one, and there may be more.
     caches: usize,
     seed: u64,
@@ -209,9 +218,14 @@ impl Playable for InTime {
         true
     }
 
+    fn threads_only(&self) -> bool {
+        true
+    }
+
     fn begin(&self) -> Box<dyn Played> {
         let mut cores = Core::all(&self.program);
         for (core, thread) in cores.iter_mut().zip(&self.program.threads) {
+            core.asks_for_fences = self.fences;
             core.settle(&thread.code, self.cores);
         }
         let ports = match self.cores {
@@ -241,6 +255,8 @@ enum Doing {
     Waited,
     /// Its access is under way.
     Access(Wish),
+    /// Its fence is, of which memory is asked.
+    Fence,
 }
 
 /// Threads, each on several cores of the simulator before one cache: on the first of them all but what a buffer of stores
@@ -269,10 +285,15 @@ impl Running {
         let shift = self.difference(wish.location());
         let of = |value: i64| (value as u64).wrapping_add(shift);
         let update = match wish {
-            Wish::Read(..) => return Step::Load { line, word },
-            Wish::Write(_, value, _) => {
+            Wish::Read(_, false) => return Step::Load { line, word },
+            Wish::Read(_, true) => return Step::Acquire { line, word },
+            Wish::Write(_, value, false) => {
                 let value = of(value);
                 return Step::Store { line, word, value };
+            }
+            Wish::Write(_, value, true) => {
+                let value = of(value);
+                return Step::Release { line, word, value };
             }
             Wish::Update(_, Update::Set(value)) => Change::Swap(of(value)),
             Wish::Update(_, Update::Add(by)) => Change::Add(by as u64),
@@ -329,6 +350,10 @@ impl Running {
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
+        if port == 0 && core.fences(code, self.test.cores) {
+            self.steps[number] = Doing::Fence;
+            return Step::Fence;
+        }
         if port == 0 {
             // What it has written itself may be read before memory has it, or after.
             let reads = self.random.below(2) == 0;
@@ -371,6 +396,12 @@ impl Played for Running {
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(wish.location()));
             self.cores[thread].ended(code, wish.location(), value as i64);
+            self.cores[thread].settle(code, self.test.cores);
+            self.steps[number] = Doing::Nothing;
+        }
+        if self.steps[number] == Doing::Fence {
+            let code = &self.test.program.threads[thread].code;
+            self.cores[thread].fenced(code);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = Doing::Nothing;
         }

@@ -550,10 +550,11 @@ where
 /// The line and kind of a step's access.
 fn access_of(step: Step) -> Option<(Line, Access)> {
     match step {
-        Step::Load { line, .. } => Some((line, Access::Load)),
-        Step::LoadExclusive { line, .. } | Step::Store { line, .. } | Step::Update { line, .. } => {
-            Some((line, Access::Store))
-        }
+        Step::Load { line, .. } | Step::Acquire { line, .. } => Some((line, Access::Load)),
+        Step::LoadExclusive { line, .. }
+        | Step::Store { line, .. }
+        | Step::Release { line, .. }
+        | Step::Update { line, .. } => Some((line, Access::Store)),
         _ => None,
     }
 }

@@ -11,4 +11,5 @@ pub mod remotes;
 pub mod rows;
 pub mod terms;
 pub mod text;
+pub mod threads;
 pub mod under_way;

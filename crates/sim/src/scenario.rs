@@ -56,6 +56,11 @@ pub trait Playable: Send + Sync {
         Vec::new()
     }
 
+    /// Whether there are threads only: then nothing is behind a home, and there may be several.
+    fn threads_only(&self) -> bool {
+        false
+    }
+
     /// Its application and threads at the start.
     fn begin(&self) -> Box<dyn Played>;
 }

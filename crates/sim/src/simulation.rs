@@ -359,13 +359,12 @@ impl Simulation {
             None => None,
         };
         let hardware = clocked.as_ref().is_some_and(|home| home.has_application());
-        let words = u64::from(protocol.line_bytes / 8);
         let behind = match &setup.play {
             Some(play) => Some(ApplicationRun::new(
                 play,
+                protocol,
                 &setup.home,
                 platform,
-                words,
                 hardware,
             )?),
             None => None,

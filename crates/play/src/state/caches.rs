@@ -125,7 +125,7 @@ where
     /// What a thread's access gives it, and what it makes of a line.
     fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].doing {
-            Some(Step::Store { word, value, .. }) => {
+            Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
                 words[usize::from(word)] = value;
                 (0, words)
             }
@@ -135,9 +135,11 @@ where
                 *place = update.of(before);
                 (before, words)
             }
-            Some(Step::Load { word, .. } | Step::LoadExclusive { word, .. }) => {
-                (words[usize::from(word)], words)
-            }
+            Some(
+                Step::Load { word, .. }
+                | Step::Acquire { word, .. }
+                | Step::LoadExclusive { word, .. },
+            ) => (words[usize::from(word)], words),
             _ => (0, words),
         }
     }
@@ -147,6 +149,13 @@ where
         for _ in 0..MOST_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
+            if let Some(own) = self.own_access(step) {
+                let name = own.name();
+                return Err(format!(
+                    "thread {thread}: the text has an access `{name}` of its own, which only simulations make"
+                ));
+            }
+            let running = &mut self.state.threads[thread];
             match step {
                 Step::Stop => {
                     running.doing = None;
@@ -160,6 +169,8 @@ where
                 Step::Load { line, word }
                 | Step::LoadExclusive { line, word }
                 | Step::Store { line, word, .. }
+                | Step::Acquire { line, word }
+                | Step::Release { line, word, .. }
                 | Step::Update { line, word, .. } => {
                     running.doing = Some(step);
                     return self.inside(thread, line, word);
@@ -181,6 +192,19 @@ where
         Err(format!(
             "thread {thread} makes {MOST_STEPS} steps that access nothing"
         ))
+    }
+
+    /// The access for a step that orders others, if the text has one: here all is done in order.
+    fn own_access(&self, step: Step) -> Option<Access> {
+        let access = match step {
+            Step::Acquire { .. } => Access::Acquire,
+            Step::Release { .. } => Access::Release,
+            Step::Fence => Access::Fence,
+            _ => return None,
+        };
+        let mut rules = self.of.game.protocol.remote.rules.iter();
+        let own = rules.any(|row| row.event == Cause::Access(access));
+        own.then_some(access)
     }
 
     /// A hint to read a line: it begins what a load does, unless the right is there or nothing can begin now.

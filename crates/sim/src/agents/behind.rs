@@ -12,7 +12,8 @@ use cohkit_application::interface::{
 };
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::threads::Accesses;
 use rustc_hash::FxHashMap;
 
 use super::home::Work;
@@ -59,6 +60,8 @@ pub(crate) struct ApplicationRun {
     /// When what the application times began, by tag.
     began: FxHashMap<u32, Time>,
     pub tally: Tally,
+    /// By what threads read, write and fence.
+    pub accesses: Accesses,
     pub warm_up: Time,
     pub until: Time,
     stopped: bool,
@@ -135,12 +138,13 @@ impl ApplicationRun {
     /// A sentence, if the home's controller cannot do what applications need.
     pub fn new(
         play: &Play,
+        protocol: &Protocol,
         home: &Controller,
         platform: &Platform,
-        words: u64,
         hardware: bool,
     ) -> Result<ApplicationRun, String> {
         let homed = platform.lines;
+        let words = u64::from(protocol.line_bytes / 8);
         let mut played = play.scenario.begin();
         let application = played.application();
         let (name, placement) = (application.name().to_string(), application.placement());
@@ -208,6 +212,7 @@ impl ApplicationRun {
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
             began: FxHashMap::default(),
             tally: Tally::default(),
+            accesses: Accesses::of(protocol),
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
             stopped: false,

@@ -6,6 +6,7 @@ use cohkit_protocol::controller::Access;
 use crate::agents::behind::LAST;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
+use crate::message::Line;
 use crate::simulation::{Event as KernelEvent, Purpose, Simulation};
 
 /// Steps in a row that may take no time.
@@ -61,6 +62,9 @@ impl Simulation {
                         }
                         return;
                     }
+                    if self.asks_for_fence(core, at) {
+                        return;
+                    }
                 }
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }
@@ -74,11 +78,23 @@ impl Simulation {
                 }
                 Step::Load { line, word } => {
                     let at_line = (line, word);
-                    return self.access_of_thread(core, at_line, Access::Load, Purpose::Core, at);
+                    let access = behind.accesses.read;
+                    return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Store { line, word, .. } => {
                     let at_line = (line, word);
-                    return self.access_of_thread(core, at_line, Access::Store, Purpose::Core, at);
+                    let access = behind.accesses.write;
+                    return self.word_of_thread(core, at_line, (access, "writes"), at);
+                }
+                Step::Acquire { line, word } => {
+                    let at_line = (line, word);
+                    let access = behind.accesses.acquire;
+                    return self.word_of_thread(core, at_line, (access, "reads"), at);
+                }
+                Step::Release { line, word, .. } => {
+                    let at_line = (line, word);
+                    let access = behind.accesses.release;
+                    return self.word_of_thread(core, at_line, (access, "writes"), at);
                 }
                 Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
                     let at_line = (line, word);
@@ -91,6 +107,30 @@ impl Simulation {
         self.fail(FailureKind::Contract, 0, text);
     }
 
+    /// An access of a thread to a word, if the text has such a one.
+    fn word_of_thread(
+        &mut self,
+        core: u16,
+        (line, word): (Line, u16),
+        (access, what): (Option<Access>, &str),
+        at: Time,
+    ) {
+        let Some(access) = access else {
+            let text = format!("thread {core}: the protocol has no access that {what}");
+            return self.fail(FailureKind::Contract, line, text);
+        };
+        self.access_of_thread(core, (line, word), access, Purpose::Core, at);
+    }
+
+    /// Whether caches take part in fences: then a thread's fence, which is about no line, is an access like others.
+    fn asks_for_fence(&mut self, core: u16, at: Time) -> bool {
+        let fence = self.behind.as_ref().and_then(|of| of.accesses.fence);
+        if let Some(fence) = fence {
+            self.access_of_thread(core, (0, 0), fence, Purpose::Core, at);
+        }
+        fence.is_some()
+    }
+
     /// Stores of a core have been performed; its thread may have waited for them.
     pub(crate) fn unfence(&mut self, core: u16) {
         if self.buffers_stores(core) {
@@ -101,6 +141,9 @@ impl Simulation {
         };
         let running = behind.threads.get_mut(usize::from(core));
         if running.is_some_and(|running| std::mem::take(&mut running.fenced)) {
+            if self.asks_for_fence(core, self.now) {
+                return;
+            }
             self.thread(core, self.now);
         }
     }
@@ -131,7 +174,7 @@ impl Simulation {
     pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
         let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
         match running.step {
-            Step::Store { value, .. } => Some(value),
+            Step::Store { value, .. } | Step::Release { value, .. } => Some(value),
             _ => None,
         }
     }

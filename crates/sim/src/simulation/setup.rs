@@ -241,7 +241,7 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     }
     let beside = match (&setup.clocked, &setup.play, &setup.below) {
         (Some(_), ..) => Some("a home in hardware"),
-        (_, Some(_), _) => Some("threads or a device application"),
+        (_, Some(play), _) if !play.scenario.threads_only() => Some("a device application"),
         (_, _, Some(_)) => Some("two levels of caches"),
         _ => None,
     };
@@ -290,7 +290,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     }
     let alone = match (&setup.clocked, &setup.play) {
         (Some(_), _) => Some("a home in hardware"),
-        (_, Some(_)) => Some("a device application"),
+        (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),
         _ => None,
     };
     if let (Some(what), homes @ 2..) = (alone, platform.homes()) {

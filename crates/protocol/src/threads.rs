@@ -1,0 +1,42 @@
+//! The accesses of a text by which threads read, write and fence.
+
+use crate::controller::{Access, Event};
+use crate::protocol::Protocol;
+
+/// By what threads on the caching agents of a text read, write and fence; nothing where its caches have no such access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accesses {
+    /// Reads.
+    pub read: Option<Access>,
+    /// Writes.
+    pub write: Option<Access>,
+    /// Reads what later accesses wait for: as others are read where the text does not tell them apart.
+    pub acquire: Option<Access>,
+    /// Writes after earlier accesses, likewise.
+    pub release: Option<Access>,
+    /// Fences, if caches take part in them.
+    pub fence: Option<Access>,
+}
+
+impl Accesses {
+    /// Those of a text.
+    pub fn of(protocol: &Protocol) -> Accesses {
+        let remote = &protocol.remote;
+        let has = |access: Access| {
+            let hits = matches!(access, Access::Load | Access::Store)
+                && remote.states.iter().any(|s| s.right >= access.needs());
+            let mut rules = remote.rules.iter();
+            hits || rules.any(|row| row.event == Event::Access(access))
+        };
+        let first = |all: &[Access]| all.iter().copied().find(|&access| has(access));
+        let read = first(&[Access::Load, Access::ReadOnce]);
+        let write = first(&[Access::Store, Access::WritePartial, Access::WriteLine]);
+        Accesses {
+            read,
+            write,
+            acquire: first(&[Access::Acquire]).or(read),
+            release: first(&[Access::Release]).or(write),
+            fence: first(&[Access::Fence]),
+        }
+    }
+}
