@@ -23,6 +23,8 @@ pub enum FailureKind {
     SingleWriter,
     /// A cache has a right that the one above it has not.
     Inclusion,
+    /// An access was made under a translation of its address that the host had taken back.
+    Translation,
     /// A message reached a state that has no rule for it.
     UnexpectedMessage,
     /// More messages are in flight than the text assumes.
@@ -49,6 +51,7 @@ impl fmt::Display for FailureKind {
             FailureKind::DataValue => "data value",
             FailureKind::SingleWriter => "single writer",
             FailureKind::Inclusion => "inclusion",
+            FailureKind::Translation => "translation of an address",
             FailureKind::UnexpectedMessage => "no unexpected message",
             FailureKind::InFlight => "bound on messages in flight",
             FailureKind::Meaningless => "meaningless act",

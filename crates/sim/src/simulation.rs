@@ -19,6 +19,7 @@ use crate::agents::home::Unit;
 use crate::agents::program::{Input, Program};
 use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
+use crate::agents::translation::Translations;
 use crate::components::layer::Port;
 use crate::components::link::Direction;
 use crate::components::memory;
@@ -187,6 +188,8 @@ pub(crate) enum Event {
     Transfer(u32),
     /// Registers have changed, of a caching agent or, by the numbers behind theirs, of a home.
     Registers(u32),
+    /// Something happens to a translation of an address.
+    Translation(u32),
     /// A core's thread goes on.
     Thread(u16),
     /// It is looked for accesses that take too long.
@@ -298,6 +301,8 @@ pub struct Simulation {
     pub(crate) groups: Groups,
     /// Registers of all agents.
     pub(crate) registers: Registers,
+    /// Where addresses of some are virtual.
+    pub(crate) translations: Option<Box<Translations>>,
     pub(crate) cores: Cores,
     pub(crate) caches: Caches,
     pub(crate) units: Vec<Unit>,
@@ -374,8 +379,13 @@ impl Simulation {
         let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         let registers = Registers::new(&remote, &home, remotes.total(), homes);
+        let caches: Vec<_> = groups.groups.iter().map(|of| of.caches.clone()).collect();
+        let most = workloads.iter().map(|workload| workload.lines).max();
+        let sizes = (most.unwrap_or(1), protocol.line_bytes);
+        let translations = Translations::new(platform, &caches, sizes, setup.seed)?;
         Ok(Simulation {
             registers,
+            translations: translations.map(Box::new),
             queue: Queue::of_many(in_flight),
             now: 0,
             times: Times::new(platform, setup.clocked.is_some()),
@@ -468,6 +478,7 @@ impl Simulation {
 
     /// Cores and device make their first steps.
     pub(crate) fn begin(&mut self) {
+        self.begin_translations();
         if self.behind.is_some() {
             self.start_application();
         }
@@ -524,6 +535,7 @@ impl Simulation {
             Event::HostStep(core) => self.host_step(core),
             Event::Transfer(number) => self.transferred(number),
             Event::Registers(number) => self.registers_changed(number),
+            Event::Translation(number) => self.translation(number),
             Event::Thread(core) => self.thread(core, time),
             Event::Overdue => self.overdue(),
         }
@@ -571,6 +583,7 @@ impl Simulation {
             bytes_down: sum(down, |d| d.bytes),
             busy_up: sum(up, |d| d.busy) + busy(0),
             busy_down: sum(down, |d| d.busy) + busy(1),
+            translated: self.translations.as_ref().map(|of| of.told),
             replayed: (self.network.ports.iter().any(Option::is_some))
                 .then(|| framed(&|port| port.replayed())),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
@@ -675,6 +688,10 @@ impl Simulation {
             performed: false,
         });
         let at = self.groups.leaves(core, at);
+        let cache = self.accesses[access].cache;
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
+            return self.translate(access, at);
+        }
         if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));
         }
@@ -720,6 +737,9 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(access.cache)) {
+            self.leave_translation(index, access.cache, access.line);
+        }
         if access.purpose == Purpose::Hint {
             self.counters.prefetched += u64::from(!hit);
             if let Some(below) = &mut self.below {

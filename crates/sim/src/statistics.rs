@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::agents::translation::Translated;
 use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
 
@@ -218,6 +219,8 @@ impl Statistics {
 pub(crate) struct Totals {
     /// Units that framed links have sent again, if there are such links.
     pub replayed: Option<u64>,
+    /// What translations of addresses have cost, where there are any.
+    pub translated: Option<Translated>,
     pub line_bytes: u32,
     /// 0 if the home is no simulated one.
     pub units: usize,
@@ -250,6 +253,7 @@ impl Totals {
             busy_down: self.busy_down + other.busy_down,
             waited: self.waited + other.waited,
             replayed: self.replayed.or(other.replayed),
+            translated: self.translated.or(other.translated),
             row_hits: self.row_hits + other.row_hits,
             row_misses: self.row_misses + other.row_misses,
         }
@@ -389,6 +393,38 @@ impl Counters {
                 "blocks, packets or flits of framed links that were sent again",
                 Value::Count(replayed),
             );
+        }
+        if let Some(told) = totals.translated {
+            let what = [
+                (
+                    "translation_hits",
+                    "accesses whose translation the device kept",
+                    told.hits,
+                ),
+                (
+                    "translation_misses",
+                    "accesses that waited for a translation",
+                    told.misses,
+                ),
+                (
+                    "translation_walked",
+                    "tables that the host's unit read from memory",
+                    told.walked,
+                ),
+                (
+                    "translation_taken_back",
+                    "pages that the host took back",
+                    told.taken_back,
+                ),
+                (
+                    "translation_faults",
+                    "writes to pages that may only be read",
+                    told.faults,
+                ),
+            ];
+            for (name, meaning, count) in what {
+                put(name, meaning, Value::Count(count));
+            }
         }
         // What a home in hardware does with its units is not seen here.
         if totals.units > 0 {

@@ -10,3 +10,4 @@ pub mod program;
 pub(crate) mod registers;
 pub mod remote;
 mod thread;
+pub mod translation;

@@ -6,6 +6,7 @@
 
 mod table;
 pub mod text;
+mod translation;
 pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
@@ -13,6 +14,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 
 pub use table::{Row, TABLE};
+pub use translation::Translation;
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +152,8 @@ pub struct Cache {
     pub hit: Quantity,
     /// From the arrival at the cache of what an access waited for to the core, picoseconds.
     pub fill: Quantity,
+    /// Between cores and cache, where cores have virtual addresses that are translated for each access.
+    pub translation: Option<Translation>,
 }
 
 /// What travels on the lanes of a link.
@@ -513,6 +517,19 @@ impl Platform {
                     let remotes = whole(0, Platform::MOST_REMOTES.into())? as u16;
                     self.agents_of(kind).remotes = remotes;
                 }
+                None if name == "translation.used" => {
+                    self.cache.translation.get_or_insert_default();
+                    return self.set_quantity(name, value);
+                }
+                Some((kind, "translation.used"))
+                    if self.agents.iter().any(|of| of.kind == kind) =>
+                {
+                    self.agents_of(kind)
+                        .cache
+                        .translation
+                        .get_or_insert_default();
+                    return self.set_quantity(name, value);
+                }
                 Some((kind, "link.layer")) if self.agents.iter().any(|of| of.kind == kind) => {
                     self.agents_of(kind).link.set_layer(value)?;
                 }
@@ -726,6 +743,7 @@ impl Platform {
                 request: test(NANOSECOND),
                 hit: test(NANOSECOND),
                 fill: test(NANOSECOND),
+                translation: None,
             },
             link: Link {
                 links: test(2),

@@ -2,7 +2,7 @@
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
 use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Layer, Link, Memory};
-use super::{Platform, Quantity, Unit};
+use super::{Platform, Quantity, Translation, Unit};
 use crate::kernel::{NANOSECOND, SECOND};
 
 /// What is true of a quantity in all machines.
@@ -27,6 +27,8 @@ enum Place {
     Link(fn(&mut Link) -> &mut Quantity),
     /// Of a link that is framed.
     Layer(fn(&mut Layer) -> &mut Quantity),
+    /// Of translations, where there are any.
+    Translation(fn(&mut Translation) -> &mut Quantity),
     Home(fn(&mut Home) -> &mut Quantity),
     /// When cores may issue.
     Issue,
@@ -57,6 +59,7 @@ impl Row {
             Place::Cache(of) => of(&mut platform.cache),
             Place::Link(of) => of(&mut platform.link),
             Place::Layer(of) => of(platform.link.layer.as_mut()?),
+            Place::Translation(of) => of(platform.cache.translation.as_mut()?),
             Place::Home(of) => of(&mut platform.home),
             Place::Issue => platform.cores.issue.as_mut()?,
             Place::Extra(of) => of(&mut platform.home).as_mut()?,
@@ -82,6 +85,7 @@ impl Row {
             Place::Cache(of) => of(&mut agents.cache),
             Place::Link(of) => of(&mut agents.link),
             Place::Layer(of) => of(agents.link.layer.as_mut()?),
+            Place::Translation(of) => of(agents.cache.translation.as_mut()?),
             _ => return None,
         })
     }
@@ -165,6 +169,18 @@ pub const TABLE: &[Row] = &[
     row("cache.request", Picoseconds, TIME, Place::Cache(|c| &mut c.request)),
     row("cache.hit", Picoseconds, TIME, Place::Cache(|c| &mut c.hit)),
     row("cache.fill", Picoseconds, TIME, Place::Cache(|c| &mut c.fill)),
+    row("translation.used", Count, EITHER, Place::Translation(|t| &mut t.used)),
+    row("translation.page", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page)).of_two(),
+    row("translation.entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.entries)),
+    row("translation.hit", Picoseconds, TIME, Place::Translation(|t| &mut t.hit)),
+    row("translation.outstanding", Count, (1, 4096), Place::Translation(|t| &mut t.outstanding)),
+    row("translation.way", Picoseconds, TIME, Place::Translation(|t| &mut t.way)),
+    row("translation.jitter", Picoseconds, TIME, Place::Translation(|t| &mut t.jitter)),
+    row("translation.host_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.host_entries)),
+    row("translation.lookup", Picoseconds, TIME, Place::Translation(|t| &mut t.lookup)),
+    row("translation.levels", Count, (1, 8), Place::Translation(|t| &mut t.levels)),
+    row("translation.unmap", Picoseconds, TIME, Place::Translation(|t| &mut t.unmap)),
+    row("translation.read_only", Count, (0, 1 << 20), Place::Translation(|t| &mut t.read_only)),
     row("link.links", Count, (1, 64), Place::Link(|l| &mut l.links)),
     row("link.bandwidth", BytesPerSecond, RATE, Place::Link(|l| &mut l.bandwidth)),
     row("link.latency", Picoseconds, TIME, Place::Link(|l| &mut l.latency)),

@@ -6,7 +6,10 @@
 //! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
 
 use super::Unit;
-use super::{of_both_levels, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row};
+use super::{
+    of_both_levels, units, Agents, Cores, Framing, Layer, Link, Platform, Quantity, Row,
+    Translation,
+};
 use super::{AGENTS, BELOW, TABLE};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
@@ -116,6 +119,7 @@ impl Reader {
         };
         let mut platform = Platform::blank(dram, bus, switch);
         self.layer(table, prefix, &mut platform.link, known);
+        platform.cache.translation = translation(table, prefix);
         for row in TABLE {
             let both = !prefix.is_empty() && of_both_levels(row.name);
             let Some(quantity) = row.of(&mut platform).filter(|_| !both) else {
@@ -156,6 +160,7 @@ impl Reader {
         };
         agents.link.layer = None;
         self.layer(table, &before, &mut agents.link, known);
+        agents.cache.translation = translation(table, &before);
         for row in TABLE {
             let Some(quantity) = row.of_agents(&mut agents) else {
                 continue;
@@ -370,6 +375,11 @@ fn kinds(table: &DeTable) -> Vec<String> {
 /// The keys that describe a quantity.
 fn parts(name: &str) -> [String; 3] {
     ["value", "range", "origin"].map(|part| format!("{name}.{part}"))
+}
+
+/// Translations are told where the text has a table of them.
+fn translation(table: &DeTable, prefix: &str) -> Option<Translation> {
+    find(table, &format!("{prefix}translation")).map(|_| Translation::new())
 }
 
 /// The value under a dotted name.

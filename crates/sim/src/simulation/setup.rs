@@ -263,12 +263,40 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses virtual addresses where they are not simulated.
+fn check_translations(setup: &Setup) -> Result<(), String> {
+    let platform = &setup.platform;
+    let others = platform.agents.iter().map(|of| (&of.cache, &of.cores));
+    let mut all = std::iter::once((&platform.cache, &platform.cores)).chain(others);
+    let used = |cache: &platform::Cache| {
+        (cache.translation.as_ref()).is_some_and(|translation| translation.used.value == 1)
+    };
+    let Some((_, cores)) = all.find(|(cache, _)| used(cache)) else {
+        return Ok(());
+    };
+    let with = match setup {
+        Setup { play: Some(_), .. } => "threads or a device application",
+        Setup { below: Some(_), .. } => "two levels of caches",
+        Setup {
+            clocked: Some(_), ..
+        } => "a home in hardware",
+        _ if cores.write_buffer.value > 0 => "write buffers",
+        _ if cores.l1.value > 0 => "L1s",
+        _ => return Ok(()),
+    };
+    let machine = &platform.name;
+    Err(format!(
+        "{machine} translates addresses (`translation.used`); with {with} that is not simulated"
+    ))
+}
+
 /// Refuses setups that make no sense.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
     if let Some(what) = setup.protocol.joins_lines() {
         check_joined(setup, what)?;
     }
+    check_translations(setup)?;
     if platform.below.is_some() {
         let what = "has caches below its caches, and of those";
         let (machine, text) = (&platform.name, &setup.protocol.name);

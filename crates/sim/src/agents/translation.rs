@@ -1,0 +1,531 @@
+//! Devices whose cores have virtual addresses: a cache of translations in each, and the host's unit that walks its tables.
+//!
+//! Each access is translated before it goes to its cache, and is under its translation until it has been performed. When
+//! the host takes a page back it tells all devices; each forgets the page, waits until no access is under it, and
+//! acknowledges. Only then is the page there again, as another one: an access under a translation that has been taken
+//! back ends the run. A request for a translation that is under way while its page is taken back brings what may be old,
+//! and is made again.
+
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::data::{mix, Random};
+use crate::explain::FailureKind;
+use crate::kernel::Time;
+use crate::message::{Agent, Line, Pool};
+use crate::platform::{Platform, Translation};
+use crate::simulation::{Event, Purpose, Simulation};
+
+/// A page by its number.
+type Page = u32;
+
+/// How often a page has been taken back.
+type Generation = u32;
+
+/// So many translations, of which the one that was used longest ago gives way.
+struct Kept {
+    most: usize,
+    used: u64,
+    pages: FxHashMap<Page, (u64, Generation)>,
+    oldest: BTreeMap<u64, Page>,
+}
+
+impl Kept {
+    fn new(most: u64) -> Kept {
+        Kept {
+            most: most as usize,
+            used: 0,
+            pages: FxHashMap::default(),
+            oldest: BTreeMap::new(),
+        }
+    }
+
+    fn find(&mut self, page: Page) -> Option<Generation> {
+        let (used, generation) = self.pages.get_mut(&page)?;
+        self.used += 1;
+        self.oldest.remove(used);
+        self.oldest.insert(self.used, page);
+        *used = self.used;
+        Some(*generation)
+    }
+
+    fn keep(&mut self, page: Page, generation: Generation) {
+        self.forget(page);
+        if self.pages.len() == self.most {
+            if let Some((_, oldest)) = self.oldest.pop_first() {
+                self.pages.remove(&oldest);
+            }
+        }
+        self.used += 1;
+        self.pages.insert(page, (self.used, generation));
+        self.oldest.insert(self.used, page);
+    }
+
+    fn forget(&mut self, page: Page) {
+        if let Some((used, _)) = self.pages.remove(&page) {
+            self.oldest.remove(&used);
+        }
+    }
+}
+
+/// What happens to a translation at some time.
+#[derive(Clone, Copy)]
+enum Step {
+    /// An access looks for its own.
+    Look { access: u32 },
+    /// A device's request reaches the host.
+    Ask { device: Agent, page: Page },
+    /// A walk for a device has so many tables left to read.
+    Walk {
+        device: Agent,
+        page: Page,
+        left: u64,
+    },
+    /// The host's answer reaches the device.
+    Answer {
+        device: Agent,
+        page: Page,
+        generation: Generation,
+    },
+    /// The host takes a page back.
+    Unmap,
+    /// A device hears of it.
+    TakenBack { device: Agent, page: Page },
+    /// The host hears that the device has forgotten it.
+    Forgotten { page: Page },
+}
+
+/// A request for a translation.
+#[derive(Default)]
+struct Asked {
+    /// The accesses that wait for it.
+    waiting: Vec<u32>,
+    /// Whether its page has been taken back since it was made.
+    stale: bool,
+}
+
+/// What a device knows of translations.
+struct Device {
+    kept: Kept,
+    asked: FxHashMap<Page, Asked>,
+    /// Accesses for which no request could be made yet.
+    waiting: VecDeque<u32>,
+    /// Accesses under the translation of a page, and whether the host waits for their end.
+    under: FxHashMap<Page, (u32, bool)>,
+}
+
+/// What translations have cost, for the statistics.
+#[derive(Clone, Copy, Default)]
+pub struct Translated {
+    /// Accesses whose translation the device kept.
+    pub hits: u64,
+    /// Accesses that waited for one.
+    pub misses: u64,
+    /// Tables that walks have read.
+    pub walked: u64,
+    /// Pages taken back.
+    pub taken_back: u64,
+    /// Writes to pages that may only be read.
+    pub faults: u64,
+}
+
+/// All translations of a machine. The devices of one kind only have them.
+pub(crate) struct Translations {
+    of: Translation,
+    /// Tables that a walk reads.
+    walk: u64,
+    first: Agent,
+    devices: Vec<Device>,
+    host: Kept,
+    steps: Pool<Step>,
+    /// Pages that the cores go to, and the logarithm of the lines in each.
+    pages: Page,
+    shift: u32,
+    generations: FxHashMap<Page, Generation>,
+    /// Devices that have not forgotten a page, and the requests that wait until it is there again.
+    leaving: FxHashMap<Page, (u16, Vec<Agent>)>,
+    /// The page of each access and how often that had been taken back, by the access's number.
+    under: Vec<(Page, Generation)>,
+    random: Random,
+    pub told: Translated,
+}
+
+impl Translations {
+    /// Those of a machine, if the cores of one of its kinds have virtual addresses.
+    ///
+    /// # Errors
+    /// A sentence, if they make no sense.
+    pub fn new(
+        platform: &Platform,
+        caches: &[std::ops::Range<Agent>],
+        (lines, line_bytes): (Line, u32),
+        seed: u64,
+    ) -> Result<Option<Translations>, String> {
+        let others = platform.agents.iter().map(|agents| &agents.cache);
+        let all = std::iter::once(&platform.cache).chain(others).zip(caches);
+        let used = |of: &&Translation| of.used.value == 1;
+        let mut used = all.filter_map(|(cache, of)| {
+            let translation = cache.translation.as_ref().filter(used)?;
+            Some((translation, of))
+        });
+        let Some((of, caches)) = used.next() else {
+            return Ok(None);
+        };
+        if used.next().is_some() {
+            return Err("the addresses of one kind of agents only can be virtual".into());
+        }
+        let in_page = of.page.value / u64::from(line_bytes);
+        if !in_page.is_power_of_two() {
+            return Err(format!(
+                "pages are powers of two of lines, and lines have {line_bytes} bytes"
+            ));
+        }
+        let device = |_| Device {
+            kept: Kept::new(of.entries.value),
+            asked: FxHashMap::default(),
+            waiting: VecDeque::new(),
+            under: FxHashMap::default(),
+        };
+        Ok(Some(Translations {
+            walk: of.walk()?,
+            first: caches.start,
+            devices: caches.clone().map(device).collect(),
+            host: Kept::new(of.host_entries.value),
+            steps: Pool::default(),
+            pages: u64::from(lines).div_ceil(in_page) as Page,
+            shift: in_page.trailing_zeros(),
+            generations: FxHashMap::default(),
+            leaving: FxHashMap::default(),
+            under: Vec::new(),
+            random: Random::new(mix(seed ^ 0x7a65)),
+            told: Translated::default(),
+            of: of.clone(),
+        }))
+    }
+
+    /// Whether accesses to a cache are translated.
+    #[inline(always)]
+    pub fn has(&self, cache: Agent) -> bool {
+        usize::from(cache.wrapping_sub(self.first)) < self.devices.len()
+    }
+
+    fn device(&mut self, cache: Agent) -> &mut Device {
+        &mut self.devices[usize::from(cache - self.first)]
+    }
+
+    fn generation(&self, page: Page) -> Generation {
+        self.generations.get(&page).copied().unwrap_or(0)
+    }
+
+    /// Whether a page may not be written.
+    fn only_read(&self, page: Page) -> bool {
+        let one_in = u64::from(page) + 1;
+        self.of.read_only.value > 0 && one_in.is_multiple_of(self.of.read_only.value)
+    }
+
+    fn way(&mut self) -> Time {
+        let jitter = self.of.jitter.value;
+        self.of.way.value + self.random.below(jitter + u64::from(jitter > 0))
+    }
+}
+
+impl Simulation {
+    /// An access leaves its core at a time not before now, with a virtual address.
+    pub(crate) fn translate(&mut self, access: u32, at: Time) {
+        self.translation_at(at, Step::Look { access });
+    }
+
+    /// The time after which the first page is taken back, if any is.
+    pub(crate) fn begin_translations(&mut self) {
+        let unmap = self.translations.as_ref().map(|t| t.of.unmap.value);
+        if let Some(unmap) = unmap.filter(|unmap| *unmap > 0) {
+            self.translation_at(unmap, Step::Unmap);
+        }
+    }
+
+    fn translation_at(&mut self, at: Time, step: Step) {
+        if let Some(translations) = &mut self.translations {
+            let number = translations.steps.insert(step);
+            self.queue.push(at, Event::Translation(number));
+        }
+    }
+
+    /// What goes one way between a device and the host.
+    fn translation_goes(&mut self, after: Time, step: Step) {
+        if let Some(translations) = &mut self.translations {
+            let at = self.now + after + translations.way();
+            self.translation_at(at, step);
+        }
+    }
+
+    /// Something happens to a translation now.
+    pub(crate) fn translation(&mut self, number: u32) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        match translations.steps.remove(number) {
+            Step::Look { access } => self.look_up(access),
+            Step::Ask { device, page } => self.ask_host(device, page),
+            Step::Walk { device, page, left } => self.walk(device, page, left),
+            Step::Answer {
+                device,
+                page,
+                generation,
+            } => self.translated(device, page, generation),
+            Step::Unmap => self.unmap(),
+            Step::TakenBack { device, page } => self.taken_back(device, page),
+            Step::Forgotten { page } => self.forgotten(page),
+        }
+    }
+
+    fn look_up(&mut self, index: u32) {
+        let access = self.accesses[index];
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let page = access.line >> translations.shift;
+        let kept = translations.device(access.cache).kept.find(page);
+        if let Some(generation) = kept {
+            translations.told.hits += 1;
+            return self.go_under(index, page, generation);
+        }
+        if access.purpose == Purpose::Hint {
+            // A hint is not worth a walk.
+            self.accesses.remove(index);
+            return;
+        }
+        translations.told.misses += 1;
+        self.await_translation(index, page);
+    }
+
+    /// An access waits for the translation of its page, which is asked for unless that has been done.
+    fn await_translation(&mut self, index: u32, page: Page) {
+        let cache = self.accesses[index].cache;
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let most = translations.of.outstanding.value as usize;
+        let hit = translations.of.hit.value;
+        let device = translations.device(cache);
+        if let Some(asked) = device.asked.get_mut(&page) {
+            return asked.waiting.push(index);
+        }
+        if device.asked.len() == most {
+            return device.waiting.push_back(index);
+        }
+        let asked = Asked {
+            waiting: vec![index],
+            stale: false,
+        };
+        device.asked.insert(page, asked);
+        let ask = Step::Ask {
+            device: cache,
+            page,
+        };
+        self.translation_goes(hit, ask);
+    }
+
+    /// An access goes to its cache, under a translation that its device has.
+    fn go_under(&mut self, index: u32, page: Page, generation: Generation) {
+        let access = self.accesses[index];
+        let request = self.groups.of_cache(access.cache).request;
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let number = index as usize;
+        if translations.under.len() <= number {
+            translations.under.resize(number + 1, (0, 0));
+        }
+        translations.under[number] = (page, generation);
+        translations
+            .device(access.cache)
+            .under
+            .entry(page)
+            .or_default()
+            .0 += 1;
+        if access.kind.writes() && translations.only_read(page) {
+            translations.told.faults += 1;
+            return self.finish(index, true, false);
+        }
+        let at = self.now + translations.of.hit.value + request;
+        self.queue.push(at, Event::Access(index));
+    }
+
+    /// An access has ended: its translation is not needed for it any more, and was good until now.
+    pub(crate) fn leave_translation(&mut self, index: u32, cache: Agent, line: Line) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let (page, generation) = translations.under[index as usize];
+        let there = translations.generation(page);
+        let under = &mut translations.device(cache).under;
+        let Some((accesses, told)) = under.get_mut(&page) else {
+            return;
+        };
+        *accesses -= 1;
+        let awaited = *accesses == 0 && *told;
+        if *accesses == 0 {
+            under.remove(&page);
+        }
+        if awaited {
+            self.translation_goes(0, Step::Forgotten { page });
+        }
+        if generation != there {
+            let name = self.agent_name(cache);
+            let text = format!(
+                "{name} has made an access to page {page} under a translation that had been taken back"
+            );
+            self.fail(FailureKind::Translation, line, text);
+        }
+    }
+
+    fn ask_host(&mut self, device: Agent, page: Page) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        if let Some((_, waiting)) = translations.leaving.get_mut(&page) {
+            return waiting.push(device);
+        }
+        let lookup = translations.of.lookup.value;
+        match translations.host.find(page) {
+            Some(generation) => self.translation_goes(
+                lookup,
+                Step::Answer {
+                    device,
+                    page,
+                    generation,
+                },
+            ),
+            None => {
+                let left = translations.walk;
+                let walk = Step::Walk { device, page, left };
+                self.translation_at(self.now + lookup, walk);
+            }
+        }
+    }
+
+    /// A walk reads its next table from memory, or has read the last.
+    fn walk(&mut self, device: Agent, page: Page, left: u64) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        if left > 0 {
+            translations.told.walked += 1;
+            // Entries of 8 bytes, the tables of a level beside each other from the end of memory.
+            let table = u64::from(page) >> (9 * (left - 1)).min(31);
+            let lines = u64::from(self.platform.lines);
+            let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + left) % lines;
+            let at = self.memory(self.now, line as Line);
+            let left = left - 1;
+            return self.translation_at(at, Step::Walk { device, page, left });
+        }
+        if let Some((_, waiting)) = translations.leaving.get_mut(&page) {
+            return waiting.push(device);
+        }
+        let generation = translations.generation(page);
+        translations.host.keep(page, generation);
+        let answer = Step::Answer {
+            device,
+            page,
+            generation,
+        };
+        self.translation_goes(0, answer);
+    }
+
+    fn translated(&mut self, cache: Agent, page: Page, generation: Generation) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let device = translations.device(cache);
+        let Some(asked) = device.asked.get_mut(&page) else {
+            return;
+        };
+        if std::mem::take(&mut asked.stale) {
+            let ask = Step::Ask {
+                device: cache,
+                page,
+            };
+            return self.translation_goes(0, ask);
+        }
+        let waiting = std::mem::take(&mut asked.waiting);
+        device.asked.remove(&page);
+        device.kept.keep(page, generation);
+        let shift = translations.shift;
+        for index in waiting {
+            self.go_under(index, page, generation);
+        }
+        // There is room for another request.
+        while let Some(translations) = &mut self.translations {
+            let most = translations.of.outstanding.value as usize;
+            let device = translations.device(cache);
+            if device.asked.len() == most {
+                return;
+            }
+            let Some(index) = device.waiting.pop_front() else {
+                return;
+            };
+            let page = self.accesses[index].line >> shift;
+            match device.kept.find(page) {
+                Some(generation) => self.go_under(index, page, generation),
+                None => self.await_translation(index, page),
+            }
+        }
+    }
+
+    /// The host takes back any page, unless it is taking it back already.
+    fn unmap(&mut self) {
+        let idle = self.queue.is_empty();
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        if idle {
+            return;
+        }
+        let page = translations.random.below(translations.pages.into()) as Page;
+        let unmap = translations.of.unmap.value;
+        if !translations.leaving.contains_key(&page) {
+            translations.told.taken_back += 1;
+            translations.host.forget(page);
+            let devices = translations.devices.len() as u16;
+            let first = translations.first;
+            translations.leaving.insert(page, (devices, Vec::new()));
+            for device in first..first + devices {
+                self.translation_goes(0, Step::TakenBack { device, page });
+            }
+        }
+        self.translation_at(self.now + unmap, Step::Unmap);
+    }
+
+    fn taken_back(&mut self, cache: Agent, page: Page) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let device = translations.device(cache);
+        device.kept.forget(page);
+        if let Some(asked) = device.asked.get_mut(&page) {
+            asked.stale = true;
+        }
+        match device.under.get_mut(&page) {
+            Some((_, told)) => *told = true,
+            None => self.translation_goes(0, Step::Forgotten { page }),
+        }
+    }
+
+    fn forgotten(&mut self, page: Page) {
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let Some((devices, _)) = translations.leaving.get_mut(&page) else {
+            return;
+        };
+        *devices -= 1;
+        if *devices > 0 {
+            return;
+        }
+        let waiting = translations.leaving.remove(&page);
+        *translations.generations.entry(page).or_default() += 1;
+        for device in waiting.into_iter().flat_map(|(_, waiting)| waiting) {
+            self.ask_host(device, page);
+        }
+    }
+}

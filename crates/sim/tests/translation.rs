@@ -1,0 +1,140 @@
+//! Virtual addresses: what translations cost, and that none is used after it has been taken back.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::{Memory, Platform, Quantity, Translation};
+use cohkit_sim::simulation::{run, Setup};
+use common::{protocol, seeds};
+
+fn given(value: u64) -> Quantity {
+    Quantity::given(value, "a test")
+}
+
+fn translation() -> Translation {
+    let mut of = Translation::new();
+    of.used = given(1);
+    of.way = given(20 * NANOSECOND);
+    of.lookup = given(5 * NANOSECOND);
+    of.hit = given(2 * NANOSECOND);
+    of
+}
+
+/// Lines of 64 bytes: 64 of them are a page of 4 KiB.
+fn setup(name: &str, remotes: u16, workload: Workload, of: Translation) -> Setup {
+    let mut platform = Platform::torture(remotes);
+    platform.lines = platform.lines.max(workload.lines);
+    platform.cache.translation = Some(of);
+    Setup::new(protocol(name), platform, workload).unwrap()
+}
+
+#[test]
+fn no_access_is_made_under_a_translation_that_was_taken_back() {
+    let mut sum = [0.0; 3];
+    let mut runs = 0.0;
+    for seed in seeds(120) {
+        let name = ["msi", "mesi", "moesi", "eci"][(seed % 4) as usize];
+        let remotes = match name {
+            "eci" => 1,
+            _ => 1 + (seed / 4 % 3) as u16,
+        };
+        let mut of = translation();
+        of.entries = given(1 + seed % 5);
+        of.host_entries = given(1 + seed % 3);
+        of.outstanding = given(1 + seed % 4);
+        of.jitter = given(seed % 7 * 40 * NANOSECOND);
+        of.unmap = given((400 + seed % 11 * 60) * NANOSECOND);
+        let (lines, outstanding) = (64 * (1 + (seed % 6) as u32), 1 + (seed % 5) as u32);
+        let cores = u32::from(remotes) * 2;
+        let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores, outstanding);
+        workload.mix.push((Access::Store, 1));
+        workload.accesses = 300;
+        let mut setup = setup(name, remotes, workload, of);
+        (setup.seed, setup.oracle) = (seed, Level::Bytes);
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test translation\n{failure}")
+        });
+        assert_eq!(ended.get("accesses"), Some(300.0), "{seed}");
+        let counts = ["hits", "misses", "taken_back"];
+        for (sum, what) in sum.iter_mut().zip(counts) {
+            *sum += ended.get(&format!("translation_{what}")).unwrap();
+        }
+        runs += 1.0;
+    }
+    assert!(sum.iter().all(|&sum| sum > 5.0 * runs), "{sum:?}");
+}
+
+/// A core that makes one access after the other waits for its translation as long as ways, look-ups and tables take.
+#[test]
+fn a_translation_takes_what_its_parts_take() {
+    for (page, pages, tables) in [
+        (4 << 10, 8.0, 4.0),
+        (64 << 10, 1.0, 4.0),
+        (2 << 20, 1.0, 3.0),
+    ] {
+        let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
+        let mut of = translation();
+        of.page = given(page);
+        let mut with = setup("msi", 1, workload, of);
+        with.platform.link.jitter = given(0);
+        // Memory that takes as long whatever it did before.
+        let Memory::Bram(bram) = &with.platform.memory else {
+            panic!("on-chip memory")
+        };
+        let memory = bram.latency.value + bram.bandwidth.time_of(64);
+        let ended = run(&with).unwrap();
+        with.platform.cache.translation.as_mut().unwrap().used = given(0);
+        let before = run(&with).unwrap();
+        assert_eq!(before.get("translation_hits"), None);
+        assert_eq!(ended.get("translation_misses"), Some(pages));
+        assert_eq!(ended.get("translation_walked"), Some(pages * tables));
+        let all = |of: &cohkit_sim::statistics::Statistics| {
+            of.get("latency_mean_ns").unwrap() * of.get("accesses").unwrap()
+        };
+        let each = 2.0 + 40.0 + 5.0 + tables * memory as f64 / 1000.0;
+        let cost = all(&ended) - all(&before);
+        let expected = 512.0 * 2.0 + pages * each;
+        assert!(
+            (cost - expected).abs() < 0.01 * expected,
+            "{page}: {cost}, {expected}"
+        );
+    }
+}
+
+#[test]
+fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
+    let workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 2);
+    let mut of = translation();
+    of.read_only = given(4);
+    let ended = run(&setup("msi", 1, workload, of)).unwrap();
+    assert_eq!(ended.get("translation_faults"), Some(128.0));
+    assert_eq!(ended.get("accesses"), Some(384.0));
+}
+
+#[test]
+fn what_is_not_translated_is_refused_by_name() {
+    type Change = fn(&mut Setup);
+    let refused: [(&str, Change); 3] = [
+        ("with write buffers", |setup| {
+            setup.platform.cores.write_buffer = given(64);
+        }),
+        ("with L1s", |setup| setup.platform.cores.l1 = given(64 * 2)),
+        (
+            "translation.page is one of 4KiB, 64KiB, 2MiB, 1GiB, not 8KiB",
+            |setup| {
+                setup.platform.cache.translation.as_mut().unwrap().page = given(8 << 10);
+            },
+        ),
+    ];
+    for (said, change) in refused {
+        let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+        let mut setup = setup("msi", 1, workload, translation());
+        setup.platform.cores.l1_ways = given(2);
+        change(&mut setup);
+        let failure = run(&setup).unwrap_err().to_string();
+        assert!(failure.contains(said), "{failure}");
+    }
+}
