@@ -13,6 +13,7 @@ from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.plots import FORMATS
 from cohkit.reproduce import Wanted, reproduce
+from cohkit.sweep.command import run as sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"cohkit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("sweep", help="run a command at every point of a sweep", add_help=False)
     reproduce = commands.add_parser(
         "reproduce",
         help="run published tables and figures",
@@ -130,22 +132,30 @@ def _positive(text: str) -> int:
     return number
 
 
+def _reproduce(options: argparse.Namespace) -> None:
+    if options.experiments:
+        conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
+        names, as_json = options.experiments, options.json
+        if options.format and not options.out:
+            raise InputError("`--format` has no meaning without `--out`")
+        form: Format = options.format or "svg"
+        reproduce(Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions))
+    elif options.json:
+        listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]
+        sys.stdout.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(_list())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    swept = words[:1] == ["sweep"]
+    options = argparse.Namespace(published=None) if swept else _parser().parse_args(words)
     try:
-        if options.experiments:
-            conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
-            names, as_json = options.experiments, options.json
-            if options.format and not options.out:
-                raise InputError("`--format` has no meaning without `--out`")
-            form: Format = options.format or "svg"
-            reproduce(Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions))
-        elif options.json:
-            listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]
-            sys.stdout.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
-        else:
-            sys.stdout.write(_list())
+        if swept:
+            return sweep(words[1:])
+        _reproduce(options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, which is no error; the interpreter must not try again when it ends.
@@ -157,7 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n")
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError | IsADirectoryError) and error.filename == options.published
+        missing = isinstance(error, FileNotFoundError | IsADirectoryError) and (
+            swept or error.filename == options.published
+        )
         sys.stderr.write(f"error: {error.filename or 'standard output'}: {error.strerror or error}\n")
         return BAD_INPUT if missing else COULD_NOT_RUN
     return YES

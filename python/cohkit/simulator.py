@@ -191,11 +191,12 @@ def simulate_many(
     return cast("list[types.Simulation]", answer(done))
 
 
-def machine(name: str | os.PathLike[str]) -> _cohkit.Machine:
-    """Give a platform in the form that runs."""
+def machine(name: str | os.PathLike[str] | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
+    """Give a platform in the form that runs; `text` is what its file holds, where that was read before."""
+    if isinstance(name, _cohkit.Machine):
+        return name
     shown = os.fspath(name)
-    text = None
-    if shown.endswith(".toml"):
+    if text is None and shown.endswith(".toml"):
         data = Path(name).read_bytes()
         try:
             text = data.decode()

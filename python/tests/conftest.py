@@ -42,6 +42,11 @@ def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
     "verilator": (lambda: shutil.which("verilator") is not None, "Verilator, the Debian package `verilator`"),
     "cocotb": (lambda: importlib.util.find_spec("cocotb") is not None, "the package `cocotb` of PyPI"),
+    "distributed": (lambda: importlib.util.find_spec("distributed") is not None, "the package `distributed` of PyPI"),
+    "dask-jobqueue": (
+        lambda: importlib.util.find_spec("dask_jobqueue") is not None,
+        "the package `dask-jobqueue` of PyPI",
+    ),
     "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
 }
 

@@ -67,6 +67,13 @@ pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> 
 where
     A: Into<OsString> + Clone,
 {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    if let Some(swept) = python::swept(&arguments) {
+        return python::hand_over("sweep", swept).unwrap_or_else(|failure| {
+            console.say(&failure.message);
+            failure.outcome
+        });
+    }
     let parsed = with_negative_numbers(Options::command()).try_get_matches_from(arguments);
     let result = match parsed.and_then(|matches| Options::from_arg_matches(&matches)) {
         Ok(Options { command }) => match command {
@@ -81,6 +88,7 @@ where
             Command::List(options) => list::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
+            Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();

@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Rtl(Rtl),
     Link(Link),
     Reproduce(Reproduce),
+    Sweep(Sweep),
     List(List),
     Platform(ShowPlatform),
 }
@@ -263,6 +264,8 @@ pub(crate) struct Output {
 /// invariants, assertions, covers and liveness; and that nothing is done that has no meaning, and there is no deadlock.
 /// A counterexample lists the rules that lead to the violation, with what each changes, and draws what is recognised
 /// as messages.
+///
+/// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Check {
@@ -408,6 +411,8 @@ pub(crate) enum DeadlockOption {
 /// Every line carries data. Each load is compared with the last write, and rights that exclude each other are
 /// watched for; what goes wrong ends the run and is drawn as a message sequence chart.
 /// The same options and seed give the same result.
+///
+/// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Sim {
@@ -511,6 +516,8 @@ pub(crate) enum HomeKind {
 /// CPU's copies. What it must not do is watched for and reported by its name; loads are compared with the last write;
 /// at the end the data has to be what application and threads have made of it.
 /// The same options and seed give the same result.
+///
+/// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Play {
@@ -771,6 +778,22 @@ fn units_of_two_slices(text: &str) -> Result<usize, String> {
 #[command(disable_help_flag = true)]
 pub(crate) struct Reproduce {
     /// Experiments and options; without any, the experiments are listed.
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<OsString>,
+}
+
+/// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
+///
+/// `cohkit sim`, `play`, `check` and `reproduce` with `--sweep NAME=VALUES` are sweeps too. This is done by the Python
+/// package; `cohkit sweep --help` tells its options where that is installed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Sweep {
+    /// A file that says what is run, or a command and its arguments; and options.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,

@@ -1,7 +1,7 @@
 //! Commands that are Python: handed over to `python -m cohkit`, where a Python has the package.
 
 use crate::outcome::{Failure, Outcome};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,6 +56,19 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
             format!("error: `{program}` cannot be run: {error}"),
         )
     })
+}
+
+/// What a sweep is told where a command that can be swept is given `--sweep`: that command and its arguments.
+pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
+    let (_, swept) = arguments.split_first()?;
+    let (command, rest) = swept.split_first()?;
+    let can_be = ["sim", "play", "check", "reproduce"].map(OsStr::new);
+    let asked = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        text == "--sweep" || text.starts_with("--sweep=")
+    };
+    let options = rest.iter().take_while(|argument| *argument != "--");
+    (can_be.contains(&command.as_os_str()) && options.into_iter().any(asked)).then_some(swept)
 }
 
 /// The Python beside this command comes first: a wheel puts both into one folder.
@@ -129,6 +142,24 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn commands_that_can_be_swept_are_handed_over_with_their_arguments() {
+        let of = |line: &str| -> Option<Vec<OsString>> {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            swept(&words).map(<[_]>::to_vec)
+        };
+        let words = |line: &str| Some(line.split(' ').map(OsString::from).collect());
+        let sim = "sim enzian-dc-ddr random-read --sweep cores.used=1,2";
+        assert_eq!(of(&format!("cohkit {sim}")), words(sim));
+        assert_eq!(
+            of("cohkit check msi --sweep=remotes=1..2"),
+            words("check msi --sweep=remotes=1..2")
+        );
+        assert_eq!(of("cohkit sim enzian-dc-ddr random-read"), None);
+        assert_eq!(of("cohkit table msi --sweep remotes=1"), None);
+        assert_eq!(of("cohkit check -- --sweep"), None);
+    }
 
     #[test]
     fn a_python_without_the_package_is_told_from_one_that_does_not_run() {

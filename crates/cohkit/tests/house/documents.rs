@@ -69,8 +69,8 @@ fn shown_commands_print_what_is_shown() {
                     shown.push(line);
                 }
                 commands += 1;
-                if command.starts_with("cohkit reproduce") {
-                    // This is Python, whose tests run it.
+                // These are Python, whose tests run them.
+                if command.starts_with("cohkit reproduce") || path.ends_with("docs/sweeps.md") {
                     let _ = writeln!(rewritten, "{line}");
                     for line in shown {
                         let _ = writeln!(rewritten, "{line}");

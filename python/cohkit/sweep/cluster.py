@@ -1,0 +1,101 @@
+"""Points on a Dask cluster: one that is there, or one whose workers are jobs of Slurm, PBS or LSF."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit.errors import UnavailableError
+from cohkit.sweep.points import Outcome, Point, lost, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_TIMEOUT_S = 10.0
+
+SYSTEMS = {"slurm": ("slurm", "SLURM"), "pbs": ("pbs", "PBS"), "lsf": ("lsf", "LSF")}
+"""Batch systems by our names: the modules and the beginnings of the names of dask-jobqueue's classes."""
+
+
+class Jobs(NamedTuple):
+    """Workers that are jobs of a batch system, one processor each."""
+
+    system: str
+    jobs: int = 1
+    memory: str = "4GB"
+    walltime: str = "01:00"
+    queue: str | None = None
+
+    def _told(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "cores": 1,
+            "processes": 1,
+            "memory": self.memory,
+            "walltime": self.walltime if self.system == "lsf" else f"{self.walltime}:00",
+            "queue": self.queue,
+            "job_name": "cohkit-sweep",
+            "python": "python3",
+        }
+        # dask-jobqueue looks for the unit in files of an LSF that has to be there, if it is not told.
+        return told | ({"lsf_units": "mb"} if self.system == "lsf" else {})
+
+    def script(self) -> str:
+        """Give the text of a job, for a scheduler that would listen at SCHEDULER."""
+        module, begins = SYSTEMS[self.system]
+        job = getattr(_needed(f"dask_jobqueue.{module}"), f"{begins}Job")
+        return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._told()).job_script())
+
+    def cluster(self) -> Any:  # noqa: ANN401 -- dask-jobqueue has no types
+        """Start a scheduler here, and let the batch system start the workers."""
+        cluster = getattr(_needed("dask_jobqueue"), f"{SYSTEMS[self.system][1]}Cluster")(**self._told())
+        cluster.scale(jobs=self.jobs)
+        return cluster
+
+
+def _needed(module: str) -> Any:  # noqa: ANN401 -- neither has types
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UnavailableError(
+            f"a cluster needs {module.partition('.')[0].replace('_', '-')}, which is not installed: "
+            "`pip install 'cohkit[cluster]'` brings it"
+        ) from error
+
+
+def outcomes(points: Sequence[Point], where: str | Jobs) -> Iterator[list[Outcome]]:
+    """Run points on the scheduler at this address, or on jobs, and give outcomes as they come.
+
+    A worker that dies gives its points back; Dask says after how many workers a point has failed.
+    """
+    distributed = _needed("distributed")
+    cluster = where.cluster() if isinstance(where, Jobs) else None
+    try:
+        try:
+            client = distributed.Client(cluster or where, timeout=_TIMEOUT_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UnavailableError(f"no Dask scheduler answers at {where}: {error}") from None
+        with client:
+            yield from _gathered(client, distributed, points)
+    finally:
+        if cluster is not None:
+            cluster.close()
+
+
+def _gathered(client: Any, distributed: Any, points: Sequence[Point]) -> Iterator[list[Outcome]]:  # noqa: ANN401
+    killed = distributed.scheduler.KilledWorker
+    futures = {client.submit(run, point, pure=False): point for point in points}
+    try:
+        for batch in distributed.as_completed(futures, loop=client.loop).batches():
+            came = []
+            for future in batch:
+                error = future.exception()
+                # Tasks that are done are forgotten, so that workers need not keep what came of them.
+                point = futures.pop(future)
+                if isinstance(error, killed):
+                    # Which worker it was is no result.
+                    came.append(lost(point, "each worker that ran it died"))
+                else:
+                    came.append(lost(point, f"{type(error).__name__}: {error}") if error else future.result())
+            yield came
+    finally:
+        client.cancel(list(futures))

@@ -1,0 +1,180 @@
+"""`cohkit sweep`, and the other commands where they have `--sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cohkit.errors import InputError
+from cohkit.progress import Bar
+from cohkit.sweep import cluster, local, tables
+from cohkit.sweep.journal import Journal
+from cohkit.sweep.kinds import KINDS
+from cohkit.sweep.spec import Spec, fixed, from_file, setting, truth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cohkit.sweep.points import Outcome, Point
+
+_SHOWN = 5
+_INTERRUPTED = 130
+
+_ABOUT = f"""\
+Runs a command at every point of a product of axes, on all cores, and makes one
+table of the results: results.parquet in the folder --out. What depends on the
+machine is apart, in hosts.parquet.
+
+  cohkit sweep FILE.toml
+  cohkit sim PLATFORM WORKLOAD --sweep link.latency=60ns..140ns/20ns
+  cohkit check PROTOCOL --sweep remotes=1..3
+
+{", ".join(KINDS)} can be swept, over each of their options, the
+numbers of an application, and the quantities of a platform. Killed or
+interrupted, the same command goes on from where it was.
+docs/sweeps.md tells the form of FILE.toml.
+"""
+
+
+def _parser(kind: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"cohkit {kind or 'sweep'}",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    if kind is None:
+        parser.add_argument("spec", nargs="?", metavar="FILE.toml", help="what to sweep")
+    else:
+        for name in KINDS[kind].takes:
+            parser.add_argument(name, nargs="?", metavar=name.upper())
+        for name, expected in KINDS[kind].options.items():
+            flag = name.replace("_", "-")
+            if expected is not bool:
+                parser.add_argument(f"--{flag}", metavar="VALUE")
+            elif name == "hash_compaction":
+                parser.add_argument(f"--{flag}", action="store_const", const="true")
+            else:
+                parser.add_argument(f"--no-{flag}", dest=name, action="store_const", const="false")
+        for flag in ("--set", "--with"):
+            parser.add_argument(flag, dest="set", action="append", default=[], metavar="NAME=VALUE")
+    add = parser.add_argument
+    add(
+        "--sweep", action="append", default=[], metavar="NAME=VALUES", help="an axis: `a,b,c`, `1..8`, `60ns..90ns/5ns`"
+    )
+    add("--repetitions", type=int, metavar="N", help="run each point so often, with seeds one after the other")
+    add("--seed", type=int, metavar="N", help="the first seed; 0 if not given")
+    add("--out", metavar="DIR", help="the folder of journal and tables; named after the sweep if not given")
+    add("--workers", type=int, metavar="N", help="points at a time; as many as there are processors if not given")
+    add("--csv", action="store_true", help="write the tables as CSV, too")
+    add("--scheduler", metavar="tcp://HOST:PORT", help="run the points on this Dask cluster")
+    add("--cluster", choices=cluster.SYSTEMS, help="run the points on jobs of a batch system, by dask-jobqueue")
+    add("--jobs", type=int, default=1, metavar="N", help="with --cluster: so many jobs, of one processor each")
+    add("--memory", default="4GB", metavar="SIZE", help="with --cluster: memory of a job")
+    add("--walltime", default="01:00", metavar="HH:MM", help="with --cluster: the longest that a job lasts")
+    add("--queue", metavar="NAME", help="with --cluster: the queue of jobs")
+    add("--job-script", action="store_true", help="with --cluster: print what a job is, and run nothing")
+    return parser
+
+
+def _wanted(kind: str | None, options: argparse.Namespace) -> Spec:
+    if kind is None:
+        if options.spec is None:
+            raise InputError(f"a sweep needs a FILE.toml, or what to run: {', '.join(KINDS)}")
+        spec = from_file(Path(options.spec))
+    else:
+        told = [*KINDS[kind].takes, *KINDS[kind].options]
+        given = [(name, value) for name in told if (value := getattr(options, name)) is not None]
+        spec = Spec(kind)
+        spec.options = {name: fixed(kind, name, value) for name, value in [*given, *map(setting, options.set)]}
+    for text in options.sweep:
+        name, value = setting(text)
+        if name in spec.axes:
+            raise InputError(f"`{name}` is swept twice")
+        spec.add(name, value)
+    spec.axes = {name: truth(spec.run, name, found) for name, found in spec.axes.items()}
+    spec.seed = spec.seed if options.seed is None else options.seed
+    spec.repetitions = spec.repetitions if options.repetitions is None else options.repetitions
+    return spec
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one sweep, and give its exit code: the worst of its points'."""
+    kind = arguments[0] if arguments and arguments[0] in KINDS else None
+    options = _parser(kind).parse_args(arguments[1:] if kind else arguments)
+    where = _where(options)
+    if options.job_script:
+        if not isinstance(where, cluster.Jobs):
+            raise InputError("`--job-script` needs `--cluster`")
+        sys.stdout.write(where.script())
+        return 0
+    tables.require()
+    points = _wanted(kind, options).points()
+    hashes = [point.hash() for point in points]
+    folder = Path(options.out or f"sweep-{hashlib.sha256(''.join(hashes).encode()).hexdigest()[:12]}")
+    with Journal(folder, hashes) as journal:
+        try:
+            _run(points, journal, tables.Parts(folder, points, hashes), where)
+        except KeyboardInterrupt:
+            done = f"{len(journal.done)} of {len(points)} points are done"
+            sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` goes on from here\n")
+            return _INTERRUPTED
+        outcomes = journal.done
+        for suffix in (".parquet", *([".csv"] if options.csv else [])):
+            tables.write(tables.hosts(hashes, outcomes), folder / f"hosts{suffix}")
+            tables.write(tables.results(points, hashes, outcomes), folder / f"results{suffix}")
+    return _tell(points, outcomes, folder)
+
+
+def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
+    """Say where points run: on so many processes here, at a scheduler, or on jobs."""
+    named = [name for name in ("workers", "scheduler", "cluster") if getattr(options, name) is not None]
+    if len(named) > 1:
+        raise InputError(f"points run in one place: `--{named[0]}` or `--{named[1]}`")
+    if options.workers is not None and options.workers < 1:
+        raise InputError("`--workers` is at least 1")
+    if options.cluster:
+        return cluster.Jobs(options.cluster, options.jobs, options.memory, options.walltime, options.queue)
+    if options.scheduler:
+        if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://.+:\d+", options.scheduler):
+            raise InputError(f"a scheduler is told as tcp://HOST:PORT, not {options.scheduler}")
+        return str(options.scheduler)
+    return options.workers or len(os.sched_getaffinity(0))
+
+
+def _run(points: Sequence[Point], journal: Journal, parts: tables.Parts, where: int | str | cluster.Jobs) -> None:
+    """Run what is not done yet, and keep each outcome as it comes."""
+    done = {outcome.number for outcome in journal.done}
+    left = [point for point in points if point.number not in done]
+    if not left:
+        return
+    begun: Iterator[list[Outcome]]
+    begun = local.outcomes(left, where) if isinstance(where, int) else cluster.outcomes(left, where)
+    try:
+        # The estimate goes by what this process has done itself: points take as long as they take on this machine.
+        with Bar(f"{len(left)} points") as bar:
+            for came in begun:
+                journal.add(came)
+                parts.look(journal.done)
+                bar(len(journal.done) - len(done), len(left))
+        parts.look(journal.done, last=True)
+    finally:
+        begun.close()  # type: ignore[attr-defined]  # both are generators
+
+
+def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
+    failed = sorted((one for one in outcomes if one.error is not None), key=lambda one: one.number)
+    count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
+    sys.stdout.write(f"{count}, {len(failed) or 'none'} failed: {folder / 'results.parquet'}\n")
+    for one in failed[:_SHOWN]:
+        at = " ".join(f"{name}={value}" for name, value in points[one.number].axes.items())
+        sys.stdout.write(f"  point {one.number} ({at}): {one.error}\n")
+    if len(failed) > _SHOWN:
+        sys.stdout.write(f"  and {len(failed) - _SHOWN} more, in the column `error`\n")
+    sys.stdout.flush()
+    return max(outcome.code for outcome in outcomes)

@@ -1,0 +1,107 @@
+"""The journal of a sweep: one line for each point that is done, on the disk before anybody counts on it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from cohkit import __version__
+from cohkit.errors import InputError, UnavailableError
+from cohkit.sweep.points import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+_FORM = "cohkit sweep 1"
+
+
+class Journal:
+    """A file that only grows: after any end of the process it holds whole lines, and perhaps a piece of one."""
+
+    def __init__(self, folder: Path, hashes: Sequence[str]) -> None:
+        """Open the journal of these points, or begin it.
+
+        Raises:
+            InputError: the folder holds another sweep, or its journal is damaged.
+            UnavailableError: another process writes to it.
+            OSError: it cannot be written.
+
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "journal.jsonl"
+        self._hashes = hashes
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.done = self._read()
+        except BlockingIOError:
+            os.close(self._file)
+            raise UnavailableError(f"{self._path}: another process writes to this sweep") from None
+        except BaseException:
+            os.close(self._file)
+            raise
+        directory = os.open(folder, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+
+    def __enter__(self) -> Self:
+        """Use it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it; what was added is on the disk already."""
+        os.close(self._file)
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        """Keep outcomes, for good once this returns."""
+        lines = [json.dumps({"hash": self._hashes[one.number], **one._asdict()}) + "\n" for one in outcomes]
+        self._write("".join(lines))
+        self.done += outcomes
+
+    def _write(self, text: str) -> None:
+        data = text.encode()
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
+
+    def _read(self) -> list[Outcome]:
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        # A piece of a line is what a killed process left: its point is run again.
+        os.ftruncate(self._file, whole)
+        head = {"form": _FORM, "version": __version__, "points": list(self._hashes)}
+        lines = data[:whole].splitlines()
+        if not lines:
+            self._write(json.dumps(head) + "\n")
+            return []
+        if self._line(1, lines[0]) != head:
+            raise InputError(
+                f"{self._path}:1:1: this folder holds another sweep, or one of other texts or by another version of "
+                "cohkit; `--out` names another folder"
+            )
+        done: dict[int, Outcome] = {}
+        for number, line in enumerate(lines[1:], start=2):
+            entry = self._line(number, line)
+            try:
+                wanted = self._hashes[entry["number"]]
+                fits = entry.pop("hash") == wanted
+                outcome = Outcome(**entry)
+            except (KeyError, IndexError, TypeError):
+                fits = False
+            if not fits or outcome.number in done:
+                raise InputError(f"{self._path}:{number}:1: this is no point of this sweep that is not there already")
+            done[outcome.number] = outcome
+        return list(done.values())
+
+    def _line(self, number: int, line: bytes) -> dict[str, Any]:
+        try:
+            return dict(json.loads(line))
+        except (ValueError, TypeError):
+            raise InputError(f"{self._path}:{number}:1: this line of the journal is damaged") from None

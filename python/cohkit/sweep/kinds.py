@@ -1,0 +1,183 @@
+"""What can be swept: the names that `sim`, `play`, `check` and `reproduce` know, and how each is run at a point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from cohkit import player, simulator
+from cohkit.errors import InputError
+from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.looking import looking
+from cohkit.protocols import check, given, systems
+from cohkit.published import Published, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cohkit.sweep.values import Value
+
+Row = dict[str, Any]
+
+_QUANTITIES_BESIDES = ("remotes", "lines")
+
+
+class Kind(NamedTuple):
+    """A command that can be swept."""
+
+    takes: tuple[str, ...]
+    """What stands behind the command's name, in this order."""
+    options: dict[str, type]
+    """What else it can be told, and what each is."""
+    run: Callable[[dict[str, Any], int], tuple[list[Row], int]]
+    """Runs it with these options and this seed: its rows, and the exit code that the command would have."""
+    judge: Callable[[dict[str, Any], int], object]
+    """Looks at options before anything runs."""
+    seeded: Callable[[Mapping[str, Value]], bool] = lambda _: True
+    """Whether a seed means something with these options."""
+
+
+def names(kind: str, options: Mapping[str, Value]) -> list[str]:
+    """Give the names of everything that can be an axis: options, and the quantities of the platform."""
+    of = KINDS[kind]
+    return [*of.takes, *of.options, *_quantities(options)]
+
+
+def _quantities(options: Mapping[str, Value]) -> list[str]:
+    if "platform" not in options:
+        return []
+    on = simulator.platform(cast("str", options["platform"]))
+    return [*(quantity["name"] for quantity in on["quantities"]), *_QUANTITIES_BESIDES]
+
+
+def _sorted(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part what the command has an option for from what is a number of something."""
+    own = {name: value for name, value in options.items() if name in known}
+    return own, {name: value for name, value in options.items() if name not in known}
+
+
+def _simulation(options: dict[str, Any], seed: int) -> simulator.Request:
+    own, rest = _sorted(options, (*KINDS["sim"].takes, *KINDS["sim"].options))
+    return cast("simulator.Request", own | {"set": rest, "seed": seed})
+
+
+def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    result = simulator.simulate_many([_simulation(options, seed)], threads=1)[0]
+    return [flat(result)], _code(result["failure"])
+
+
+def _played(options: dict[str, Any], seed: int) -> player.Request:
+    own, rest = _sorted(options, (*KINDS["play"].takes, *KINDS["play"].options))
+    quantities = {*_quantities(options)}
+    settings = {name: value for name, value in rest.items() if name in quantities}
+    numbers = {name: value for name, value in rest.items() if name not in quantities}
+    return cast("player.Request", own | {"set": settings, "numbers": numbers, "seed": seed})
+
+
+def _play(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    result = player.play_many([_played(options, seed)], threads=1)[0]
+    return [flat(result)], _code(result["failure"])
+
+
+def _code(failure: Mapping[str, Any] | None) -> int:
+    if not failure:
+        return 0
+    return 3 if failure["kind"] == "no progress" else 1
+
+
+def _verdicts(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    verdicts = check(options["protocol"], **_looks(options, seed))
+    rows = []
+    for verdict in verdicts:
+        violated = [one["name"] for one in verdict["properties"] if one["status"] == "violated"]
+        rows.append(flat(verdict) | {"violated": "; ".join(violated) or None})
+    codes = {"verified": 0, "violated": 1, "undecided": 3}
+    return rows, max(codes[verdict["outcome"]] for verdict in verdicts)
+
+
+def _looks(options: dict[str, Any], seed: int) -> dict[str, Any]:
+    told = {name: value for name, value in options.items() if name not in ("protocol", "system", "simulate")}
+    if "system" in options:
+        told["systems"] = [options["system"]]
+    if "simulate" in options:
+        told |= {"simulate_steps": options["simulate"], "seed": seed}
+    return told | {"threads": 1}
+
+
+def _judge_check(options: dict[str, Any], seed: int) -> None:
+    protocol = given(options["protocol"])
+    told = _looks(options, seed)
+    there = [system["name"] for system in systems(protocol)]
+    for name in told.pop("systems", []):
+        if name not in there:
+            raise InputError(f"{protocol.file}: no system is named `{name}`; there are {', '.join(there)}")
+    looking({name: told[name] for name in told if name not in ("remotes", "lines", "capacity")})  # type: ignore[arg-type]  # judged there
+
+
+def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    name = options["experiment"]
+    ours = EXPERIMENTS[name].run(Conditions(seed=seed, accesses=options.get("accesses"), threads=1))
+    return [flat(row) for row in compare(name, ours, Published.shipped())], 0
+
+
+def _judge_experiment(options: dict[str, Any], _: int) -> None:
+    if options["experiment"] not in EXPERIMENTS:
+        there = ", ".join(EXPERIMENTS)
+        raise InputError(f"there is no experiment `{options['experiment']}`; there are {there}")
+    if options.get("accesses", 1) < 1:
+        raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
+
+
+def flat(result: Mapping[str, Any], before: str = "") -> Row:
+    """Give what one line of a table can hold, with dots in names, but for what depends on the machine.
+
+    >>> from cohkit.sweep.kinds import flat
+    >>> flat({"states": 2, "run": {"seconds": 1}, "times": {"mean": 5.0}, "courses": [1]})
+    {'states': 2, 'times.mean': 5.0}
+
+    """
+    row: Row = {}
+    for name, value in result.items():
+        if (name == "run" and not before) or isinstance(value, list) or name in ("counterexample", "tables"):
+            continue
+        if isinstance(value, dict):
+            row |= flat(value, f"{before}{name}.")
+        elif name != "failure":
+            row[before + name] = value
+    return row
+
+
+_MACHINE = {"protocol": str, "oracle": bool}
+
+KINDS: dict[str, Kind] = {
+    "sim": Kind(
+        ("platform", "workload"),
+        _MACHINE | {"region": str, "accesses": int, "cores": int, "outstanding": int, "prefetch": int},
+        _sim,
+        lambda options, seed: simulator._ready(_simulation(options, seed)),  # noqa: SLF001 -- it only looks
+    ),
+    "play": Kind(
+        ("platform", "application"),
+        _MACHINE | {"time": str, "warm_up": str},
+        _play,
+        lambda options, seed: player._ready(_played(options, seed)),  # noqa: SLF001 -- it only looks
+    ),
+    "check": Kind(
+        ("protocol",),
+        {
+            "system": str,
+            "remotes": int,
+            "lines": int,
+            "capacity": int,
+            "symmetry": bool,
+            "hash_compaction": bool,
+            "max_states": int,
+            "max_depth": int,
+            "simulate": int,
+        },
+        _verdicts,
+        _judge_check,
+        lambda options: "simulate" in options,
+    ),
+    "reproduce": Kind(("experiment",), {"accesses": int}, _reproduced, _judge_experiment),
+}
+"""What can be swept, by the names of the commands."""

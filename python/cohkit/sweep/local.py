@@ -1,0 +1,100 @@
+"""Points on the cores of this machine: processes that are given one point after the other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, cast
+
+from cohkit.sweep.points import Outcome, Point, lost, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from multiprocessing.context import SpawnProcess
+
+_ATTEMPTS = 3
+
+
+def outcomes(points: Sequence[Point], workers: int) -> Iterator[list[Outcome]]:
+    """Run points on so many processes, and give outcomes as they come.
+
+    A point whose process dies is given to another; after three of these it has failed.
+    """
+    waiting = list(enumerate(points))[::-1]
+    tried: dict[int, int] = {}
+    busy: dict[Connection, tuple[SpawnProcess, int]] = {}
+    try:
+        for _ in range(min(workers, len(points))):
+            _give(*_worker(), waiting, busy)
+        while busy:
+            came = []
+            for ready in cast("list[Connection]", wait(list(busy))):
+                process, at = busy.pop(ready)
+                try:
+                    came.append(ready.recv())
+                    _give(ready, process, waiting, busy)
+                except (EOFError, ConnectionError):
+                    process.join()
+                    tried[at] = tried.get(at, 0) + 1
+                    if tried[at] < _ATTEMPTS:
+                        waiting.append((at, points[at]))
+                    else:
+                        ended = f"its process ended {_ATTEMPTS} times, the last time {_how(process.exitcode)}"
+                        came.append(lost(points[at], ended))
+                    if waiting:
+                        _give(*_worker(), waiting, busy)
+            if came:
+                yield came
+    finally:
+        for process, _ in busy.values():
+            process.kill()
+
+
+def _how(code: int | None) -> str:
+    return f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+
+
+def _give(
+    ready: Connection,
+    process: SpawnProcess,
+    waiting: list[tuple[int, Point]],
+    busy: dict[Connection, tuple[SpawnProcess, int]],
+) -> None:
+    """Give a process the next point, or let it end where there is none."""
+    if not waiting:
+        ready.close()
+        return
+    at, point = waiting.pop()
+    busy[ready] = (process, at)
+    # One that has died meanwhile is found out when its answer is waited for.
+    try:
+        ready.send(point)
+    except ConnectionError:
+        return
+
+
+def _worker() -> tuple[Connection, SpawnProcess]:
+    # A fresh interpreter: a copy of this one would have copies of its locks.
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _serve(given: Connection) -> None:
+    """Run points until nobody gives any more."""
+    # Ctrl-C reaches all processes of a terminal; the one that writes the journal decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            point = given.recv()
+        except (EOFError, ConnectionError):
+            return
+        outcome = run(point)
+        try:
+            given.send(outcome)
+        except ConnectionError:
+            return

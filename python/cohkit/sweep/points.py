@@ -1,0 +1,116 @@
+"""Points of a sweep: what one run is, told so that any process with the package can run it, with a hash of it all."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit import __version__
+from cohkit.errors import Error, UnavailableError
+from cohkit.protocols import given, parse
+from cohkit.simulator import machine
+from cohkit.sweep.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cohkit.sweep.values import Value
+
+
+class Texts(NamedTuple):
+    """Texts that a point reads, so that who runs it needs no files: of each the file and what is in it."""
+
+    protocol: tuple[str, str] | None = None
+    platform: tuple[str, str | None] | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, Value]) -> Texts:
+        """Read them."""
+        protocol, platform = options.get("protocol"), options.get("platform")
+        text = given(str(protocol)) if protocol is not None else None
+        on = str(platform)
+        own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
+        return Texts((text.file, text.text) if text else None, (on, own) if platform is not None else None)
+
+
+class Point(NamedTuple):
+    """One run. It pickles, and means the same everywhere."""
+
+    number: int
+    """Its place in the sweep, from 0."""
+    run: str
+    """The command: a key of `KINDS`."""
+    options: dict[str, Value]
+    """What the command is told."""
+    axes: dict[str, Value]
+    """What of it varies in the sweep."""
+    seed: int
+    repetition: int
+    texts: Texts
+
+    def hash(self) -> str:
+        """Name what is run by its content: the command, what it is told, its texts, the seed and the version."""
+        told = {name: value for name, value in self.options.items() if name not in ("protocol", "platform")}
+        # A platform that ships is what it says; files may stand anywhere.
+        on = self.texts.platform
+        platform = on and (_shipped(on[0]) if on[1] is None else on[1])
+        what = [self.run, told, self.seed, self.texts.protocol and self.texts.protocol[1], platform, __version__]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+
+    def ready(self) -> dict[str, Any]:
+        """Give the options with the texts in the places of their files."""
+        options: dict[str, Any] = dict(self.options)
+        if self.texts.protocol:
+            file, text = self.texts.protocol
+            options["protocol"] = parse(text, file=file)
+        if self.texts.platform and self.texts.platform[1] is not None:
+            options["platform"] = machine(self.texts.platform[0], text=self.texts.platform[1])
+        return options
+
+
+@functools.cache
+def _shipped(platform: str) -> str:
+    return machine(platform).json()
+
+
+class Outcome(NamedTuple):
+    """What came of a point."""
+
+    number: int
+    rows: list[dict[str, Any]]
+    code: int
+    """The exit code that the command alone would have had."""
+    error: str | None
+    """Why there are no rows."""
+    host: dict[str, Any]
+    """What depends on the machine."""
+
+
+def run(point: Point) -> Outcome:
+    """Run a point. What is wrong with it is its outcome."""
+    begun = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    code, error = 0, None
+    try:
+        rows, code = KINDS[point.run].run(point.ready(), point.seed)
+    except (Error, OSError) as raised:
+        error = str(raised)
+        code = 4 if isinstance(raised, UnavailableError | OSError) else 2
+    host = {
+        "seconds": time.perf_counter() - begun,
+        "worker": f"{socket.gethostname()}:{os.getpid()}",
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }
+    return Outcome(point.number, rows, code, error, host)
+
+
+def lost(point: Point, why: str) -> Outcome:
+    """Tell of a point that whatever ran it did not survive."""
+    return Outcome(point.number, [], 4, why, {})

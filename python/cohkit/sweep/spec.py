@@ -1,0 +1,236 @@
+"""What is to be swept: from a file, or from a command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from cohkit.errors import Error, InputError
+from cohkit.experiments import EXPERIMENTS
+from cohkit.protocols import not_text
+from cohkit.sweep.kinds import KINDS, names
+from cohkit.sweep.points import Point, Texts
+from cohkit.sweep.values import Value, once, plain, values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_KEYS = {"run": str, "seed": int, "repetitions": int, "options": dict, "sweep": dict}
+# So many values of an axis are looked at before anything runs; what is wrong with others is found at their points.
+_LOOKED_AT = 64
+_MOST_SEED = 2**64
+_MOST_POINTS = 1_000_000
+
+
+@dataclasses.dataclass
+class Spec:
+    """A sweep: a command, what it is told everywhere, and its axes, of which the last varies fastest."""
+
+    run: str
+    options: dict[str, Value] = dataclasses.field(default_factory=dict)
+    axes: dict[str, list[Value]] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    repetitions: int = 1
+    place: Callable[[str, str], str] = lambda _table, _key: ""
+    """Where something stands, to begin a message with."""
+
+    def add(self, name: str, told: object) -> None:
+        """Add an axis, given as a text, a list or one value."""
+        if isinstance(told, str):
+            self.axes[name] = values(name, told)
+        elif isinstance(told, list) and all(isinstance(value, str | int) for value in told):
+            self.axes[name] = once(name, told)
+        elif isinstance(told, int):
+            self.axes[name] = [told]
+        else:
+            raise InputError(f'`{name}` needs a text such as "60ns..140ns/20ns" or a list of texts and whole numbers')
+
+    def points(self) -> list[Point]:
+        """Give the points in their order.
+
+        Raises:
+            Error: something is asked for that cannot be; the message says where it stands.
+
+        """
+        if self.run == "reproduce":
+            self._expand()
+        self._judge()
+        self._count()
+        texts: dict[tuple[object, object], Texts] = {}
+        points: list[Point] = []
+        for at in itertools.product(*self.axes.values()):
+            axes = dict(zip(self.axes, at, strict=True))
+            options = self.options | axes
+            files = options.get("protocol"), options.get("platform")
+            if files not in texts:
+                texts[files] = Texts.of(options)
+            for repetition in range(self.repetitions):
+                seed = self.seed + repetition
+                points.append(Point(len(points), self.run, options, axes, seed, repetition, texts[files]))
+        return points
+
+    def _expand(self) -> None:
+        """Put the names of all experiments in the place of `all`."""
+        if self.options.get("experiment") == "all":
+            del self.options["experiment"]
+            self.axes = {"experiment": ["all"], **self.axes}
+        if self.axes.get("experiment") == ["all"]:
+            self.axes["experiment"] = [*EXPERIMENTS]
+
+    def _judge(self) -> None:
+        kind = KINDS[self.run]
+        for name in set(self.options) & set(self.axes):
+            raise InputError(f"{self.place('sweep', name)}`{name}` is swept, and has a value for all points as well")
+        first = {name: found[0] for name, found in self.axes.items()}
+        needs = [name for name in kind.takes if name not in self.options | first]
+        if needs:
+            raise InputError(f"{self.place('options', '')}`{self.run}` needs a `{needs[0]}`")
+        for name, value in self.options.items():
+            self._typed("options", name, value)
+        for name, found in self.axes.items():
+            for value in found:
+                self._typed("sweep", name, value)
+        self._looked_at({}, "options", "")
+        for name, found in self.axes.items():
+            for value in found[:_LOOKED_AT]:
+                self._looked_at({name: value}, "sweep", name)
+
+    def _count(self) -> None:
+        """Look whether so many points, with so many seeds, are possible."""
+        if not 0 <= self.seed <= self.seed + self.repetitions - 1 < _MOST_SEED or self.repetitions < 1:
+            raise InputError(
+                f"{self.place('', 'repetitions')}`repetitions` is at least 1, and seeds from `seed` on are below 2**64"
+            )
+        first = {name: found[0] for name, found in self.axes.items()}
+        if self.repetitions > 1 and not KINDS[self.run].seeded(self.options | first):
+            raise InputError(f"{self.place('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly")
+
+        count = self.repetitions * math.prod(map(len, self.axes.values()))
+        if count > _MOST_POINTS:
+            raise InputError(f"{self.place('', '')}{count} points are more than {_MOST_POINTS}; sweep them in pieces")
+
+    def _looked_at(self, change: dict[str, Value], table: str, name: str) -> None:
+        first = {axis: found[0] for axis, found in self.axes.items()}
+        try:
+            KINDS[self.run].judge(self.options | first | change, self.seed)
+        except Error as error:
+            # A wrong text has its own place, and so has no need of this one.
+            if isinstance(error, InputError):
+                raise InputError(f"{self.place(table, name)}{error}") from None
+            raise
+
+    def _typed(self, table: str, name: str, value: Value) -> None:
+        """Look whether there is such a name, and whether the value is of its kind."""
+        kind, place = KINDS[self.run], self.place(table, name)
+        expected = kind.options.get(name)
+        if expected is int and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InputError(f"{place}`{name}` is a whole number, not {value}")
+        if expected is bool and not isinstance(value, bool):
+            raise InputError(f"{place}`{name}` is true or false, not {value}")
+        # An application knows itself which numbers it has, and names them when it is looked at.
+        if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
+            first = {axis: found[0] for axis, found in self.axes.items()}
+            there = names(self.run, self.options | first)
+            if name not in there:
+                raise InputError(f"{place}there is no axis `{name}`; there are {', '.join(there)}")
+
+
+def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
+    """Read `true` and `false` where a command line has texts."""
+    words = {"true": True, "false": False}
+    if KINDS[kind].options.get(name) is bool:
+        return [words.get(str(value), value) for value in found]
+    return found
+
+
+def from_file(path: Path) -> Spec:
+    """Read a spec.
+
+    Raises:
+        InputError: it is wrong; the message says where.
+        OSError: it cannot be read.
+
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise not_text(str(path), data, error.start) from None
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = match.groups() if match else (str(text.count("\n") + 1), "1")
+        said = re.sub(r" \(at .*\)$", "", str(error))
+        raise InputError(f"{path}:{line}:{column}: {said[:1].lower()}{said[1:]}") from None
+
+    def place(table: str, key: str) -> str:
+        line, column = _place(text, table, key)
+        return f"{path}:{line}:{column}: "
+
+    return _spec(table, place)
+
+
+def _spec(table: dict[str, Any], place: Callable[[str, str], str]) -> Spec:
+    for key, value in table.items():
+        expected = _KEYS.get(key)
+        if expected is None:
+            raise InputError(f"{place('', key)}a sweep has no `{key}`; it has {', '.join(_KEYS)}")
+        if not isinstance(value, expected) or isinstance(value, bool):
+            form = {str: "a text", int: "a whole number", dict: "a table"}[expected]
+            raise InputError(f"{place('', key)}`{key}` is {form}")
+    if table.get("run") not in KINDS:
+        said = f"no `{table['run']}`" if "run" in table else "nothing else"
+        raise InputError(f"{place('', 'run')}`run` says what is swept: {', '.join(KINDS)}, and {said}")
+    spec = Spec(table["run"], seed=table.get("seed", 0), repetitions=table.get("repetitions", 1), place=place)
+    for name, value in table.get("options", {}).items():
+        if not isinstance(value, str | int):
+            raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
+        spec.options[name] = value
+    for name, told in _dotted(table.get("sweep", {})):
+        try:
+            spec.add(name, told)
+        except InputError as error:
+            raise InputError(f"{place('sweep', name)}{error}") from None
+    return spec
+
+
+def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    """Give `link.latency = …` its name, which TOML takes for a table `link` if it has no quotes."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _place(text: str, table: str, key: str) -> tuple[int, int]:
+    """Find the line and column of a key of a table, or of the table itself."""
+    found, inside = (1, 1), ""
+    pattern = re.compile(rf"""(\s*)["']?{re.escape(key)}["']?\s*=""")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if head := re.match(r"\s*\[\s*([^\[\]]*?)\s*\]", line):
+            inside = head[1]
+            if inside == (table or key):
+                found = (number, 1)
+        elif inside == table and key and (match := pattern.match(line)):
+            return number, len(match[1]) + 1
+    return found
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Part `NAME=VALUE`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InputError(f"`{text}` is not NAME=VALUE")
+    return name, value
+
+
+def fixed(kind: str, name: str, text: str) -> Value:
+    """Read the value of an option from a command line."""
+    return truth(kind, name, [plain(text)])[0]

@@ -1,0 +1,105 @@
+"""Tables of a sweep, as Parquet and CSV: what came out, and apart from it what depends on the machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from cohkit.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from cohkit.sweep.points import Outcome, Point
+
+_MOST = 2**63
+
+
+def require() -> None:
+    """Raise `UnavailableError` if tables cannot be written; better before a long run than after it."""
+    try:
+        import polars  # noqa: F401, ICN001, PLC0415 -- only sweeps and frames need it
+    except ImportError as error:
+        raise UnavailableError(
+            "tables of sweeps need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
+        ) from error
+
+
+def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Give one row for each result, in the order of points; a point that failed has one, with its reason."""
+    rows = []
+    for outcome in sorted(outcomes, key=lambda one: one.number):
+        point = points[outcome.number]
+        head: dict[str, Any] = {"point": point.number, "hash": hashes[point.number], "run": point.run}
+        head |= {"repetition": point.repetition, "seed": point.seed, **point.axes}
+        head |= {"code": outcome.code, "error": outcome.error}
+        # An axis is as it was given, also where the result tells the same in another form.
+        rows += [head | {key: cell for key, cell in row.items() if key not in head} for row in outcome.rows or [{}]]
+    return _frame(rows)
+
+
+def hosts(hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Give what depends on the machine: one row for each point."""
+    ordered = sorted(outcomes, key=lambda one: one.number)
+    return _frame([{"point": one.number, "hash": hashes[one.number], **one.host} for one in ordered])
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+
+
+def _column(name: str, cells: list[Any]) -> pl.Series:
+    """Give all cells the one type that holds them: whole numbers, numbers, truth values, or texts."""
+    import polars as pl  # noqa: PLC0415
+
+    kinds = {type(cell) for cell in cells if cell is not None}
+    # Counts beyond 64 bits are texts, as in JSON.
+    if kinds == {int} and all(cell is None or abs(cell) < _MOST for cell in cells):
+        return pl.Series(name, cells, dtype=pl.Int64)
+    if kinds and kinds <= {int, float}:
+        return pl.Series(name, [None if cell is None else float(cell) for cell in cells], dtype=pl.Float64)
+    if kinds == {bool}:
+        return pl.Series(name, cells, dtype=pl.Boolean)
+    return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+
+
+class Parts:
+    """Tables of what is done so far, each of some lines of the journal, for whoever looks before the end."""
+
+    _POINTS, _SECONDS = 256, 10.0
+
+    def __init__(self, folder: Path, points: Sequence[Point], hashes: Sequence[str]) -> None:
+        """Go on after the parts that are there."""
+        self._folder, self._points, self._hashes = folder / "parts", points, hashes
+        self._folder.mkdir(exist_ok=True)
+        ends = [int(part.stem.partition("-")[2]) for part in self._folder.glob("[0-9]*.parquet")]
+        self._written = max(ends, default=-1) + 1
+        self._last = time.monotonic()
+
+    def look(self, done: Sequence[Outcome], *, last: bool = False) -> None:
+        """Write a part if there is enough for one, or if it is the last."""
+        new = done[self._written :]
+        late = time.monotonic() > self._last + self._SECONDS
+        if new and (last or late or len(new) >= self._POINTS):
+            name = f"{self._written:07}-{len(done) - 1:07}.parquet"
+            write(results(self._points, self._hashes, new), self._folder / name)
+            self._written, self._last = len(done), time.monotonic()
+
+
+def write(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table as its file's name says: all of it, or the file stays as it was."""
+    new = path.with_name(f".{path.name}")
+    if path.suffix == ".csv":
+        frame.write_csv(new)
+    else:
+        frame.write_parquet(new)
+    with new.open("rb") as written:
+        os.fsync(written.fileno())
+    new.replace(path)

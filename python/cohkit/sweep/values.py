@@ -1,0 +1,106 @@
+"""Values of an axis: ranges and lists, with their units."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from cohkit.errors import InputError
+from cohkit.units import quantity
+
+Value = str | int | bool
+
+_MOST = 100_000
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z/]*)", re.ASCII)
+
+
+def values(name: str, text: str) -> list[Value]:
+    """Give the values that a text names: a list of values and of ranges `low..high/step` or `low..high*factor`.
+
+    A range goes on in the unit of its lower end, in steps of 1 of it where it says no other.
+
+    Raises:
+        InputError: a range is none, or a value is given twice.
+
+    >>> from cohkit.sweep.values import values
+    >>> values("link.latency", "60ns..140ns/40ns, 1us")
+    ['60ns', '100ns', '140ns', '1us']
+    >>> values("cores", "1..3, 4..32*2")
+    [1, 2, 3, 4, 8, 16, 32]
+
+    """
+    found: list[Value] = []
+    for part in text.split(","):
+        found += _range(name, part.strip()) if ".." in part else [plain(part.strip())]
+    return once(name, found)
+
+
+def once(name: str, found: list[Value]) -> list[Value]:
+    """Refuse an axis without values, and values that are given twice: their points would be the same."""
+    shown = [str(value) for value in found]
+    for value in shown:
+        if not value:
+            raise InputError(f"`{name}` has an empty value; values look like `60ns..140ns/20ns` or `1,2,4`")
+    if len(set(shown)) < len(shown):
+        twice = next(value for value in shown if shown.count(value) > 1)
+        raise InputError(f"`{name}` has the value {twice} twice")
+    if not found:
+        raise InputError(f"`{name}` has no values; values look like `60ns..140ns/20ns` or `1,2,4`")
+    return found
+
+
+def plain(text: str) -> Value:
+    """Give a whole number as one, and everything else as the text it is."""
+    return int(text) if re.fullmatch(r"\d+", text, re.ASCII) else text
+
+
+def _range(name: str, text: str) -> list[Value]:
+    ends, by, step_text = _parted(text)
+    low_text, _, high_text = ends.partition("..")
+    low, unit = _number(name, low_text, text)
+    high = _in(name, _number(name, high_text, text), unit)
+    step, step_unit = _number(name, step_text, text) if step_text else (Decimal(1), "" if by == "*" else unit)
+    if by == "*":
+        if step_unit or step <= 1 or low <= 0:
+            raise InputError(f"`{name}`: `{text}` needs a factor above 1 without a unit, and ends above 0")
+    else:
+        step = _in(name, (step, step_unit), unit)
+        if step <= 0:
+            raise InputError(f"`{name}`: the step of `{text}` has to be above 0")
+    if high < low:
+        raise InputError(f"`{name}`: `{text}` ends before it begins")
+    found: list[Value] = []
+    at = low
+    while at <= high:
+        if len(found) == _MOST:
+            raise InputError(f"`{name}`: `{text}` has more than {_MOST} values")
+        found.append(plain(f"{at.normalize():f}{unit}"))
+        at = at * step if by == "*" else at + step
+    return found
+
+
+def _parted(text: str) -> tuple[str, str, str]:
+    """Give the ends of a range, how it goes on, and by how much; the `/` of a unit such as `GiB/s` begins no step."""
+    match = re.fullmatch(r"(.*?)(?:([/*])\s*([+-]?\d.*))?", text, re.DOTALL)
+    ends, by, step = match.groups() if match else (text, None, None)
+    return ends, by or "/", step or ""
+
+
+def _number(name: str, text: str, whole: str) -> tuple[Decimal, str]:
+    match = _NUMBER.fullmatch(text.strip())
+    if not match:
+        raise InputError(f"`{name}`: `{whole}` is no range such as `60ns..140ns/20ns`: `{text.strip()}` is no number")
+    return Decimal(match[1]), match[2]
+
+
+def _in(name: str, number: tuple[Decimal, str], unit: str) -> Decimal:
+    value, own = number
+    if own == unit:
+        return value
+    if not own or not unit:
+        raise InputError(f"`{name}`: all of a range have a unit, or nothing has: {value:f}{own} beside `{unit}`")
+    try:
+        factor = quantity(f"1{own}", key=name).to(unit)
+    except InputError as error:
+        raise InputError(f"`{name}`: {error}") from None
+    return (value * Decimal(repr(factor))).normalize()

@@ -1,0 +1,400 @@
+"""`cohkit sweep`: what is swept, what comes out, and that nothing that ends a process changes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from cohkit.__main__ import main
+from cohkit.experiments import EXPERIMENTS
+from cohkit.sweep.cluster import Jobs
+from cohkit.sweep.points import run
+from cohkit.sweep.spec import Spec
+from cohkit.sweep.values import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Points of some hundredths of a second.
+SWEPT = [
+    *("sim", "enzian-dc-ddr", "random-read", "--accesses", "20000", "--cores", "1"),
+    *("--sweep", "link.latency=60ns..140ns/20ns", "--sweep", "outstanding=1,2"),
+    *("--repetitions", "3", "--workers", "2"),
+]
+POINTS = 30
+
+
+def sweep(*arguments: object) -> int:
+    return main(["sweep", *map(str, arguments)])
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "cohkit", "sweep", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def entries(folder: Path) -> int:
+    journal = folder / "journal.jsonl"
+    return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
+
+
+def wait_for(folder: Path, points: int, process: subprocess.Popen[str]) -> None:
+    while process.poll() is None and entries(folder) < points:
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert sweep(*SWEPT, "--out", folder) == 0
+    return (folder / "results.parquet").read_bytes()
+
+
+def test_axes_multiply_and_each_repetition_has_a_seed_of_its_own(tmp_path: Path, undisturbed: bytes) -> None:
+    (tmp_path / "results.parquet").write_bytes(undisturbed)
+    table = pl.read_parquet(tmp_path / "results.parquet")
+    assert table.height == table["hash"].n_unique() == POINTS
+    assert table["link.latency"].unique(maintain_order=True).to_list() == ["60ns", "80ns", "100ns", "120ns", "140ns"]
+    assert table["seed"].to_list() == [0, 1, 2] * 10
+    assert table["point"].to_list() == list(range(POINTS))
+    means = table.filter(pl.col("outstanding") == 1, pl.col("seed") == 0)["statistics.latency_mean_ns"]
+    assert means.is_sorted(), "a longer link makes accesses longer"
+
+
+def test_the_table_is_the_same_on_one_worker_and_hosts_are_apart(tmp_path: Path, undisturbed: bytes) -> None:
+    assert sweep(*SWEPT[:-1], 1, "--out", tmp_path, "--csv") == 0
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+    hosts = pl.read_parquet(tmp_path / "hosts.parquet")
+    assert hosts["worker"].n_unique() == 1
+    assert hosts.columns == ["point", "hash", "seconds", "worker", "date"]
+    assert "seconds" not in pl.read_csv(tmp_path / "results.csv").columns
+    parts = [pl.read_parquet(part)["point"].to_list() for part in sorted(tmp_path.glob("parts/*.parquet"))]
+    assert sorted(number for part in parts for number in part) == list(range(POINTS))
+
+
+def test_killed_at_random_moments_it_resumes_and_loses_or_repeats_no_point(tmp_path: Path, undisturbed: bytes) -> None:
+    seed = int(os.environ.get("COHKIT_SEED", time.time_ns()))
+    print(f"COHKIT_SEED={seed} .venv/bin/pytest {__file__} -k killed_at_random")  # noqa: T201
+    chance = random.Random(seed)  # noqa: S311
+    for _ in range(3):
+        process = started(*SWEPT, "--out", tmp_path)
+        wait_for(tmp_path, entries(tmp_path) + chance.randint(0, 9), process)
+        time.sleep(chance.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+    process = started(*SWEPT, "--out", tmp_path)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 0
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+    assert entries(tmp_path) == POINTS
+
+
+def test_a_torn_line_is_run_again_and_a_damaged_one_is_told(
+    tmp_path: Path, undisturbed: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    journal = tmp_path / "journal.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-5])
+    (tmp_path / "results.parquet").unlink()
+    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+    lines = whole.splitlines(keepends=True)
+    for damage, says in ((lines[2][:-9] + b"\n", "is damaged"), (lines[1], "is no point of this sweep")):
+        journal.write_bytes(b"".join([*lines[:2], damage, *lines[3:]]))
+        capsys.readouterr()
+        assert sweep(*SWEPT, "--out", tmp_path) == 2
+        error = capsys.readouterr().err
+        assert f"{journal}:3:1: this" in error
+        assert says in error
+
+
+def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, undisturbed: bytes) -> None:
+    process = started(*SWEPT, "--out", tmp_path)
+    wait_for(tmp_path, 3, process)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    assert process.returncode == 130
+    assert re.fullmatch(
+        rf"interrupted: \d+ of {POINTS} points are done; the same command .* goes on from here\n", error
+    )
+    assert sweep(*SWEPT, "--out", tmp_path) == 0
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+
+
+def test_a_killed_process_costs_no_point(tmp_path: Path, undisturbed: bytes) -> None:
+    process = started(*SWEPT, "--out", tmp_path)
+    journal = tmp_path / "journal.jsonl"
+    # Both are at work: one may have begun a good while before the other.
+    while process.poll() is None and not (
+        journal.exists() and len(set(re.findall(r'"worker": "[^"]*"', journal.read_text()))) == 2
+    ):
+        time.sleep(0.005)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    commands = {child: Path(f"/proc/{child}/cmdline").read_text() for child in children}
+    workers = [int(child) for child, command in commands.items() if "spawn_main" in command]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    _, error = process.communicate()
+    assert (process.returncode, error) == (0, "")
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+    assert pl.read_parquet(tmp_path / "hosts.parquet")["worker"].n_unique() == 3
+
+
+@pytest.fixture
+def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+
+    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", *arguments, "--no-dashboard"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    scheduler = begin("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-show")
+    worker = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60"]
+    workers = [begin(*worker), begin(*worker)]
+    yield address, workers
+    for process in (*workers, scheduler):
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.needs("distributed")
+def test_two_dask_workers_of_which_one_is_killed_give_the_same_table(
+    tmp_path: Path, undisturbed: bytes, dask: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    address, workers = dask
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    process = started(*SWEPT[:-2], "--out", tmp_path, "--scheduler", address)
+    wait_for(tmp_path, 8, process)
+    workers[0].kill()
+    _, error = process.communicate()
+    assert process.returncode == 0, error
+    assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+    assert entries(tmp_path) == POINTS
+
+
+@pytest.mark.needs("distributed")
+def test_a_scheduler_that_does_not_answer_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cohkit.sweep.cluster._TIMEOUT_S", 0.2)
+    check = ["check", "msi", "--remotes", 1, "--out", tmp_path, "--scheduler"]
+    assert sweep(*check, "tcp://127.0.0.1:1") == 4
+    assert capsys.readouterr().err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1: ")
+    assert sweep(*check, "nowhere") == 2
+    assert capsys.readouterr().err == "error: a scheduler is told as tcp://HOST:PORT, not nowhere\n"
+
+
+WORKER = (
+    "python3 -m distributed.cli.dask_worker tcp://SCHEDULER --name NAME --nthreads 1 "
+    "--memory-limit 3.73GiB --nanny --death-timeout 60\n"
+)
+
+
+@pytest.mark.needs("dask-jobqueue")
+@pytest.mark.parametrize(
+    ("system", "heads"),
+    [
+        (
+            "slurm",
+            [
+                *("#SBATCH -J cohkit-sweep", "#SBATCH -p long", "#SBATCH -n 1", "#SBATCH --cpus-per-task=1"),
+                *("#SBATCH --mem=4G", "#SBATCH -t 02:30:00"),
+            ],
+        ),
+        (
+            "pbs",
+            [
+                *("#PBS -N cohkit-sweep", "#PBS -q long", "#PBS -l select=1:ncpus=1:mem=3815MB"),
+                "#PBS -l walltime=02:30:00",
+            ],
+        ),
+        ("lsf", ["#BSUB -J cohkit-sweep", "#BSUB -q long", "#BSUB -n 1", "#BSUB -M 4000", "#BSUB -W 02:30"]),
+    ],
+)
+def test_jobs_of_batch_systems_are_as_expected(system: str, heads: list[str]) -> None:
+    script = Jobs(system, walltime="02:30", queue="long").script()
+    assert script == "\n".join(["#!/usr/bin/env bash", "", *heads, "", WORKER])
+
+
+def test_points_that_fail_stay_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["reproduce", "--accesses", 1, "--sweep", "experiment=cckit-table2,cckit-fig10", "--out", tmp_path]
+    for _ in range(2):
+        assert sweep(*arguments) == 2
+        said = capsys.readouterr().out
+        assert said.startswith(f"2 points, 1 failed: {tmp_path}/results.parquet\n  point 1 (experiment=cckit-fig10): ")
+    table = pl.read_parquet(tmp_path / "results.parquet")
+    failed = table.filter(pl.col("error").is_not_null())
+    assert failed["error"].to_list() == ["1 %, lines, 1 context: no `call` in 100 ns; more accesses are needed"]
+    assert table.filter(pl.col("code") == 0)["ours"].null_count() == 0
+    assert entries(tmp_path) == 2
+
+
+def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:
+    text = (root / "protocols/msi.coh").read_text()
+    broken = re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text)
+    assert broken != text
+    (tmp_path / "broken.coh").write_text(broken)
+    axes = ["--sweep", f"protocol=msi,{tmp_path / 'broken.coh'}", "--remotes", 2, "--out", tmp_path / "out"]
+    assert sweep("check", *axes) == 1
+    table = pl.read_parquet(tmp_path / "out/results.parquet")
+    assert table["outcome"].to_list() == ["verified", "violated"]
+    assert table["violated"].to_list() == [None, "single writer"]
+
+
+def test_plays_are_swept_over_numbers_of_the_application_and_the_platform(tmp_path: Path) -> None:
+    axes = ["--with", "calls=5", "--sweep", "payload=1,4", "--sweep", "link.latency=60ns,120ns", "--out", tmp_path]
+    assert sweep("play", "enzian-dc-bram", "rpc", *axes) == 0
+    table = pl.read_parquet(tmp_path / "results.parquet")
+    assert table["numbers.payload"].to_list() == table["payload"].to_list() == [1, 1, 4, 4]
+    short, long, *_ = table["times_ns.call.mean"].to_list()
+    assert short < long
+
+
+@pytest.mark.parametrize("told", [{"options": {"experiment": "all"}}, {"axes": {"experiment": ["all"]}}])
+def test_all_experiments_are_points_of_a_sweep(told: dict[str, Any]) -> None:
+    points = Spec("reproduce", repetitions=2, **told).points()
+    assert [(point.axes["experiment"], point.seed) for point in points] == [
+        (name, seed) for name in EXPERIMENTS for seed in (0, 1)
+    ]
+
+
+def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: Path) -> None:
+    text = (root / "protocols/msi.coh").read_text()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.coh").write_text(text)
+    (tmp_path / "c.coh").write_text(text + "# more\n")
+
+    def point(name: str, remotes: int = 1) -> Spec:
+        return Spec("check", {"protocol": str(tmp_path / f"{name}.coh"), "remotes": remotes})
+
+    [one] = point("a").points()
+    again = pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
+    assert (again, again.hash()) == (one, one.hash())
+    (tmp_path / "a.coh").unlink()
+    outcome = run(again)
+    assert [row["outcome"] for row in outcome.rows] == ["verified"], "a point needs no file"
+    others = [point("b"), point("c"), point("b", 2)]
+    assert [other.points()[0].hash() == one.hash() for other in others] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1..3", [1, 2, 3]),
+        ("1..64*4,5", [1, 4, 16, 64, 5]),
+        ("0.5us..600ns/50ns", ["0.5us", "0.55us", "0.6us"]),
+        ("1GiB/s..2GiB/s/512MiB/s", ["1GiB/s", "1.5GiB/s", "2GiB/s"]),
+        ("1e3", ["1e3"]),
+        ("10..30/10", [10, 20, 30]),
+    ],
+)
+def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> None:
+    assert values("x", text) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["link.latenzy=1ns"], "there is no axis `link.latenzy`; there are platform, workload, protocol, oracle, "),
+        (["link.latency=60ns..1GiB/20ns"], "`link.latency`: 1 GiB is a size, where a time such as 1 ns is needed"),
+        (["link.latency=60ns..90ns/20"], "all of a range have a unit, or nothing has: 20 beside `ns`"),
+        (["link.latency=90ns..60ns/1ns"], "`90ns..60ns/1ns` ends before it begins"),
+        (["link.latency=1GiB"], "`link.latency` has the unknown unit `GiB`"),
+        (["cores=1..64*1"], "needs a factor above 1"),
+        (["cores=1..64/0"], "has to be above 0"),
+        (["cores=1..x"], "`x` is no number"),
+        (["cores=1,1"], "`cores` has the value 1 twice"),
+        (["cores=many"], "`cores` is a whole number, not many"),
+        (["cores=0"], "`cores` is 1 to 4096, not 0"),
+        (["cores"], "`cores` is not NAME=VALUE"),
+        (["cores=1", "cores=2"], "`cores` is swept twice"),
+        (["accesses=1,2"], "`accesses` is swept, and has a value for all points as well"),
+        (["oracle=perhaps"], "`oracle` is true or false, not perhaps"),
+        (["region=1parsec"], "1parsec"),
+        (["cores=1..4000", "outstanding=1..251"], "1004000 points are more than 1000000"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_anything_runs(
+    tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes = [word for axis in arguments for word in ("--sweep", axis)]
+    out = tmp_path / "out"
+    assert sweep("sim", "enzian-dc-ddr", "random-read", "--accesses", 10, *axes, "--out", out) == 2
+    assert says in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "says"),
+    [
+        ('run = "sim"\nruns = 2\n', "2:1", "a sweep has no `runs`; it has run, seed, repetitions, options, sweep"),
+        ('run = "table"\n', "1:1", "`run` says what is swept: sim, play, check, reproduce, and no `table`"),
+        ("run = sim\n", "1:7", "invalid value"),
+        (
+            'run = "check"\n[options]\nprotocol = "msi"\n[sweep]\n  caches = "1..2"\n',
+            "5:3",
+            "there is no axis `caches`",
+        ),
+        ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = "1..x"\n', "5:1", "`x` is no number"),
+        ('run = "check"\n[options]\nprotocol = "msi"\nsystem = "no"\n', "2:1", "no system is named `no`"),
+        ('run = "check"\nrepetitions = 2\n[options]\nprotocol = "msi"\n', "2:1", "`check` has no seed here"),
+        ('run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\n', "2:1", "`sim` needs a `workload`"),
+        ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = 1.5\n', "5:1", "needs a text such as"),
+    ],
+)
+def test_a_wrong_spec_is_told_with_its_place(
+    tmp_path: Path, text: str, place: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(text)
+    assert sweep(spec, "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {spec}:{place}: ")
+    assert says in error
+
+
+def test_commands_of_the_document_print_what_it_shows(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (root / "docs/sweeps.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    [spec] = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "latency.toml").write_text(spec)
+    blocks = "".join(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
+    assert len(shown) > 5
+    for line, expected in shown:
+        done = subprocess.run(["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False)
+        pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.\n", expected))
+        assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{line}:\n{done.stdout}"
+        assert done.returncode == 0
+
+
+def test_the_journal_says_what_was_run(tmp_path: Path) -> None:
+    assert sweep("check", "msi", "--remotes", 1, "--out", tmp_path) == 0
+    head, entry = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
+    assert head["points"] == [entry["hash"]]
