@@ -57,7 +57,7 @@ pub use checkpoints::Checkpoints;
 pub use console::{Console, Terminal};
 pub use coverage::Covered;
 pub use guarantee::Guaranteed;
-use options::{Command, Options, Output};
+use options::{Command, Options, Output, Shell};
 pub use outcome::{Failure, Outcome};
 pub use protocols::{diagnostics_json, platform_errors_json, Source, Wrong};
 pub use verdict::Verdict;
@@ -88,6 +88,9 @@ where
             Command::List(options) => list::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
+            Command::Completions(options) => console
+                .print(&completions(options.shell))
+                .map(|()| Outcome::Yes),
             Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
@@ -113,6 +116,18 @@ where
         console.say(&failure.message);
         failure.outcome
     })
+}
+
+/// The script that completes commands and options in a shell.
+fn completions(shell: Shell) -> String {
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Options::command(), "cohkit", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The command, of which options that take a value take a negative number for one, and refuse it in their words.

@@ -41,7 +41,32 @@ pub(crate) enum Command {
     Sweep(Sweep),
     List(List),
     Platform(ShowPlatform),
+    Completions(Completions),
 }
+
+/// Prints what a shell needs to complete commands and options of `cohkit`.
+///
+/// Those of `reproduce` and `sweep` are not among them: the Python package knows these.
+#[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+const COMPLETIONS: &str = "\
+Where shells look for them:
+  bash  cohkit completions bash > ~/.local/share/bash-completion/completions/cohkit
+  zsh   cohkit completions zsh > _cohkit       (in a folder of `fpath`, before `compinit`)
+  fish  cohkit completions fish > ~/.config/fish/completions/cohkit.fish";
 
 /// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
 #[derive(Args, Debug)]

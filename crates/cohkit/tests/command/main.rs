@@ -1,6 +1,7 @@
 //! What the command does, seen from outside: output, files, exit codes.
 
 mod checkpoints;
+mod completions;
 mod files;
 mod limits;
 mod link;

@@ -1,0 +1,81 @@
+//! `cohkit completions` from outside.
+
+use crate::{cohkit, text};
+use std::process::Command;
+
+fn script(shell: &str) -> String {
+    let output = cohkit(["completions", shell]).output().expect("starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn bash_completes_commands_options_and_their_values() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("cohkit");
+    std::fs::write(&file, script("bash")).expect("a script is written");
+    let completed = |words: &str| -> Vec<String> {
+        // As bash itself calls what completes: the words so far, the last one, and that before it.
+        let typed = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+            _cohkit cohkit \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[@]}}\"",
+            file.display()
+        );
+        let output = Command::new("bash")
+            .args(["--norc", "-c", &typed])
+            .output()
+            .expect("bash starts");
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+        let words = text(&output.stdout);
+        words.split_whitespace().map(String::from).collect()
+    };
+    assert_eq!(completed("cohkit c"), ["check", "completions"]);
+    assert_eq!(completed("cohkit rtl me"), ["measure"]);
+    assert_eq!(completed("cohkit check --sym"), ["--symmetry"]);
+    assert_eq!(completed("cohkit check --symmetry o"), ["off"]);
+    assert_eq!(
+        completed("cohkit completions ''"),
+        ["-h", "--help", "bash", "zsh", "fish"]
+    );
+}
+
+#[test]
+fn every_shell_is_told_every_command_and_option_of_its_help() {
+    let help = |arguments: &[&str]| {
+        let output = cohkit(arguments).arg("--help").output().expect("starts");
+        text(&output.stdout)
+    };
+    let commands = help(&[]);
+    let commands = commands.split("Commands:\n").nth(1).expect("commands");
+    let commands = commands.lines().take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(commands.contains(&"check") && commands.contains(&"sweep"));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = script(shell);
+        for command in &commands {
+            assert!(script.contains(command), "{shell}: {command}");
+            // What Python knows is not known here.
+            if ["help", "reproduce", "sweep", "rtl"].contains(command) {
+                continue;
+            }
+            let help = help(&[command]);
+            let options = help.lines().filter(|line| line.starts_with("  "));
+            let options = options.filter_map(|line| {
+                let told = line.trim_start();
+                let told = told.split_whitespace().find(|word| word.starts_with("--"));
+                (line.trim_start().starts_with('-')).then_some(told?)
+            });
+            for option in options {
+                let option = option.trim_matches(|c: char| c != '-' && !c.is_alphanumeric());
+                let form = match shell {
+                    "fish" => format!("-l {}", option.trim_start_matches('-')),
+                    _ => option.to_string(),
+                };
+                assert!(script.contains(&form), "{shell}: {command} {form}");
+            }
+        }
+    }
+}
