@@ -5,7 +5,7 @@ SHELL := bash
 .PHONY: help setup demo test test-rust test-python bench soak lint clean
 
 # Python's files are used where they stand; what the compiled module holds is built.
-SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/build_backend.py \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
 	$(shell find crates platforms protocols experiments tests/construction -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh')
 
 help: ## list the targets

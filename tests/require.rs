@@ -42,7 +42,18 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
     ),
     // These are looked for by the tests in Python.
     ("cocotb", &[], "the package `cocotb` of PyPI"),
+    ("distributed", &[], "the package `distributed` of PyPI"),
+    (
+        "dask-jobqueue",
+        &[],
+        "the package `dask-jobqueue` of PyPI",
+    ),
     ("pyslang", &[], "the package `pyslang` of PyPI"),
+    (
+        "vscode-textmate",
+        &[],
+        "Node.js, and the package `vscode-textmate` of npm",
+    ),
 ];
 
 /// Whether a test can go on: its tool is there. It is to end at once if the developer does without that.

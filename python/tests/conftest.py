@@ -37,6 +37,9 @@ def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
 
 
+# Where `make setup` installs what runs in Node.js.
+NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
+
 # What tests may need besides the package: whether it is there, and where it comes from.
 # tests/require.rs is the same in Rust.
 TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
@@ -48,6 +51,10 @@ TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
         "the package `dask-jobqueue` of PyPI",
     ),
     "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
+    "vscode-textmate": (
+        lambda: shutil.which("node") is not None and (NODE / "node_modules/vscode-textmate").is_dir(),
+        "Node.js, and the package `vscode-textmate` of npm",
+    ),
 }
 
 

@@ -1,0 +1,125 @@
+"""The grammar for editors gives every token of every protocol text its colour, cut by VS Code's own program."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Tokens = list[list[tuple[int, int, str]]]
+
+pytestmark = pytest.mark.needs("vscode-textmate")
+
+# As crates/protocol/src/text/lexer.rs cuts texts; of symbols that begin alike the longer ones come first.
+SYMBOLS = r":=|\+=|-=|==|!=|<=|>=|->|\.\.|[;{}()\[\],|:=+\-<>.]"
+TOKEN = re.compile(
+    rf"""(?P<comment>\#.*)|(?P<title>"[^"]*")|(?P<word>[A-Za-z_]\w*)|(?P<number>[0-9]+)|(?P<symbol>{SYMBOLS})""",
+    re.ASCII,
+)
+SCOPES: dict[str, str | tuple[str, ...]] = {
+    "comment": "comment.",
+    "title": "string.",
+    "word": ("keyword.", "entity.name.", "storage.", "support.function.", "constant.language.", "variable."),
+    "number": "constant.numeric.",
+    "symbol": ("keyword.operator.", "punctuation."),
+}
+NAMES = ("entity.name.", "variable.other.")
+# These are words only where one of a channel or a goal is said; elsewhere channels have them for names.
+CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
+
+
+def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
+    command: list[str | Path] = ["node", root / "editors/vscode/scopes.mjs", root / ".venv/editors", *files]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return {file: told[str(file)] for file in files}
+
+
+def terminals(root: Path) -> tuple[set[str], set[str]]:
+    """Give the words and the symbols of the grammar in the reference of the language."""
+    text = (root / "docs/language.md").read_text()
+    [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    quoted = set(re.findall(r'"([^"]+)"', grammar))
+    return {word for word in quoted if word[0].isalpha()}, {word for word in quoted if not word[0].isalpha()}
+
+
+def test_every_token_of_every_text_is_cut_and_coloured(root: Path) -> None:
+    files = [*sorted(root.glob("protocols/*.coh")), *sorted(root.glob("tests/**/*.coh"))]
+    assert len(files) > 14
+    words, symbols = terminals(root)
+    met: set[str] = set()
+    for file, lines in scopes(root, *files).items():
+        for number, (text, tokens) in enumerate(zip(file.read_text().split("\n"), lines, strict=True), start=1):
+            coloured = [(start, min(end, len(text)), scope) for start, end, scope in tokens if scope != "source.cohkit"]
+            expected = list(TOKEN.finditer(text))
+            where = f"{file}:{number}"
+            assert [(start, end) for start, end, _ in coloured] == [token.span() for token in expected], where
+            for token, (_, _, scope) in zip(expected, coloured, strict=True):
+                kind = str(token.lastgroup)
+                met.add(token[0] if kind == "symbol" else kind)
+                assert scope.startswith(SCOPES[kind]), f"{where}: {token[0]} is {scope}"
+                if kind == "word" and token[0] not in words:
+                    assert scope.startswith(NAMES), f"{where}: {token[0]} is a name, and {scope}"
+    assert {"comment", "title", "word", "number"} <= met
+    assert len(met & symbols) > 15, "texts use most symbols"
+
+
+def test_every_word_and_symbol_of_the_language_is_known_and_no_other(root: Path, tmp_path: Path) -> None:
+    words, symbols = terminals(root)
+    text = tmp_path / "words.coh"
+    lines = [*sorted(words - CLASSES), *sorted(symbols)]
+    text.write_text("\n".join(lines))
+    for line, tokens in zip(lines, scopes(root, text)[text], strict=True):
+        [(_, _, scope)] = tokens
+        assert not scope.startswith((*NAMES, "invalid.")), f"{line} is {scope}"
+    grammar = json.loads((root / "editors/vscode/syntaxes/cohkit.tmLanguage.json").read_text())
+    known = {
+        word
+        for pattern in grammar["patterns"]
+        for group in re.findall(r"\(([a-z_|]+)\)", pattern["match"])
+        for word in group.split("|")
+    }
+    assert known == words
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("forward as forward home -> remote", ["name", "keyword", "class", "keyword", "operator", "keyword"]),
+        ("answer AckDirty with E", ["keyword", "message", "keyword", "name"]),
+        ("answer: AckDirty (line)", ["name", "separator", "name", "section", "keyword", "section"]),
+        ("grant DataShared S with E", ["keyword", "message", "name", "keyword", "name"]),
+        ("S | load | send Get | IS", ["name", "column", "access", "column", "keyword", "message", "column", "name"]),
+    ],
+)
+def test_words_that_may_be_names_are_told_by_where_they_stand(
+    root: Path, tmp_path: Path, line: str, expected: list[str]
+) -> None:
+    kinds = {
+        "variable.other": "name",
+        "keyword.control": "keyword",
+        "storage.type": "class",
+        "entity.name.function": "message",
+        "keyword.operator.arrow": "operator",
+        "punctuation.separator": "separator",
+        "punctuation.separator.column": "column",
+        "punctuation.section": "section",
+        "support.function.access": "access",
+    }
+    text = tmp_path / "line.coh"
+    text.write_text(line)
+    [tokens] = scopes(root, text)[text]
+    told = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
+    assert told == expected
+
+
+def test_what_the_language_has_not_is_marked(root: Path, tmp_path: Path) -> None:
+    text = tmp_path / "wrong.coh"
+    text.write_text("home @ 3")
+    [tokens] = scopes(root, text)[text]
+    assert list(tokens[2]) == [5, 6, "invalid.illegal.cohkit"]
