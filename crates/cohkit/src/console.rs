@@ -43,13 +43,15 @@ impl<'a> Console<'a> {
 
     /// Writes to standard output. If the reader has gone, nothing more is written and that is no error.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
-        if self.closed {
+        self.write(text.as_bytes())
+    }
+
+    /// Writes what need not be text to standard output, in the same way.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.closed || bytes.is_empty() {
             return Ok(());
         }
-        let written = self
-            .out
-            .write_all(text.as_bytes())
-            .and_then(|()| self.out.flush());
+        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
         match written {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.closed = true;

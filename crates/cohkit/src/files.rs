@@ -35,6 +35,20 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         None => format!("{ending}; those that ship are {}", crate::shipped::names()),
         Some(_) => ending.to_string(),
     };
+    let folder = format!("name the protocol texts in it, as in `{shown}/*.coh`");
+    let bytes = read_bytes(path, &ending, &folder)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: it has to be a plain text file in UTF-8"),
+        )
+    })
+}
+
+/// The bytes of an input file, with what helps who names one that is not there, or a folder.
+pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
+    let shown = path.display();
     let read = || {
         let mut bytes = Vec::new();
         let file = File::open(path)?;
@@ -44,11 +58,11 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let bytes: Vec<u8> = read().map_err(|error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Failure::new(
             Outcome::BadInput,
-            format!("error: {shown}: no such file\n  help: {ending}; is the path right?"),
+            format!("error: {shown}: no such file\n  help: {missing}; is the path right?"),
         ),
         ErrorKind::IsADirectory => Failure::new(
             Outcome::BadInput,
-            format!("error: {shown}: is a folder\n  help: name the protocol texts in it, as in `{shown}/*.coh`"),
+            format!("error: {shown}: is a folder\n  help: {folder}"),
         ),
         ErrorKind::PermissionDenied => Failure::new(
             Outcome::CouldNotRun,
@@ -65,13 +79,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
             format!("error: {shown}: has more than 256 MiB, and no more are read"),
         ));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::new(
-            Outcome::BadInput,
-            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: it has to be a plain text file in UTF-8"),
-        )
-    })
+    Ok(bytes)
 }
 
 /// Makes a folder for outputs, unless it is there.

@@ -36,6 +36,7 @@ mod options;
 mod outcome;
 mod play;
 pub mod playing;
+mod program;
 mod progress;
 mod protocols;
 mod python;
@@ -85,6 +86,7 @@ where
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),
             Command::Link(options) => link::run(&options, console),
+            Command::Run(options) => program::run(&options, console),
             Command::List(options) => list::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),

@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Play(Play),
     Rtl(Rtl),
     Link(Link),
+    Run(Run),
     Reproduce(Reproduce),
     Sweep(Sweep),
     List(List),
@@ -130,6 +131,44 @@ pub(crate) struct Link {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Runs a compiled program on a plain RV64 core with flat memory.
+///
+/// The program is statically linked, and reaches the outside by semihosting, as picolibc's do, or by the few calls of Linux
+/// that it needs. Its output is the command's. The same program does the same each time: its clock counts instructions, or
+/// cycles, as nanoseconds. If it ends with another code than 0, or by an exception, the command ends with 1.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Run {
+    /// The program: an ELF file for RV64.
+    #[arg(value_name = "PROGRAM")]
+    pub program: PathBuf,
+
+    /// Words that the program is called with.
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<String>,
+
+    /// Run it in time, on a small core that is assumed, with memory that takes no longer than a load does; and tell how many
+    /// instructions and cycles it takes.
+    #[arg(long)]
+    pub timed: bool,
+
+    /// MiB of memory, from the program's first address on.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub memory: u64,
+
+    /// Most instructions.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
+    pub most: u64,
+
+    /// The folder whose files the program may read and write. It has no files without.
+    #[arg(long, value_name = "FOLDER")]
+    pub files: Option<PathBuf>,
 }
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.

@@ -22,6 +22,8 @@ pub enum Errno {
     Fault = 14,
     /// What is asked for makes no sense.
     Invalid = 22,
+    /// There is no room for it.
+    NoSpace = 28,
     /// There is no such call.
     NoCall = 38,
 }

@@ -9,6 +9,7 @@ mod list;
 mod litmus;
 mod models;
 mod play;
+mod program;
 mod reports;
 #[path = "../../../../tests/require.rs"]
 mod require;

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_EXPECT=1` rewrites the shown outputs, except those with a `...` line.
 
-use crate::{files, root};
+use crate::{files, require, root};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,6 +49,9 @@ fn shown_commands_print_what_is_shown() {
     let mut wrong = String::new();
     let mut commands = 0;
     for path in documents() {
+        if path.ends_with("docs/riscv.md") && !require::require("riscv-gcc") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("the document can be read");
         let mut rewritten = String::new();
         let mut lines = text.lines().peekable();

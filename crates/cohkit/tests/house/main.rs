@@ -2,6 +2,8 @@
 
 mod documents;
 mod floors;
+#[path = "../../../../tests/require.rs"]
+mod require;
 #[cfg(unix)]
 mod tools;
 

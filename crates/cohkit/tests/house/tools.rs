@@ -1,9 +1,6 @@
 //! A missing tool is a failure: of a test, of `tools/setup` in continuous integration, and of that itself.
 
-#[path = "../../../../tests/require.rs"]
-mod require;
-
-use crate::{files, root};
+use crate::{files, require, root};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,264 @@
+//! `cohkit run` from outside: compiled programs, and files that are none.
+
+use crate::require::{missing, require};
+use crate::{cohkit, text, transcript};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A program that does what its arguments say, in a folder with files beside and outside of it. Nothing if there is no compiler.
+fn compiled() -> Option<(tempfile::TempDir, PathBuf)> {
+    if !require("riscv-gcc") {
+        return None;
+    }
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let program = base.path().join("program.elf");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .current_dir(root)
+        .args(["@docs/riscv/flags", "crates/cohkit/tests/command/program.c"])
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("it starts");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}\n{}", missing("riscv-gcc"));
+    fs::create_dir(base.path().join("files")).expect("a folder");
+    fs::write(base.path().join("files/inside"), "inside\n").expect("written");
+    fs::write(base.path().join("outside"), "outside\n").expect("written");
+    Some((base, program))
+}
+
+/// `cohkit run` with these options on a program with these words, beside it.
+fn command(program: &Path, options: &[&str], words: &[&str]) -> Command {
+    let mut command = cohkit(["run"]);
+    command.args(options).arg(program).args(words);
+    command.current_dir(program.parent().expect("a folder"));
+    command
+}
+
+fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
+    command(program, options, words).output().expect("starts")
+}
+
+/// The end and what is written, by both engines.
+#[test]
+fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
+    let Some((_base, program)) = compiled() else {
+        return;
+    };
+    let said = |options: &[&str], words: &[&str]| transcript(&run(&program, options, words));
+    assert_eq!(said(&[], &["say", "grün"]), "exit code 0\ngrün\n");
+    assert_eq!(
+        said(&[], &["code", "7"]),
+        "exit code 1\n--- stderr\non standard error\nthe program ends with code 7\n"
+    );
+    let timed = said(&["--timed"], &["say", "grün"]);
+    assert!(
+        timed.starts_with("exit code 0\ngrün\n--- stderr\n"),
+        "{timed}"
+    );
+    assert_eq!(timed, said(&["--timed"], &["say", "grün"]));
+    for options in [&[][..], &["--timed"]] {
+        let crash = said(options, &["crash"]);
+        assert!(
+            crash.starts_with("exit code 1\nbefore\n--- stderr\nerror: "),
+            "{crash}"
+        );
+        assert!(
+            crash.contains("program.elf: ") && crash.contains(" (crash + "),
+            "{crash}"
+        );
+        let ended = said(&[options, &["--most", "1000000"]].concat(), &["for-ever"]);
+        assert!(ended.starts_with("exit code 3\n"), "{ended}");
+        assert!(
+            ended.contains("after 1000000 instructions\n  help: `--most N`"),
+            "{ended}"
+        );
+    }
+    let little = said(&["--memory", "1"], &["say", "grün"]);
+    assert!(
+        little.starts_with("exit code 2\n") && little.contains("`--memory MIB`"),
+        "{little}"
+    );
+}
+
+#[test]
+fn a_program_reads_what_comes_in_by_standard_input() {
+    let Some((_base, program)) = compiled() else {
+        return;
+    };
+    let mut child = command(&program, &[], &["echo"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(b"first\nno end of line").expect("written");
+    drop(input);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(transcript(&output), "exit code 0\nfirst\nno end of line");
+}
+
+/// By `..`, by links to files, to folders and to what is not there yet, and by names from the root on.
+#[cfg(unix)]
+#[test]
+fn programs_have_the_files_of_their_folder_and_no_others() {
+    use std::os::unix::fs::symlink;
+    let Some((base, program)) = compiled() else {
+        return;
+    };
+    let files = base.path().join("files");
+    symlink("../outside", files.join("link")).expect("a link");
+    symlink("..", files.join("up")).expect("a link");
+    symlink("../new", files.join("dangling")).expect("a link");
+    symlink("inside", files.join("beside")).expect("a link");
+    let said = |words: &[&str]| transcript(&run(&program, &["--files", "files"], words));
+    for name in [
+        "inside",
+        "./inside",
+        "../files/inside",
+        "beside",
+        "up/files/inside",
+    ] {
+        assert_eq!(said(&["read", name]), "exit code 0\ninside\n", "{name}");
+    }
+    assert_eq!(said(&["write", "new"]), "exit code 0\n");
+    assert_eq!(
+        fs::read_to_string(files.join("new")).expect("made"),
+        "written\n"
+    );
+
+    let outside = base.path().join("outside").display().to_string();
+    let fifo = Command::new("mkfifo").arg(files.join("fifo")).status();
+    assert!(fifo.expect("it starts").success());
+    let names = [
+        "../outside",
+        "link",
+        "up/outside",
+        &outside,
+        "up/new",
+        "../new",
+        "dangling",
+        "fifo",
+        ".",
+    ];
+    for name in names {
+        for verb in ["read", "write"] {
+            let said = said(&[verb, name]);
+            assert!(
+                said.ends_with("the program ends with code 2\n"),
+                "{verb} {name}: {said}"
+            );
+        }
+    }
+    assert_eq!(fs::read_to_string(&outside).expect("there"), "outside\n");
+    assert!(!base.path().join("new").exists());
+    // Without a folder there are no files at all.
+    let none = transcript(&run(&program, &[], &["read", "files/inside"]));
+    assert_eq!(
+        none,
+        "exit code 1\nPermission denied\n--- stderr\nthe program ends with code 2\n"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_to_the_program_and_of_standard_output_to_the_user() {
+    let Some((base, program)) = compiled() else {
+        return;
+    };
+    let full = File::options().write(true).open("/dev/full");
+    let output = command(&program, &[], &["say", "something"])
+        .stdout(full.expect("/dev/full"))
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("standard output cannot be written"));
+
+    if !require("mounts") {
+        return;
+    }
+    let script = r#"mount -t tmpfs -o size=4k none files && head -c 4096 /dev/zero > files/filler || exit 99
+        exec "$0" run --files files program.elf write new"#;
+    let output = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "bash", "-c", script])
+        .arg(env!("CARGO_BIN_EXE_cohkit"))
+        .current_dir(base.path())
+        .output()
+        .expect("it starts");
+    assert_ne!(output.status.code(), Some(99), "{}", missing("mounts"));
+    let said = transcript(&output);
+    // (What picolibc makes of the reason is its affair.)
+    assert!(said.starts_with("exit code 1\n"), "{said}");
+    assert!(said.ends_with("the program ends with code 2\n"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn control_c_ends_a_program_and_what_it_has_written_stays() {
+    let Some((_base, program)) = compiled() else {
+        return;
+    };
+    // One computes, the other one waits for input.
+    for words in [["for-ever"], ["echo"]] {
+        let mut child = command(&program, &["--most", "1000000000000"], &words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let number = child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &number]).status();
+        assert!(killed.expect("kill runs").success());
+        let code = child.wait().expect("ends").code();
+        let output = child.wait_with_output().expect("ends");
+        assert_eq!(
+            (code, text(&output.stderr).as_str()),
+            (Some(130), "interrupted\n")
+        );
+        let written = if words == ["for-ever"] {
+            "before\n"
+        } else {
+            ""
+        };
+        assert_eq!(text(&output.stdout), written);
+    }
+}
+
+#[test]
+fn what_is_no_program_is_refused_with_the_reason() {
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let file = base.path().join("file");
+    let said = || transcript(&run(&file, &[], &[]));
+    assert!(
+        said().contains("no such file\n  help: a program is"),
+        "{}",
+        said()
+    );
+    fs::create_dir(&file).expect("a folder");
+    assert!(said().starts_with("exit code 2\n") && said().contains("is a folder"));
+    fs::remove_dir(&file).expect("it is empty");
+    // Our own command is a program, but not for this core.
+    let own = fs::read(env!("CARGO_BIN_EXE_cohkit")).expect("it can be read");
+    for (bytes, reason) in [
+        (&b""[..], "no ELF file of 64 bits"),
+        (b"#!/bin/sh\n", "no ELF file of 64 bits"),
+        (b"\x7fELF\x02\x01\x01", "no ELF file of 64 bits"),
+        (&own[..1 << 12], "another machine"),
+    ] {
+        fs::write(&file, bytes).expect("it can be written");
+        let said = said();
+        assert!(
+            said.starts_with("exit code 2\n--- stderr\nerror: "),
+            "{said}"
+        );
+        assert!(said.contains(reason), "{said}");
+    }
+    for (files, code) in [("nowhere", 2), ("file", 2)] {
+        let output = run(&file, &["--files", files], &[]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+    }
+}
