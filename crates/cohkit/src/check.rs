@@ -98,9 +98,9 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Fai
             ));
         }
     }
-    if options.output.json {
+    if options.output.form.json {
         let value = Value::Array(batch.values);
-        deliver(&format!("{value:#}\n"), &options.output, console)?;
+        deliver(&options.output.form.told(&value), &options.output, console)?;
     } else if options.output.out.is_some() {
         deliver(&batch.text, &options.output, console)?;
     }
@@ -256,7 +256,7 @@ impl Batch<'_> {
         judge(source.clone(), &request, &mut telling)
             .map_err(|wrong| source.failure(wrong, console))?;
         let untaken = std::mem::take(&mut self.untaken);
-        match options.output.json {
+        match options.output.form.json {
             true => Ok(()),
             false => self.print(&untaken.text(&source.protocol.name), console),
         }
@@ -278,7 +278,7 @@ impl Batch<'_> {
                 let (json, text) = (|| levels.json(composed.path()), || levels.text());
                 self.tell(levels.outcome(), json, text, console)?;
             }
-            if !self.options.output.json && !console.is_interrupted() {
+            if !self.options.output.form.json && !console.is_interrupted() {
                 self.print(&composed.together(system, &self.judged), console)?;
             }
         }
@@ -339,7 +339,7 @@ impl Batch<'_> {
         console: &mut Console,
     ) -> Result<(), Failure> {
         self.outcome = self.outcome.max(outcome);
-        if self.options.output.json {
+        if self.options.output.form.json {
             self.values.push(json());
             return Ok(());
         }

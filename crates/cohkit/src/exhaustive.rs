@@ -129,11 +129,11 @@ pub(crate) fn run(
     if let Ending::NotExplored(what) = &ending {
         return Err(Failure::new(Outcome::BadInput, format!("error: {what}")));
     }
-    let text = match options.output.json {
-        true => format!(
-            "{:#}\n",
-            value(play, &ending, begun.elapsed().as_secs_f64())
-        ),
+    let text = match options.output.form.json {
+        true => options
+            .output
+            .form
+            .told(&value(play, &ending, begun.elapsed().as_secs_f64())),
         false => report(play, &ending),
     };
     deliver(&text, &options.output, console)?;

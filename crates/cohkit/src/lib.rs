@@ -19,6 +19,7 @@ mod checkpoints;
 mod composed;
 mod console;
 mod coverage;
+mod csv;
 mod exhaustive;
 mod explanation;
 mod files;

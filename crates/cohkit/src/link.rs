@@ -57,11 +57,9 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
     let question = question(&asked).map_err(wrong)?;
     let transfers = transfers(&asked, &question).map_err(wrong)?;
     let answer = question.answer();
-    let result = if options.output.json {
-        format!(
-            "{:#}\n",
-            value(&options.link, &question, &answer, &transfers)
-        )
+    let result = if options.output.form.json {
+        let value = value(&options.link, &question, &answer, &transfers);
+        options.output.form.told(&value)
     } else {
         text(&options.link, &question, &answer) + &of_dma(options.dma, &transfers)
     };

@@ -105,7 +105,7 @@ fn shelves() -> Vec<Shelf> {
 
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Failure> {
     let shelves = shelves();
-    let text = if options.output.json {
+    let text = if options.output.form.json {
         let things = |shelf: &Shelf| -> Value {
             let things = shelf.things.iter();
             things
@@ -115,7 +115,7 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Fail
         let all = shelves
             .iter()
             .map(|shelf| (shelf.key.into(), things(shelf)));
-        format!("{:#}\n", Value::Object(all.collect()))
+        options.output.form.told(&Value::Object(all.collect()))
     } else {
         let names = shelves.iter().flat_map(|shelf| &shelf.things);
         let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -138,7 +138,7 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
     let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
     let below = platform.below.as_ref().map(|below| below.remotes);
     let quantities = platform.all_quantities();
-    let text = if options.output.json {
+    let text = if options.output.form.json {
         let quantities = quantities.iter().map(|(name, unit, quantity)| {
             let shown = |value| units::show(value, *unit);
             json!({
@@ -163,7 +163,7 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
         if let Some(below) = below {
             value["below"] = below.into();
         }
-        format!("{value:#}\n")
+        options.output.form.told(&value)
     } else {
         let rows: Vec<[String; 4]> = quantities
             .iter()

@@ -111,9 +111,9 @@ pub(crate) fn run(
         }
     }
     let outcome = reports.iter().map(|r| r.outcome).fold(outcome, Ord::max);
-    let text = if options.output.json {
+    let text = if options.output.form.json {
         let all: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
-        format!("{:#}\n", Value::from(all))
+        options.output.form.told(&Value::from(all))
     } else {
         reports.into_iter().map(|r| r.text).collect()
     };

@@ -190,7 +190,7 @@ pub(crate) struct Table {
     pub merged: bool,
 
     /// Print a markdown table.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub markdown: bool,
 
     #[command(flatten)]
@@ -217,7 +217,7 @@ pub(crate) struct Litmus {
     pub shapes: bool,
 
     /// Print the tests, in the format of the herd tools, and run nothing.
-    #[arg(long, conflicts_with_all = ["protocol", "json"])]
+    #[arg(long, conflicts_with_all = ["protocol", "json", "csv"])]
     pub print: bool,
 
     /// The protocol text whose caches the threads run on; memory that acts at once, if not given.
@@ -298,12 +298,23 @@ pub(crate) enum Model {
     Rc,
 }
 
+/// The form of a result.
+#[derive(Args, Debug)]
+pub(crate) struct Form {
+    /// Print JSON; what depends on the machine stands under the key `run`.
+    #[arg(long, default_value_if("csv", "true", "true"))]
+    pub json: bool,
+
+    /// Print a table as CSV: what JSON tells, with a row for each result, without what depends on the machine.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+}
+
 /// Options of every subcommand that prints a result.
 #[derive(Args, Debug)]
 pub(crate) struct Output {
-    /// Print JSON; what depends on the machine stands under the key `run`.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub form: Form,
 
     /// Draw charts with ASCII characters only.
     #[arg(long)]
@@ -312,6 +323,16 @@ pub(crate) struct Output {
     /// Write the result to this file instead of standard output: all of it, or nothing.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+impl Form {
+    /// This value as JSON, or as CSV where that is asked for.
+    pub fn told(&self, value: &serde_json::Value) -> String {
+        match self.csv {
+            true => crate::csv::table(value),
+            false => format!("{value:#}\n"),
+        }
+    }
 }
 
 /// Explores every reachable state of the systems a protocol text asks for, or of a Murphi model.
@@ -761,9 +782,8 @@ pub(crate) struct Synth {
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 
-    /// Print JSON, a list of configurations; what depends on the machine stands under the key `run` of each.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 fn spoilt(text: &str) -> Result<u64, String> {
@@ -807,7 +827,7 @@ pub(crate) struct Measure {
 
     /// Print instead the table `[home]` of a platform whose simulated home takes the times of this one, measured the
     /// same way: those of `platforms/enzian-cohkit.toml`.
-    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json"])]
+    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json", "csv"])]
     pub platform: bool,
 
     /// Measure instead how fast the invalidation engine of `hardware/endpoints` takes lines from the remote, behind the
@@ -823,9 +843,8 @@ pub(crate) struct Measure {
     #[arg(long, value_name = "DIR")]
     pub build: Option<PathBuf>,
 
-    /// Print JSON; what depends on the machine stands under the key `run`.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 fn units_of_two_slices(text: &str) -> Result<usize, String> {

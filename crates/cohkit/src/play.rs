@@ -65,8 +65,8 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
     let seconds = begun.elapsed().as_secs_f64();
-    let text = if options.output.json {
-        format!("{:#}\n", play.json(&played, seconds))
+    let text = if options.output.form.json {
+        options.output.form.told(&play.json(&played, seconds))
     } else {
         report(&play, &played, &charts)
     };

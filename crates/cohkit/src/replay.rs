@@ -48,8 +48,8 @@ pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result
         true => replayed.on_model(&recordings, options, console)?,
         false => replayed.on_protocol(&recordings, options, console)?,
     }
-    let result = match options.output.json {
-        true => format!("{:#}\n", Value::Array(replayed.values)),
+    let result = match options.output.form.json {
+        true => options.output.form.told(&Value::Array(replayed.values)),
         false => replayed.told,
     };
     deliver(&result, &options.output, console)?;

@@ -88,8 +88,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     if let (Some(file), Ok(_)) = (&options.trace, &ended) {
         traced(&simulation.setup, options.trace_line, file)?;
     }
-    let text = if options.output.json {
-        format!("{:#}\n", simulation.json(&ended, seconds))
+    let text = if options.output.form.json {
+        options.output.form.told(&simulation.json(&ended, seconds))
     } else {
         report(&simulation, &ended, &charts)
     };

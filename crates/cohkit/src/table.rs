@@ -24,8 +24,8 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
     let Some(table) = table else {
         return Err(Failure::new(Outcome::Interrupted, "interrupted"));
     };
-    let result = if options.output.json {
-        format!("{:#}\n", table.json(&source))
+    let result = if options.output.form.json {
+        options.output.form.told(&table.json(&source))
     } else if options.markdown {
         markdown(&source, &table)
     } else {

@@ -33,8 +33,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         .map(|trace| judged(&source, trace, options, console))
         .collect();
     let judged = judged?;
-    let said = match options.output.json {
-        true => format!("{:#}\n", judged.iter().map(entry).collect::<Value>()),
+    let said = match options.output.form.json {
+        true => options
+            .output
+            .form
+            .told(&judged.iter().map(entry).collect()),
         false => (1..)
             .zip(&judged)
             .map(|(n, judged)| line(n, judged))

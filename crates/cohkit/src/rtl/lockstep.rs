@@ -206,8 +206,11 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
     if total.mismatch.is_none() && options.spoil > 0 {
         spoil(&setup, options, &mut total, &console.terminal)?;
     }
-    let result = match options.output.json {
-        true => format!("{:#}\n", json(options, &source, &setup, &total, &builds)),
+    let result = match options.output.form.json {
+        true => options
+            .output
+            .form
+            .told(&json(options, &source, &setup, &total, &builds)),
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;

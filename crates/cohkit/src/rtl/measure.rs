@@ -113,8 +113,10 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
             limit: limit(&setup, &rate),
         });
     }
-    let result = match options.json {
-        true => format!("{:#}\n", json(options, &source, &latencies, &streams)),
+    let result = match options.form.json {
+        true => options
+            .form
+            .told(&json(options, &source, &latencies, &streams)),
         false => text(options, &source, &latencies, &streams),
     };
     console.print(&result)?;

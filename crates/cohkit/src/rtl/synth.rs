@@ -139,12 +139,12 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
             paths,
         });
     }
-    let result = match options.json {
+    let result = match options.form.json {
         true => {
             let list = configurations
                 .iter()
                 .map(|configuration| json(configuration, options, &source, &yosys));
-            format!("{:#}\n", serde_json::Value::Array(list.collect()))
+            options.form.told(&serde_json::Value::Array(list.collect()))
         }
         false => configurations
             .iter()

@@ -534,3 +534,33 @@ fn a_trace_of_another_kind_of_text_is_refused() {
         2: error: lights.json: that `all lights are red` is met nowhere is shown by no trace
     "#]].assert_eq(&all);
 }
+
+#[test]
+fn results_are_rows_of_csv_and_say_the_same_as_json() {
+    let told = |form: &str| {
+        let output = cohkit(["check", "tests/command/tiny.coh", "../../protocols/msi.coh"])
+            .args(["--remotes", "1", form])
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let json: Value = serde_json::from_str(&told("--json")).expect("JSON");
+    let csv = told("--csv");
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("a head");
+    let rows: Vec<Vec<&str>> = lines.collect();
+    let entries = json.as_array().expect("a list");
+    assert_eq!(rows.len(), entries.len());
+    let column = |name: &str| names.iter().position(|other| *other == name);
+    for name in ["outcome", "protocol", "states", "transitions"] {
+        let at = column(name).unwrap_or_else(|| panic!("no column `{name}` in {names:?}"));
+        for (row, entry) in rows.iter().zip(entries) {
+            // From the end, as notes, which stand before, have commas in them.
+            let cell = row[row.len() + at - names.len()];
+            assert_eq!(cell, entry[name].to_string().trim_matches('"'), "{name}");
+        }
+    }
+    assert!(column("properties.data value.status").is_some());
+    assert!(!csv.contains("seconds"), "that depends on the machine");
+}

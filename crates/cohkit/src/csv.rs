@@ -1,0 +1,165 @@
+//! What commands tell as JSON, as one table of CSV.
+
+use serde_json::{Map, Value};
+
+/// The lists that a command is about.
+const TABLES: [&str; 2] = ["rows", "quantities"];
+
+/// What members of lists are called by.
+const NAMES: [&str; 2] = ["name", "what"];
+
+/// A row for each result, with a column for everything that one of them tells, named from the outside in with dots;
+/// without what depends on the machine.
+///
+/// Lists of plain values stand in one cell. Lists of what has names are columns by these. Other lists, such as the steps
+/// of a counterexample, are no part of a table.
+pub(crate) fn table(told: &Value) -> String {
+    let rows: Vec<Vec<(String, String)>> = results(told).iter().map(cells).collect();
+    let mut columns: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flatten() {
+        if !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    let mut text = line(columns.iter().copied());
+    for row in &rows {
+        let cell = |column: &&str| {
+            let found = row.iter().find(|(name, _)| name == column);
+            found.map_or("", |(_, cell)| cell.as_str())
+        };
+        text += &line(columns.iter().map(cell));
+    }
+    text
+}
+
+/// What becomes a row each.
+fn results(told: &Value) -> Vec<Map<String, Value>> {
+    let objects = |list: &[Value]| -> Option<Vec<Map<String, Value>>> {
+        list.iter().map(|one| one.as_object().cloned()).collect()
+    };
+    match told {
+        Value::Array(list) => objects(list).unwrap_or_default(),
+        Value::Object(object) => {
+            let about = TABLES.iter().find_map(|name| object.get(*name)?.as_array());
+            if let Some(rows) = about.and_then(|list| objects(list)) {
+                return rows;
+            }
+            // Shelves of things that ship: the shelf is a column.
+            let shelves = object.iter().map(|(key, list)| {
+                let mut things = objects(list.as_array()?)?;
+                for thing in &mut things {
+                    thing.insert("kind".into(), key.as_str().into());
+                }
+                Some(things)
+            });
+            match shelves.collect::<Option<Vec<_>>>() {
+                Some(shelves) => shelves.concat(),
+                None => vec![object.clone()],
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn cells(result: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (key, value) in result.iter().filter(|(key, _)| *key != "run") {
+        put(key, value, &mut found);
+    }
+    found
+}
+
+fn put(name: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(inner) => {
+            for (key, value) in inner {
+                put(&format!("{name}.{key}"), value, found);
+            }
+        }
+        Value::Array(list) => match list.iter().map(plain).collect::<Option<Vec<String>>>() {
+            Some(cells) => found.push((name.into(), cells.join("; "))),
+            None => named(name, list, found),
+        },
+        _ => found.extend(plain(value).map(|cell| (name.into(), cell))),
+    }
+}
+
+/// Columns of a list whose members have a name each; where two have the same, the later ones are numbered.
+fn named(name: &str, list: &[Value], found: &mut Vec<(String, String)>) {
+    let called = |one: &Value| {
+        NAMES
+            .iter()
+            .find_map(|key| Some(one[key].as_str()?.to_string()))
+    };
+    let names: Option<Vec<String>> = list.iter().map(called).collect();
+    let Some(names) = names else { return };
+    for (at, (one, own)) in list.iter().zip(&names).enumerate() {
+        let before = names[..at].iter().filter(|other| *other == own).count();
+        let own = match before {
+            0 => own.clone(),
+            _ => format!("{own} {}", before + 1),
+        };
+        let rest = one.as_object().into_iter().flatten();
+        for (key, value) in rest.filter(|(key, _)| !NAMES.contains(&key.as_str())) {
+            put(&format!("{name}.{own}.{key}"), value, found);
+        }
+    }
+}
+
+/// The cell of a value that is neither list nor object.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Cells with commas between them, and with quotes where they need some (RFC 4180, but for the carriage returns).
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let quoted = cells.map(|cell| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_string(),
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+    use serde_json::json;
+
+    #[test]
+    fn results_are_rows_and_what_stands_in_them_are_columns() {
+        let told = json!([
+            { "a": { "b": 1, "c": null }, "notes": ["x", "y, \"z\""], "run": { "seconds": 1.5 } },
+            { "a": { "b": 2.5 }, "ends": [{ "values": 3 }], "more": true },
+        ]);
+        assert_eq!(
+            table(&told),
+            "a.b,a.c,notes,more\n1,,\"x; y, \"\"z\"\"\",\n2.5,,,true\n"
+        );
+    }
+
+    #[test]
+    fn lists_of_what_has_names_are_columns_by_these() {
+        let told = json!({ "p": [{ "name": "up", "n": 1 }, { "name": "down", "n": 2 }] , "q": 0 });
+        assert_eq!(table(&told), "p.up.n,p.down.n,q\n1,2,0\n");
+        let told = json!({ "p": [{ "what": "up", "n": 1 }, { "what": "up", "n": 2 }] , "q": 0 });
+        assert_eq!(table(&told), "p.up.n,p.up 2.n,q\n1,2,0\n");
+    }
+
+    #[test]
+    fn tables_and_shelves_are_rows_themselves() {
+        let told = json!({ "agent": "home", "rows": [{ "event": "load" }, { "event": "store" }] });
+        assert_eq!(table(&told), "event\nload\nstore\n");
+        let told = json!({ "x": [{ "name": "a" }], "y": [{ "name": "b" }] });
+        assert_eq!(table(&told), "kind,name\nx,a\ny,b\n");
+    }
+
+    #[test]
+    fn nothing_is_a_table_without_columns() {
+        assert_eq!(table(&json!([])), "\n");
+    }
+}
