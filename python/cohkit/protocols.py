@@ -108,7 +108,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()[:4]
-    ['back-invalidate', 'cxl-mem', 'eci', 'eci-near']
+    ['back-invalidate', 'ccix', 'cxl-mem', 'eci']
 
     """
     files = (file for file, _ in _cohkit.shipped())

@@ -268,6 +268,7 @@ fn of_shipped_texts_drain_says_it_all() {
         "msi-policy",
         "eci",
         "back-invalidate",
+        "ccix",
         "cxl-mem",
         "write-through",
         "write-through-two-step",

@@ -12,6 +12,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
     "protocols/back-invalidate.coh",
+    "protocols/ccix.coh",
     "protocols/cxl-mem.coh",
     "protocols/eci-near.coh",
     "protocols/eci.coh",

@@ -1,10 +1,14 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 14] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 15] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
+    ),
+    (
+        "protocols/ccix.coh",
+        include_str!("../../../protocols/ccix.coh"),
     ),
     (
         "protocols/cxl-mem.coh",

@@ -267,6 +267,7 @@ fn what_the_hardware_cannot_hold_is_refused() {
     for path in [
         "protocols/msi.coh",
         "protocols/msi-policy.coh",
+        "protocols/ccix.coh",
         "protocols/cxl-mem.coh",
         "protocols/token.coh",
         "protocols/eci-near.coh",
@@ -329,6 +330,7 @@ fn what_the_hardware_cannot_hold_is_refused() {
     expect![[r#"
         protocols/msi.coh: the hardware has no place for the home's variable `owner`
         protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
+        protocols/ccix.coh: `device` is a second kind of remotes
         protocols/cxl-mem.coh: `BIConflictAck` stays behind other messages
         protocols/token.coh: the hardware has no place for the home's variable `held`
         protocols/eci-near.coh: `device` is a second kind of remotes

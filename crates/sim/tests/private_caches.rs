@@ -68,15 +68,30 @@ fn caches_share_what_they_write() {
             setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
             let statistics = run(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
-            let taken = ["Inv", "FwdGetM", "Invalidate", "ForwardInvalid", "BISnpInv"];
+            let taken = [
+                "Inv",
+                "FwdGetM",
+                "Invalidate",
+                "ForwardInvalid",
+                "BISnpInv",
+                "SnpUnique",
+            ];
             let shared = [
                 "FwdGetS",
                 "Share",
                 "Downgrade",
                 "ForwardShared",
                 "BISnpData",
+                "SnpShared",
             ];
-            let given_up = ["PutM", "Put", "VictimDirty", "MemDirtyEvct", "MemWrI"];
+            let given_up = [
+                "PutM",
+                "Put",
+                "VictimDirty",
+                "MemDirtyEvct",
+                "MemWrI",
+                "WriteBack",
+            ];
             let kinds = match writes_back(&name) {
                 true => &[&taken[..], &shared, &given_up][..],
                 false => &[&taken[..], &["Write"]],
