@@ -1,0 +1,351 @@
+//! Pipes of `nearmemory/pipe.h` between two cores whose caches nothing keeps coherent: compiled programs lose, repeat and
+//! spoil nothing, whatever their caches evict, and each fault of the library that we thought of shows.
+
+#[path = "../../../tests/require.rs"]
+mod require;
+
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{
+    Amo, Cbo, Exception, Extensions, Fast, Fence, Flat, Hart, Memory, Prefetch, Reply, Size, Stop,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LINE: u64 = 128;
+/// What cores cache. Registers are at 0x20_0000, and are not.
+const FAR: std::ops::Range<u64> = 0x10_0000..0x20_0000;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = step.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Memory behind one cache for each core. A cache keeps its copies until it evicts them, whatever the other core does.
+struct Far {
+    memory: Flat,
+    /// By core: lines by address, and whether they are dirty.
+    caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
+    /// Whether lines are evicted at random.
+    evicts: bool,
+    random: Random,
+}
+
+impl Far {
+    fn drop_line(&mut self, core: usize, line: u64, keep: bool) {
+        let Some((bytes, dirty)) = self.caches[core].remove(&line) else {
+            return;
+        };
+        if dirty {
+            let place = self.memory.bytes_mut(line, LINE as usize);
+            place.expect("it came from there").copy_from_slice(&bytes);
+        }
+        if keep {
+            self.caches[core].insert(line, (bytes, false));
+        }
+    }
+
+    /// The bytes of an access to far memory in a core's cache; nothing if it is not within one line.
+    fn cached(&mut self, core: usize, at: u64, size: Size, dirties: bool) -> Option<&mut [u8]> {
+        let cache = &mut self.caches[core];
+        if self.evicts && !cache.is_empty() && self.random.below(4) == 0 {
+            let victim = self.random.below(cache.len() as u64) as usize;
+            let victim = *cache.keys().nth(victim).expect("so many are there");
+            self.drop_line(core, victim, false);
+        }
+        let (line, offset) = (at & !(LINE - 1), (at & (LINE - 1)) as usize);
+        let memory = &self.memory;
+        let (bytes, dirty) = self.caches[core].entry(line).or_insert_with(|| {
+            let bytes = memory.bytes(line, LINE as usize);
+            let bytes = bytes.expect("far memory is there");
+            (bytes.try_into().expect("it is a line"), false)
+        });
+        *dirty |= dirties;
+        bytes.get_mut(offset..offset + size as usize)
+    }
+}
+
+/// Far memory as a core sees it.
+struct Side<'a>(&'a mut Far, usize);
+
+impl Memory for Side<'_> {
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.0.memory.fetch(at)
+    }
+
+    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
+        if !FAR.contains(&at) {
+            return self.0.memory.load(at, size, to);
+        }
+        let Some(bytes) = self.0.cached(self.1, at, size, false) else {
+            return Reply::Misaligned;
+        };
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        Reply::Done(u64::from_le_bytes(word))
+    }
+
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        if !FAR.contains(&at) {
+            return self.0.memory.store(at, size, value);
+        }
+        let Some(bytes) = self.0.cached(self.1, at, size, true) else {
+            return Reply::Misaligned;
+        };
+        let length = bytes.len();
+        bytes.copy_from_slice(&value.to_le_bytes()[..length]);
+        Reply::Done(())
+    }
+
+    fn amo(&mut self, _at: u64, _amo: Amo, _to: u8) -> Reply<u64> {
+        Reply::Fault
+    }
+
+    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn fence_i(&mut self) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        let line = at & !(LINE - 1);
+        match what {
+            Cbo::Invalidate => {
+                self.0.caches[self.1].remove(&line);
+            }
+            Cbo::Clean | Cbo::Flush => self.0.drop_line(self.1, line, what == Cbo::Clean),
+        }
+        Reply::Done(())
+    }
+
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}
+
+/// The program, compiled with the library as it is once these words of it are replaced.
+fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("it is there");
+    assert!(
+        from.is_empty() || library.matches(from).count() == 1,
+        "{from}"
+    );
+    let library = if from.is_empty() {
+        library
+    } else {
+        library.replace(from, to)
+    };
+    std::fs::create_dir_all(folder.join("nearmemory")).expect("a folder");
+    std::fs::write(folder.join("nearmemory/pipe.h"), library).expect("it can be written");
+    let program = folder.join("program");
+    let machine = [
+        "-march=rv64imfc",
+        "-mabi=lp64f",
+        "-mcmodel=medany",
+        "-static",
+    ];
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args([
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-nostdlib",
+            "-ffreestanding",
+            "-I",
+        ])
+        .arg(folder)
+        .args(machine)
+        .arg("-o")
+        .arg(&program)
+        .arg(root.join("crates/riscv/tests/programs/pipes.c"))
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        require::missing("riscv-gcc")
+    );
+    program
+}
+
+/// What the arguments of the program are.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    kind: u64,
+    words: u64,
+    lines: u64,
+    evicts: bool,
+    seed: u64,
+}
+
+const BATCHES: u64 = 0;
+const BY_TRYING: u64 = 1;
+const REGISTERS: u64 = 2;
+
+/// Runs both cores, each for a random number of instructions and then the other one. The receiver's code, or nothing if they
+/// do not end.
+fn run(image: &Image, asked: Asked) -> Option<u64> {
+    let mut memory = Flat::new(0x1_0000, 0x20_0000);
+    for segment in &image.segments {
+        let place = memory.bytes_mut(segment.at, segment.bytes.len());
+        place.expect("it fits").copy_from_slice(segment.bytes);
+    }
+    let mut far = Far {
+        memory,
+        caches: Default::default(),
+        evicts: asked.evicts,
+        random: Random(asked.seed),
+    };
+    let mut cores = [0, 1].map(|core| {
+        let mut hart = Hart::new(core, Extensions::NEAR_MEMORY);
+        hart.pc = image.entry;
+        for (register, value) in [
+            (10, core),
+            (11, asked.kind),
+            (12, asked.words),
+            (13, asked.lines),
+        ] {
+            hart.set_x(register, value);
+        }
+        (hart, Fast::default(), None)
+    });
+    let longest = [3, 40, 400][asked.seed as usize % 3];
+    let most = 100_000 + 2000 * asked.words;
+    while cores
+        .iter()
+        .map(|(hart, ..)| hart.csrs.instret)
+        .sum::<u64>()
+        < most
+    {
+        for (core, (hart, fast, ended)) in cores.iter_mut().enumerate() {
+            let turn = 1 + far.random.below(longest);
+            if ended.is_some() {
+                continue;
+            }
+            match fast.run(hart, &mut Side(&mut far, core), turn).1 {
+                Ok(()) => {}
+                Err(Stop::Exception(Exception::MachineCall)) => *ended = Some(hart.x(10)),
+                Err(stop) => panic!("{asked:?}: core {core} at {:#x}: {stop:?}", hart.pc),
+            }
+        }
+        if let [(_, _, Some(_)), (_, _, Some(code))] = cores {
+            return Some(code);
+        }
+    }
+    None
+}
+
+/// COHKIT_WORDS says how many words each pipe carries.
+#[test]
+fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let words = std::env::var("COHKIT_WORDS").map(|text| text.parse().expect("a number"));
+    let words = words.unwrap_or(1000);
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = std::fs::read(compile(folder.path(), "", "")).expect("it is there");
+    let image = Image::read(&bytes).expect("it is a program");
+    for kind in [BATCHES, BY_TRYING, REGISTERS] {
+        for lines in [1, 2, 8] {
+            for (seed, evicts) in [(0, false), (1, true), (2, true), (3, true)] {
+                let asked = Asked {
+                    kind,
+                    words,
+                    lines,
+                    evicts,
+                    seed: seed + 3 * lines,
+                };
+                assert_eq!(run(&image, asked), Some(0), "{asked:?}");
+            }
+        }
+    }
+    let none = Asked {
+        kind: BATCHES,
+        words: 0,
+        lines: 2,
+        evicts: true,
+        seed: 1,
+    };
+    assert_eq!(run(&image, none), Some(0), "a stream that ends at once");
+}
+
+/// Each fault: what is replaced in the library, by what, and the pipe and the evictions that show it.
+#[test]
+fn faults_of_cache_management_show() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let tag = "  nm_order();\n  line->tag = sender->sent << 8 | count;\n";
+    let words = "  for (uint64_t i = 0; i < count; i++) line->words[i] = words[i];\n";
+    let put = [words, tag].concat();
+    let swapped = [tag, words].concat();
+    let faults: [(&str, &str, &str, u64, bool); 7] = [
+        ("the tag is written first", &put, &swapped, BATCHES, true),
+        (
+            "what is sent stays in the cache",
+            "count;\n  nm_flush(line);",
+            "count;",
+            BATCHES,
+            false,
+        ),
+        (
+            "a stale line is looked at for ever",
+            "{\n    nm_flush(line);",
+            "{",
+            BATCHES,
+            false,
+        ),
+        (
+            "how many were taken stays in the cache",
+            "nm_flush(taken);\n  receiver",
+            "receiver",
+            BATCHES,
+            false,
+        ),
+        (
+            "a stale count is looked at for ever",
+            "nm_flush(taken);\n  sender",
+            "sender",
+            BATCHES,
+            false,
+        ),
+        (
+            "a line is sent that was not taken",
+            "if (sender->sent - sender->taken < sender->lines) return 1;",
+            "return 1;",
+            BATCHES,
+            false,
+        ),
+        (
+            "a word is sent over one not taken",
+            "if (registers->flag != NM_TAKEN) return 0;",
+            "",
+            REGISTERS,
+            false,
+        ),
+    ];
+    for (what, from, to, kind, evicts) in faults {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = std::fs::read(compile(folder.path(), from, to)).expect("it is there");
+        let image = Image::read(&bytes).expect("it is a program");
+        let shows = (0..8).any(|seed| {
+            let asked = Asked {
+                kind,
+                words: 1000,
+                lines: 2,
+                evicts,
+                seed,
+            };
+            run(&image, asked) != Some(0)
+        });
+        assert!(shows, "{what}");
+    }
+}

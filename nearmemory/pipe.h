@@ -1,0 +1,186 @@
+// Pipes from one core to one other, over memory and registers that no hardware keeps coherent.
+//
+// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: a line of data the sender,
+// the line that tells how many were taken the receiver. A cache may evict a line at any time, so that memory may hold
+// one that is written by half; its last word, the tag, is therefore written last, and a line without the expected tag is none.
+//
+// A register pipe is a word and a flag in registers that no core caches. Accesses to them cannot be held, so both
+// sides poll the flag.
+//
+// A pipe is all zeroes in the beginning. Each side has a struct of its own that the other one never touches.
+
+#ifndef NEARMEMORY_PIPE_H
+#define NEARMEMORY_PIPE_H
+
+#include <stdint.h>
+
+// Bytes of a line, which is one block of the caches: what a cache evicts, it evicts as a whole.
+#define NM_LINE 128
+// Words of data in a line.
+#define NM_WORDS (NM_LINE / 8 - 1)
+
+struct nm_line {
+  uint64_t words[NM_WORDS];
+  // The line's number since the beginning, from one on, and in the last byte its words: none at the end of the stream.
+  uint64_t tag;
+} __attribute__((aligned(NM_LINE)));
+
+struct nm_pipe {
+  // The first word is how many lines the receiver has taken.
+  struct nm_line taken;
+  struct nm_line lines[];
+};
+
+struct nm_sender {
+  struct nm_pipe *pipe;
+  // Lines of the pipe, those that were sent, and those that are known to be taken.
+  uint64_t lines, sent, taken;
+};
+
+struct nm_receiver {
+  struct nm_pipe *pipe;
+  uint64_t lines, received;
+  int ended;
+};
+
+// What was accessed before is accessed before what comes behind.
+static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
+
+// Memory gets what this core has written of a line, and the next access fetches it anew.
+static inline void nm_flush(volatile void *line) {
+  nm_order();
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+  nm_order();
+}
+
+static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
+  return (struct nm_sender){pipe, lines, 0, 0};
+}
+
+static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t lines) {
+  return (struct nm_receiver){pipe, lines, 0, 0};
+}
+
+// Whether a line can be sent now.
+static inline int nm_has_room(struct nm_sender *sender) {
+  if (sender->sent - sender->taken < sender->lines) return 1;
+  volatile struct nm_line *taken = &sender->pipe->taken;
+  nm_flush(taken);
+  sender->taken = taken->words[0];
+  return sender->sent - sender->taken < sender->lines;
+}
+
+// Sends a line with these words, for which there is room.
+static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  volatile struct nm_line *line = &sender->pipe->lines[sender->sent % sender->lines];
+  sender->sent++;
+  for (uint64_t i = 0; i < count; i++) line->words[i] = words[i];
+  nm_order();
+  line->tag = sender->sent << 8 | count;
+  nm_flush(line);
+}
+
+// Sends as many of these words as one line takes, and says how many: none if there is no room now.
+static inline uint64_t nm_try_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  if (count == 0 || !nm_has_room(sender)) return 0;
+  if (count > NM_WORDS) count = NM_WORDS;
+  nm_put(sender, words, count);
+  return count;
+}
+
+// Sends all of these words, as many in a line as it takes.
+static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  while (count > 0) {
+    uint64_t sent = nm_try_send(sender, words, count);
+    words += sent;
+    count -= sent;
+  }
+}
+
+// Ends the stream. Nothing may be sent behind.
+static inline void nm_end(struct nm_sender *sender) {
+  while (!nm_has_room(sender)) {
+  }
+  nm_put(sender, 0, 0);
+}
+
+// Receives the words of one line, and says how many: 0 if there is none now, and -1 at the end of the stream.
+static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
+  if (receiver->ended) return -1;
+  volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
+  uint64_t tag = line->tag;
+  if (tag >> 8 != receiver->received + 1) {
+    nm_flush(line);
+    return 0;
+  }
+  nm_order();
+  int count = tag & 255;
+  for (int i = 0; i < count; i++) words[i] = line->words[i];
+  nm_order();
+  volatile struct nm_line *taken = &receiver->pipe->taken;
+  taken->words[0] = ++receiver->received;
+  nm_flush(taken);
+  receiver->ended = count == 0;
+  return receiver->ended ? -1 : count;
+}
+
+// Waits for a line and receives its words, at least one, or none at the end of the stream.
+static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
+  int count;
+  while ((count = nm_try_receive(receiver, words)) == 0) {
+  }
+  return count < 0 ? 0 : count;
+}
+
+enum { NM_TAKEN, NM_FULL, NM_ENDED };
+
+struct nm_registers {
+  // The word, and whether it waits to be taken. Only the sender sets the flag when it is NM_TAKEN, and only the receiver
+  // when it is NM_FULL.
+  volatile uint64_t word, flag;
+};
+
+// Sends a word, unless the last one was not taken yet: says whether it did.
+static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word) {
+  if (registers->flag != NM_TAKEN) return 0;
+  nm_order();
+  registers->word = word;
+  nm_order();
+  registers->flag = NM_FULL;
+  return 1;
+}
+
+static inline void nm_send_word(struct nm_registers *registers, uint64_t word) {
+  while (!nm_try_send_word(registers, word)) {
+  }
+}
+
+// Ends the stream. Nothing may be sent behind.
+static inline void nm_end_words(struct nm_registers *registers) {
+  while (registers->flag != NM_TAKEN) {
+  }
+  nm_order();
+  registers->flag = NM_ENDED;
+}
+
+// Receives a word, and says whether: 0 if there is none now, and -1 at the end of the stream.
+static inline int nm_try_receive_word(struct nm_registers *registers, uint64_t *word) {
+  uint64_t flag = registers->flag;
+  if (flag == NM_TAKEN) return 0;
+  if (flag == NM_ENDED) return -1;
+  nm_order();
+  *word = registers->word;
+  nm_order();
+  registers->flag = NM_TAKEN;
+  return 1;
+}
+
+// Waits for a word: 1, or 0 at the end of the stream.
+static inline int nm_receive_word(struct nm_registers *registers, uint64_t *word) {
+  int found;
+  while ((found = nm_try_receive_word(registers, word)) == 0) {
+  }
+  return found > 0;
+}
+
+#endif
