@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from cohkit.__main__ import main
+from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.sweep.cluster import Jobs
 from cohkit.sweep.points import run
@@ -281,6 +282,34 @@ def test_all_experiments_are_points_of_a_sweep(told: dict[str, Any]) -> None:
     ]
 
 
+def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) -> None:
+    test, protocol = tmp_path / "own.litmus", tmp_path / "own.coh"
+    test.write_text((root / "litmus/MP.litmus").read_text())
+    protocol.write_text((root / "protocols/msi.coh").read_text())
+    points = Spec("litmus", {"protocol": str(protocol)}, {"test": ["SB", str(test)]}).points()
+    assert points[1].hash() != Spec("litmus", {"protocol": "msi"}, {"test": ["SB", "MP"]}).points()[1].hash()
+    test.unlink()
+    protocol.unlink()
+    outcomes = [run(point) for point in points]
+    # `exists` of SB is not seen, `~exists` of our MP holds: as the command says.
+    assert [(outcome.code, outcome.error) for outcome in outcomes] == [(1, None), (0, None)]
+    [[store_buffering], [message_passing]] = [outcome.rows for outcome in outcomes]
+    assert (store_buffering["test"], store_buffering["outcome"], store_buffering["protocol"]) == ("SB", "no", "msi")
+    assert (message_passing["test"], message_passing["outcome"]) == ("MP", "yes")
+    with pytest.raises(InputError, match="SBB"):
+        Spec("litmus", {"test": "SBB"}).points()
+
+
+@pytest.mark.needs("verilator")
+def test_seeds_of_lockstep_are_points_and_a_home_without_hardware_has_its_reason() -> None:
+    points = Spec("lockstep", {"protocol": "msi", "messages": 10}, repetitions=2).points()
+    assert [point.seed for point in points] == [0, 1]
+    outcome = run(points[0])
+    assert outcome.code == 2
+    assert outcome.error is not None
+    assert "the hardware cannot hold this home" in outcome.error
+
+
 def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: Path) -> None:
     text = (root / "protocols/msi.coh").read_text()
     for name in ("a", "b"):
@@ -351,7 +380,11 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(
     ("text", "place", "says"),
     [
         ('run = "sim"\nruns = 2\n', "2:1", "a sweep has no `runs`; it has run, seed, repetitions, options, sweep"),
-        ('run = "table"\n', "1:1", "`run` says what is swept: sim, play, check, reproduce, and no `table`"),
+        (
+            'run = "table"\n',
+            "1:1",
+            "`run` says what is swept: sim, play, check, reproduce, litmus, lockstep, and no `table`",
+        ),
         ("run = sim\n", "1:7", "invalid value"),
         (
             'run = "check"\n[options]\nprotocol = "msi"\n[sweep]\n  caches = "1..2"\n',

@@ -1,4 +1,4 @@
-"""What can be swept: the names that `sim`, `play`, `check` and `reproduce` know, and how each is run at a point."""
+"""What can be swept: the names that each command knows, and how it is run at a point."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
 from cohkit.protocols import check, given, systems
 from cohkit.published import Published, compare
+from cohkit.sweep import native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,6 +128,10 @@ def _judge_experiment(options: dict[str, Any], _: int) -> None:
         raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
 
 
+def _flattened(told: list[Row], code: int) -> tuple[list[Row], int]:
+    return [flat(one) for one in told], code
+
+
 def flat(result: Mapping[str, Any], before: str = "") -> Row:
     """Give what one line of a table can hold, with dots in names, but for what depends on the machine.
 
@@ -179,5 +184,18 @@ KINDS: dict[str, Kind] = {
         lambda options: "simulate" in options,
     ),
     "reproduce": Kind(("experiment",), {"accesses": int}, _reproduced, _judge_experiment),
+    "litmus": Kind(
+        ("test",),
+        {"protocol": str, "cores": str, "model": str, "gives_up": int, "max_states": int, "simulate": int},
+        lambda options, seed: _flattened(*native.litmus(options, seed)),
+        native.judge_litmus,
+        lambda options: "simulate" in options,
+    ),
+    "lockstep": Kind(
+        ("protocol",),
+        {"messages": int, "shape": str},
+        lambda options, seed: _flattened(*native.lockstep(options, seed)),
+        native.judge_lockstep,
+    ),
 }
 """What can be swept, by the names of the commands."""

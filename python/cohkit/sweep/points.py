@@ -17,6 +17,7 @@ from cohkit.errors import Error, UnavailableError
 from cohkit.protocols import given, parse
 from cohkit.simulator import machine
 from cohkit.sweep.kinds import KINDS
+from cohkit.sweep.native import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,7 @@ class Texts(NamedTuple):
 
     protocol: tuple[str, str] | None = None
     platform: tuple[str, str | None] | None = None
+    test: Text | None = None
 
     @staticmethod
     def of(options: Mapping[str, Value]) -> Texts:
@@ -37,7 +39,8 @@ class Texts(NamedTuple):
         text = given(str(protocol)) if protocol is not None else None
         on = str(platform)
         own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
-        return Texts((text.file, text.text) if text else None, (on, own) if platform is not None else None)
+        program = Text.of(str(options.get("test")))
+        return Texts((text.file, text.text) if text else None, (on, own) if platform is not None else None, program)
 
 
 class Point(NamedTuple):
@@ -58,6 +61,8 @@ class Point(NamedTuple):
     def hash(self) -> str:
         """Name what is run by its content: the command, what it is told, its texts, the seed and the version."""
         told = {name: value for name, value in self.options.items() if name not in ("protocol", "platform")}
+        if self.texts.test:
+            told["test"] = self.texts.test.text
         # A platform that ships is what it says; files may stand anywhere.
         on = self.texts.platform
         platform = on and (_shipped(on[0]) if on[1] is None else on[1])
@@ -72,6 +77,8 @@ class Point(NamedTuple):
             options["protocol"] = parse(text, file=file)
         if self.texts.platform and self.texts.platform[1] is not None:
             options["platform"] = machine(self.texts.platform[0], text=self.texts.platform[1])
+        if self.texts.test:
+            options["test"] = self.texts.test
         return options
 
 

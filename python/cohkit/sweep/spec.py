@@ -61,12 +61,12 @@ class Spec:
             self._expand()
         self._judge()
         self._count()
-        texts: dict[tuple[object, object], Texts] = {}
+        texts: dict[tuple[object, ...], Texts] = {}
         points: list[Point] = []
         for at in itertools.product(*self.axes.values()):
             axes = dict(zip(self.axes, at, strict=True))
             options = self.options | axes
-            files = options.get("protocol"), options.get("platform")
+            files = options.get("protocol"), options.get("platform"), options.get("test")
             if files not in texts:
                 texts[files] = Texts.of(options)
             for repetition in range(self.repetitions):
