@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
 use crate::{files, options};
 use cohkit_base::words::counted;
-use cohkit_riscv::elf::Image;
+use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 use std::collections::BTreeMap;
@@ -75,13 +75,8 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
                 break Outcome::No;
             }
             Some(Served::Exception(exception)) => {
-                let place = image.name(hart.pc);
-                let place = place.map(|(name, behind)| format!(" ({name} + {behind})"));
-                outside.say(&format!(
-                    "error: {shown}: {exception}, at {:#x}{}",
-                    hart.pc,
-                    place.unwrap_or_default()
-                ));
+                let place = place(&file, &image, &hart, &memory);
+                outside.say(&format!("error: {shown}: {exception}, at {place}"));
                 break Outcome::No;
             }
             Some(Served::Done) | None => {}
@@ -110,6 +105,24 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
         Some(failure) => Err(failure),
         None => Ok(outcome),
     }
+}
+
+/// Where a core stands: the address, and as far as they are known the instruction, the function and the line of the source.
+fn place(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
+    let mut place = format!("{:#x}", hart.pc);
+    let word = |length| memory.bytes(hart.pc, length);
+    if let Some(bytes) = word(4).or(word(2)) {
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        place += &format!(": {}", hart.decoder().text(u32::from_le_bytes(word)));
+    }
+    if let Some((name, behind)) = image.name(hart.pc) {
+        place += &format!("\n  in {name} + {behind}");
+        if let Some((source, line)) = elf::line(file, hart.pc) {
+            place += &format!(", {source}:{line}");
+        }
+    }
+    place
 }
 
 /// A folder by the name that no link is part of.

@@ -4,7 +4,7 @@ mod oracle;
 #[path = "../../../tests/require.rs"]
 mod require;
 
-use cohkit_riscv::elf::Image;
+use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{
     Exception, Extensions, Fast, Flat, Hart, Latencies, Op, Port, Shared, Stop, Timed,
@@ -265,6 +265,44 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         let error = Image::read(&file).map(|_| ()).expect_err(reason);
         assert!(error.contains(reason), "{error}");
     }
+}
+
+/// Also where the tables that tell lines are wrong, one way or the other.
+#[test]
+fn instructions_have_lines_of_the_source_and_changed_tables_crash_nothing() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["-g", "-nostdlib", "-ffreestanding"];
+    let program = compile("linux.c", folder.path(), &options);
+    let good = std::fs::read(&program).expect("it is there");
+    let source = include_str!("programs/linux.c");
+    let at = Image::read(&good).expect("it is a program");
+    let at = at.address("_start").expect("it is there");
+    let (file, line) = elf::line(&good, at).expect("it is told");
+    assert_eq!(file, "linux.c");
+    let line = source.lines().nth(line as usize - 1).expect("there is one");
+    assert!(line.contains("_start"), "{line}");
+    assert_eq!(elf::line(&good, at - 0x1000), None);
+    let mut seed = 1_u64;
+    let mut below = |limit: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005);
+        seed = seed.wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % limit
+    };
+    let mut other = 0;
+    for _ in 0..5000 {
+        let mut changed = good.clone();
+        for _ in 0..1 + below(8) {
+            let place = below(changed.len());
+            changed[place] = [0, 1, 127, 128, 255, below(256) as u8][below(6)];
+        }
+        changed.truncate(changed.len() - below(8) / 7 * below(1000));
+        let told = elf::line(&changed, at + below(64) as u64);
+        other += usize::from(told.is_none());
+    }
+    assert!((1..5000).contains(&other), "{other} tell no line");
 }
 
 /// Each core carries out some instructions, and then the next one: every number of cores with turns of every length.
