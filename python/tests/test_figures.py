@@ -154,11 +154,14 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
+SENSITIVE = "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4"
+
+
 def test_an_option_is_refused_where_no_experiment_takes_it(
     cohkit_command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
-    says = "`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for cckit-table2, cckit-fig6, eci-link"
+    says = f"`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for {SENSITIVE}"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {says}\n")
     simulating = [name for name in EXPERIMENTS if name != "eci-home"]
     assert main(["reproduce", "eci-home", "--accesses", "1"]) == 2
@@ -169,7 +172,7 @@ def test_an_option_is_refused_where_no_experiment_takes_it(
 def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     done = cohkit_command("reproduce", "eci-home", "cckit-table2", "--accesses", 300, "--sensitivity")
     assert done.returncode == 0
-    says = "`--sensitivity` has no meaning for eci-home; it has for cckit-table2, cckit-fig6, eci-link"
+    says = f"`--sensitivity` has no meaning for eci-home; it has for {SENSITIVE}"
     assert done.stderr == f"note: {says}\n"
     assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in done.stdout
     [line] = [line for line in done.stdout.splitlines() if "DC+BRAM, random" in line and " = " in line]

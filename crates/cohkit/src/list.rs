@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 11] = [
+const EXPERIMENTS: [(&str, &str); 15] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -56,6 +56,22 @@ const EXPERIMENTS: [(&str, &str); 11] = [
     (
         "eci-link",
         "uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them",
+    ),
+    (
+        "ccix-exp1",
+        "uncached transfers of a card over CCIX and by DMA, by their size",
+    ),
+    (
+        "ccix-exp2",
+        "what the translation of addresses costs a card over CCIX",
+    ),
+    (
+        "ccix-exp3",
+        "a hit in the system cache of a card on CCIX, and a miss",
+    ),
+    (
+        "ccix-exp4",
+        "host and card access and modify the same lines at the same time over CCIX",
     ),
 ];
 

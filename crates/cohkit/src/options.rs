@@ -501,7 +501,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s, thunderx1-2s-eci),
+    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -606,7 +606,7 @@ pub(crate) enum HomeKind {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s, thunderx1-2s-eci),
+    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 

@@ -6,6 +6,7 @@ An experiment says what is run, and which published number each of ours stands b
 from __future__ import annotations
 
 from cohkit.experiments import (
+    ccix,
     cckit_fig6,
     cckit_fig7,
     cckit_fig8,
@@ -34,5 +35,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "rpc-payload": rpc_payload.EXPERIMENT,
     "locktable": locktable.EXPERIMENT,
     "eci-link": eci_link.EXPERIMENT,
+    **ccix.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -123,7 +123,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: no platform is named `enzian`
-              help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, thunderx1-2s, thunderx1-2s-eci; the name of a file ends in `.toml`
+              help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci; the name of a file ends in `.toml`
         "#]],
         ),
         (

@@ -422,7 +422,7 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 11] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
@@ -450,6 +450,14 @@ const SHIPPED: [(&str, &str); 9] = [
     (
         "hosts-8x8",
         include_str!("../../../../platforms/hosts-8x8.toml"),
+    ),
+    (
+        "n1sdp-u280",
+        include_str!("../../../../platforms/n1sdp-u280.toml"),
+    ),
+    (
+        "n1sdp-vck5000",
+        include_str!("../../../../platforms/n1sdp-vck5000.toml"),
     ),
     (
         "thunderx1-2s",
