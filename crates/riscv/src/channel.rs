@@ -5,7 +5,7 @@
 //! number and a zero follow, for a range of far memory (2) where it begins and how long it is.
 //!
 //! [`verify`] looks through everything that stands in the file. Where a program's pointers and indirect jumps go is not
-//! known before it runs; those are the core's to check.
+//! known before it runs: [`crate::Confined`] stops it where they go astray.
 
 use crate::decode::{Decoder, Inst};
 use crate::elf::{self, Image, Segment};

@@ -5,7 +5,7 @@
 //!
 //! [`Paged`] puts virtual addresses in front of a memory, [`map`] says what lies where, and [`Shared`]
 //! gives a memory to several cores. [`elf`] reads programs, [`channel`] looks
-//! through those of strangers, and [`system`] serves their calls.
+//! through those of strangers, which [`Confined`] keeps to what they are given, and [`system`] serves their calls.
 //!
 //! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
 //! gives exceptions as values; no bits and no address make it panic.
@@ -31,6 +31,7 @@
 mod alu;
 mod blocks;
 pub mod channel;
+mod confined;
 mod csr;
 mod decode;
 pub mod elf;
@@ -46,6 +47,7 @@ pub mod table;
 mod timed;
 
 pub use blocks::Fast;
+pub use confined::Confined;
 pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, Stop};

@@ -6,9 +6,10 @@ mod oracle;
 mod require;
 
 use cohkit_riscv::channel::{verify, Grant};
-use cohkit_riscv::elf::Image;
-use cohkit_riscv::Extensions;
+use cohkit_riscv::elf::{line as line_of, Image};
+use cohkit_riscv::{Confined, Exception, Extensions, Fast, Flat, Hart, Stop};
 use oracle::{b_type, bits, i_type, Random};
+use std::path::Path;
 use std::process::Command;
 
 /// A segment: its address, its rights (4 read, 2 written, 1 executed), its bytes and how many zeroes are behind them.
@@ -212,43 +213,132 @@ fn hostile_programs_are_refused_with_address_and_reason() {
     );
 }
 
+/// A program of the folder beside this file, compiled for private memory from 0x1_0000 on.
+fn compile(name: &str, machine: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("channel");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args(["-O2", "-g", "-nostdlib", "-ffreestanding", "-static"])
+        .args(["-mcmodel=medany", "-T"])
+        .arg(programs.join("channel.ld"))
+        .args(machine.split(' '))
+        .arg(programs.join(name))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read(program).expect("it is there")
+}
+
+/// Where a program goes is known only when it goes there: then it is stopped, with the address and the line of its source, and
+/// nothing that it was not given has changed.
+#[test]
+fn a_program_that_goes_astray_is_stopped_where_it_does() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let elf = compile("stray.c", "-march=rv64imfc -mabi=lp64f");
+    let grant = Grant {
+        private: 0x1_0000..0x4_0000,
+        ..grant()
+    };
+    let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let address = |name| image.address(name).expect("it is there");
+    let stops = |at| Exception::StoreFault(at);
+    let expected = [
+        (1, stops(0x10_1000), "case 1:"),
+        (2, Exception::LoadFault(0xf_fffc), "case 2:"),
+        (3, stops(address("_start")), "case 3:"),
+        (4, stops(0x20_0080), "case 4:"),
+        (5, Exception::LoadFault(0x3_0000), "case 5:"),
+        (6, Exception::FetchFault(address("data")), ""),
+        (8, Exception::LoadFault(0x10_0ffe), "case 8:"),
+    ];
+    let run = |case: u64| {
+        let mut memory = Flat::new(0x1_0000, 0x20_0000);
+        for segment in &image.segments {
+            let place = memory.bytes_mut(segment.at, segment.bytes.len());
+            place.expect("it fits").copy_from_slice(segment.bytes);
+        }
+        let mut confined = Confined::new(
+            memory,
+            &image,
+            &manifest,
+            grant.private.end,
+            std::iter::once(0x20_0000..0x20_0080),
+        );
+        let mut hart = Hart::new(0, grant.extensions);
+        hart.pc = image.entry;
+        hart.set_x(2, grant.private.end);
+        hart.set_x(10, case);
+        match Fast::default().run(&mut hart, &mut confined, 1_000_000).1 {
+            Err(Stop::Exception(exception)) => (exception, hart.pc, confined.memory),
+            other => panic!("case {case}: {other:?}"),
+        }
+    };
+    let (exception, _, memory) = run(0);
+    assert_eq!(exception, Exception::MachineCall);
+    assert_eq!(memory.bytes(0x10_0ffc, 4), Some(&[2, 0, 0, 0][..]));
+    let source = include_str!("programs/stray.c");
+    for (case, fault, line) in expected {
+        let (exception, at, memory) = run(case);
+        assert_eq!(exception, fault, "case {case}");
+        if !line.is_empty() {
+            let (_, number) = line_of(&elf, at).expect("it is told");
+            let there = source.lines().nth(number as usize - 1);
+            assert!(
+                there.expect("there is one").contains(line),
+                "case {case}: line {number}"
+            );
+        }
+        let code = image.segments.iter().find(|segment| segment.executable);
+        let code = code.expect("there is one");
+        assert_eq!(memory.bytes(code.at, code.bytes.len()), Some(code.bytes));
+        for (from, to) in [
+            (0x2_0000, 0x3_f000),
+            (0x4_0000, 0x10_0000),
+            (0x10_1000, 0x21_0000),
+        ] {
+            let bytes = memory.bytes(from, to - from as usize).expect("it is there");
+            assert!(
+                bytes.iter().all(|byte| *byte == 0),
+                "case {case}: from {from:#x} on"
+            );
+        }
+    }
+    // The stack has an end.
+    let (exception, at, _) = run(7);
+    let end = grant.private.end - manifest.stack;
+    assert!(
+        matches!(exception, Exception::StoreFault(at) if at < end && at >= end - 0x200),
+        "{exception:?}"
+    );
+    assert_eq!(image.name(at).expect("it is named").0, "deep");
+}
+
 /// Files of compilers are linked so that code and data are apart; then they pass.
 #[test]
 fn a_compiled_program_passes_and_with_double_precision_does_not() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let compile = |machine: &str| {
-        let program = folder.path().join("channel");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/channel.c");
-        let options = [
-            "-O2",
-            "-nostdlib",
-            "-ffreestanding",
-            "-static",
-            "-mcmodel=medany",
-            "-T",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/channel.ld"),
-        ];
-        let mut gcc = Command::new("riscv64-unknown-elf-gcc");
-        let gcc = gcc.args(options).args(machine.split(' '));
-        let output = gcc.arg(source).arg("-o").arg(&program).output();
-        let output = output.expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        std::fs::read(program).expect("it is there")
-    };
     let grant = Grant {
         private: 0x1_0000..0x4_0000,
         ..grant()
     };
-    let elf = compile("-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
+    let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(image.address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, manifest.pipes), (4096, vec![2]));
 
-    let refusal = verify(&compile("-march=rv64imafdc -mabi=lp64d"), &grant).expect_err("doubles");
+    let refusal = verify(
+        &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
+        &grant,
+    )
+    .expect_err("doubles");
     assert_eq!(refusal.name.expect("it has one").0, "mean");
     assert!(
         refusal.reason.contains("no instruction"),
