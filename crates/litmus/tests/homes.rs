@@ -2,12 +2,16 @@
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
-use cohkit_litmus::cycles::classic;
+use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::run::{run, run_on, Found, Options};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 
+const SO: &str = include_str!("../../../ordering/so.coh");
+const MP: &str = include_str!("../../../ordering/mp.coh");
+const SEQ: &str = include_str!("../../../ordering/seq.coh");
+const CORD: &str = include_str!("../../../ordering/cord.coh");
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
 fn read(text: &str) -> Protocol {
@@ -130,4 +134,57 @@ fn faults_of_the_order_at_homes_are_refuted_by_programs() {
         let refuted = refuted(&read(&ORDERED.replace(right, wrong)), 3);
         assert!(refuted.is_some(), "{what}");
     }
+}
+
+/// Whether a classic program can end as its condition asks, on a text; and under release consistency.
+fn shown(text: &str, name: &str) -> (bool, bool) {
+    let (protocol, program) = (read(text), named(name).expect("a shape"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    let found = run(&protocol, home, &program, &options, &mut || true);
+    let Found::Ends { ends, .. } = found else {
+        panic!("{name}: {found:?}")
+    };
+    let holds = |end: &_| program.holds(end);
+    let allowed = allowed(&program, Model::Rc).unwrap();
+    (ends.iter().any(holds), allowed.iter().any(holds))
+}
+
+#[test]
+fn stores_ordered_at_their_source_or_by_numbers_are_release_consistent() {
+    for text in [SO, SEQ] {
+        assert_eq!(refuted(&read(text), 3), None);
+    }
+}
+
+#[test]
+fn stores_ordered_at_directories_beside_copies_are_release_consistent_for_two_threads() {
+    assert_eq!(refuted(&read(CORD), 2), None);
+}
+
+/// The first thread writes X and releases Y, the second acquires Y and releases Z, the third acquires Z and reads X: the
+/// old X is forbidden. Between two points all is in order, and X and Y are at two homes.
+#[test]
+fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_home_do_not() {
+    let one = MP.replace("size homes 2", "size homes 1");
+    let one = one.split("system two").next().unwrap();
+    for shape in ["MP+popl+poap", "ISA2+popl+poal+poap"] {
+        assert_eq!(shown(MP, shape), (true, false), "{shape}");
+        assert_eq!(shown(one, shape), (false, false), "{shape}");
+        assert_eq!(shown(CORD, shape), (false, false), "{shape}");
+    }
+}
+
+/// An acquire that is sequentially consistent (`a`) waits for earlier releases, the other one (`q`) need not.
+#[test]
+fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
+    for text in [SO, SEQ, CORD] {
+        assert_eq!(shown(text, "SB+polas"), (false, false));
+    }
+    assert_eq!(shown(CORD, "SB+polqs"), (true, true));
 }

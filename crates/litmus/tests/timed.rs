@@ -316,6 +316,17 @@ fn stores_ordered_at_homes_show_only_what_release_consistency_allows() {
 }
 
 #[test]
+fn stores_written_through_show_only_what_release_consistency_allows_whoever_orders_them() {
+    for name in ["so", "seq", "cord"] {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let text = std::fs::read_to_string(format!("{root}/../../ordering/{name}.coh")).unwrap();
+        let (seen, allowed) =
+            seen_on_homes(&text, 20).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert!(seen * 3 > allowed, "{name}: {seen} of {allowed}");
+    }
+}
+
+#[test]
 fn faults_of_the_order_at_homes_are_seen_in_time() {
     for (right, wrong) in [
         ("needs = count(touched + waiting - { home })", "needs = 0"),

@@ -125,7 +125,7 @@ pub(super) struct Queue {
     pub kinds: TypeId,
     pub positions: TypeId,
     pub capacity: i32,
-    /// Whether there is one for each line; otherwise an entry says which line it is about.
+    /// Whether there is one for each line; otherwise there is one for each home, and an entry says which line it is about.
     pub per_line: bool,
     /// Whether an entry says if its copy of the line is current.
     pub carries_line: bool,
@@ -737,8 +737,13 @@ impl<'p> System<'p> {
         for _ in 0..ends {
             ty = self.build.array("queues", self.remote_type, ty);
         }
-        if per_line {
-            ty = self.build.array("queues", self.line_type, ty);
+        match (per_line, self.protocol.homes) {
+            (true, _) => ty = self.build.array("queues", self.line_type, ty),
+            (false, 1) => {}
+            (false, homes) => {
+                let home = self.build.range("home", 0, i32::from(homes) - 1);
+                ty = self.build.array("queues", home, ty);
+            }
         }
         let queue = Queue {
             direction,
@@ -848,9 +853,10 @@ impl<'p> System<'p> {
     /// All queues of a group that have messages about a line.
     pub fn queues_of(&self, queue: usize, line: &Expr) -> Place {
         let queue = &self.queues[queue];
-        match queue.per_line {
-            true => queue.variable.at(line),
-            false => queue.variable.into(),
+        match (queue.per_line, self.protocol.homes) {
+            (true, _) => queue.variable.at(line),
+            (false, 1) => queue.variable.into(),
+            (false, _) => queue.variable.at(self.home_of(line)),
         }
     }
 

@@ -47,7 +47,8 @@ impl<'p> System<'p> {
         let holds = |_: &mut Self, place: Place| place.field("length").gt(0);
         let mut empty = Vec::new();
         for queue in 0..self.queues.len() {
-            empty.push(match self.queues[queue].per_line {
+            let several = self.queues[queue].per_line || self.protocol.homes > 1;
+            empty.push(match several {
                 true => self.for_all_lines(|s, line| !s.some_queue(queue, line, &mut { holds })),
                 // Whichever line is named.
                 false => !self.some_queue(queue, &Expr::Int(0), &mut { holds }),

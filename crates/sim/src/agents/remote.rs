@@ -496,7 +496,7 @@ impl Simulation {
     fn perform(&mut self, line: Line, entry: &mut Entry, index: u32) {
         let access = self.accesses[index];
         match access.kind {
-            Access::Load | Access::ReadOnce => {
+            Access::Load | Access::ReadOnce | Access::Acquire => {
                 self.check_load(access.cache, line, entry.copy, access.word);
                 if self.behind.is_some() {
                     let value = self.data.word(line, entry.copy, access.word);
@@ -699,7 +699,14 @@ impl Simulation {
             let performed = match self.attempt(cache, line, &mut entry, index) {
                 Attempt::Performed => true,
                 Attempt::Skipped => false,
-                Attempt::Began | Attempt::Waits | Attempt::Held => break,
+                Attempt::Held => {
+                    // No message about the line need come.
+                    entry.first = next;
+                    self.accesses[index].next = NONE;
+                    self.caches[cache].held.push(index);
+                    continue;
+                }
+                Attempt::Began | Attempt::Waits => break,
             };
             entry.first = next;
             self.finish(index, false, performed);

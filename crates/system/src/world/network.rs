@@ -38,7 +38,7 @@ pub struct Flight<D: Data> {
     pub carried: Carried<D>,
 }
 
-/// An order of channels from one agent to another, about one line or all of them.
+/// An order of channels from one agent to another, about one line or all of them; of several homes, all lines of one.
 pub type Order = (usize, End, End, Option<u8>);
 
 /// The order in which a message goes, if there is one.
@@ -49,7 +49,12 @@ pub fn order_of(
     line: u8,
 ) -> Option<Order> {
     let order = protocol.order_of(protocol.message(message).channel)?;
-    let line = protocol.per_line[order].then_some(line);
+    // Homes receive and send apart: what is about no line has its home in the place of a line.
+    let line = match (protocol.per_line[order], protocol.homes) {
+        (true, _) => Some(line),
+        (false, 1) => None,
+        (false, homes) => Some(line % homes as u8),
+    };
     Some((order, from, to, line))
 }
 

@@ -500,7 +500,10 @@ impl<D: Data> World<D> {
         };
         match order_of(protocol, message, (from, to), line) {
             Some(order) => {
-                let lines = order.3.map_or(system.lines, |_| 1);
+                let lines = match protocol.per_line[order.0] {
+                    true => 1,
+                    false => system.lines,
+                };
                 let room = usize::from(system.room) * usize::from(lines);
                 if self.network.queued(order) >= room {
                     return Err(Wrong::Exceeded(format!("more than {room} in an order")));
