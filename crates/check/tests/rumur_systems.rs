@@ -59,6 +59,9 @@ fn on_registers_and_several_homes() {
     agree(&text, 1, 2, true);
     // An acknowledgement is counted that was not waited for.
     agree(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
+    // One order for all lines, of which each home has its own.
+    let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
+    agree(&text, 1, 2, true);
 }
 
 #[test]
@@ -67,6 +70,7 @@ fn on_hand_written_directories() {
         "msi",
         "mesi",
         "moesi",
+        "ccix",
         "cxl-mem",
         "write-through",
         "write-through-two-step",
@@ -74,6 +78,7 @@ fn on_hand_written_directories() {
         agree(&shipped(name), 2, 1, true);
     }
     agree(&shipped("write-through"), 3, 1, true);
+    agree(&shipped("ccix"), 1, 2, true);
     let text = shipped("msi");
     agree(&text, 3, 1, true);
     // The dirty line does not reach memory.
