@@ -88,8 +88,9 @@ def test_agents_of_each_kind_do_what_they_are_told() -> None:
 
 
 # The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
-# A machine of two levels takes a text of two.
-PLATFORMS = [name for name in cohkit.platforms() if name not in ("hosts-512x8", "clusters-4x4", "enzian-cpu-home")]
+# A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
+KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix"}
+PLATFORMS = [name for name in cohkit.platforms() if name not in {"hosts-512x8", "clusters-4x4", *KINDS}]
 
 MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
@@ -218,6 +219,18 @@ def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
 def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
     platform = cohkit.platform(name)
     assert set(platform) == types.Platform.__required_keys__
+    _each_end(platform, {"platform": name, "workload": "random-read", "region": "64KiB"})
+
+
+@pytest.mark.parametrize(("name", "protocol"), KINDS.items())
+def test_every_quantity_of_a_machine_with_kinds_can_be_set_to_the_ends_of_its_range(name: str, protocol: str) -> None:
+    platform = cohkit.platform(name)
+    assert platform["agents"] == {"device": 1}
+    request: Request = {"platform": name, "protocol": protocol, "workload": "random-read", "region": "64KiB"}
+    _each_end(platform, {**request, "by": {"device": "random-read"}})
+
+
+def _each_end(platform: types.Platform, request: Request) -> None:
     assumed = 0
     for quantity in platform["quantities"]:
         assert set(quantity) == set(get_type_hints(types.Quantity))
@@ -229,9 +242,7 @@ def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
         assert low <= quantity["value"] <= high
         unit = "" if quantity["unit"] == "count" else quantity["unit"]
         ends = [{quantity["name"]: f"{end}{unit}"} for end in (low, high)]
-        for result in cohkit.simulate_many(
-            [{"platform": name, "workload": "random-read", "region": "64KiB", "set": end} for end in ends]
-        ):
+        for result in cohkit.simulate_many([{**request, "set": end} for end in ends]):
             assert result["failure"] is None
     assert assumed > 5
 
