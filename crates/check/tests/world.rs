@@ -77,7 +77,11 @@ fn the_world_of_texts_that_join_lines_is_the_checkers_model() {
     let texts = ["tests/homes", "ordering"].map(|folder| std::fs::read_dir(root.join(folder)));
     let mut compared = 0;
     for entry in texts.into_iter().flat_map(Result::unwrap) {
-        let text = read(&entry.unwrap().path());
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
+        let text = read(&path);
         for system in &text.systems {
             let protocol = system.sized.as_deref().unwrap_or(&text);
             compared += usize::from(both(protocol, system.remotes, system.lines));

@@ -1,0 +1,374 @@
+//! Faults of `cord`, each with what refutes it.
+//!
+//! A fault is the text with some words replaced. A program refutes it by an end that release consistency forbids, by threads
+//! that wait for ever, or by what every protocol has to keep; a system by a shortest trace.
+
+use cohkit_check::system::{model, Options as Lowered};
+use cohkit_engine::{check, Options as Search, Outcome};
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::named;
+use cohkit_litmus::herd;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::{run, Found, Options};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+use cohkit_system::world::Wrong;
+use By::{Shape, System, Written};
+
+const CORD: &str = include_str!("../../../ordering/cord.coh");
+
+/// Programs that are no cycles: with a copy of what is written, and with more epochs than there are numbers in flight.
+const PROGRAMS: [&str; 6] = [
+    include_str!("../../../litmus/ordering/MP+popl+copy.litmus"),
+    include_str!("../../../litmus/ordering/SB+polas+copy.litmus"),
+    include_str!("../../../litmus/ordering/MP+counts.litmus"),
+    include_str!("../../../litmus/ordering/MP+rounds.litmus"),
+    include_str!("../../../litmus/ordering/MP+epochs.litmus"),
+    include_str!("../../../litmus/ordering/MP+wrap.litmus"),
+];
+
+/// What refutes a fault.
+enum By {
+    /// A classic shape.
+    Shape(&'static str),
+    /// One of [`PROGRAMS`].
+    Written(&'static str),
+    /// A system of the text.
+    System(&'static str),
+}
+
+struct Fault {
+    what: &'static str,
+    /// Words of the text, and what stands there instead.
+    words: &'static [(&'static str, &'static str)],
+    by: By,
+    /// How it shows.
+    says: &'static str,
+}
+
+const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
+const FOR_EVER: &str = "wait for ever";
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        what: "a notification is sent before the stores are there",
+        words: &[(
+            "Ask if arrived[sender][epoch] == stores and served",
+            "Ask if served",
+        )],
+        by: Shape("MP+popl+poap"),
+        says: HANDED_OVER,
+    },
+    Fault {
+        what: "a notification is sent before its turn",
+        words: &[(
+            "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
+            "Ask if arrived[sender][epoch] == stores",
+        )],
+        by: Shape("MP+poll+poaa"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a notification is sent to the home that sends it",
+        words: &[("turn = turns[h], at = home)", "turn = turns[h], at = h)")],
+        by: Shape("MP+poll+poaa"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a count is not reset when its release commits",
+        words: &[
+            ("write, arrived[sender][epoch] := 0, told", "write, told"),
+            (
+                "write aside, arrived[writer][its] := 0, told",
+                "write aside, told",
+            ),
+        ],
+        by: System("one"),
+        says: "which holds 0..1, in 12 steps",
+    },
+    Fault {
+        what: "a count is not reset when its home notifies",
+        words: &[(
+            "| arrived[sender][epoch] := 0, served[sender] += 1, send Notify",
+            "| served[sender] += 1, send Notify",
+        )],
+        by: System("two"),
+        says: "which holds 0..1, in 13 steps",
+    },
+    Fault {
+        what: "notifications are not reset",
+        words: &[
+            ("told[sender][epoch] := 0, ", ""),
+            ("told[writer][its] := 0, ", ""),
+        ],
+        by: System("two"),
+        says: "which holds 0..1, in 24 steps",
+    },
+    Fault {
+        what: "an epoch is used again too soon",
+        words: &[("size epochs 4", "size epochs 2")],
+        by: Written("MP+rounds"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a release does not end its epoch",
+        words: &[("sent := 0, now += 1 | stay", "sent := 0 | stay")],
+        by: Written("MP+rounds"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a table drops what it counts beyond one",
+        words: &[(
+            "  L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
+            "  L | Relaxed if count(readers - { sender }) == 0 and arrived[sender][epoch] != 0 \
+             | write, readers := {} | stay\n  \
+             L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
+        )],
+        by: Written("MP+counts"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a release commits with one notification missing",
+        words: &[(
+            "told[sender][epoch] == needs",
+            "told[sender][epoch] + 1 >= needs",
+        )],
+        by: Shape("MP+poll+poaa"),
+        says: HANDED_OVER,
+    },
+    Fault {
+        what: "a release commits before the stores at its own home",
+        words: &[(
+            "Release if arrived[sender][epoch] == stores and served",
+            "Release if served",
+        )],
+        by: Shape("MP+popl+poap"),
+        says: HANDED_OVER,
+    },
+    Fault {
+        what: "a release commits before its turn",
+        words: &[(
+            "stores and served[sender] == turn and told",
+            "stores and told",
+        )],
+        by: Shape("MP+poll+poaa"),
+        says: HANDED_OVER,
+    },
+    Fault {
+        what: "homes with earlier releases are not asked",
+        words: &[
+            (
+                "needs = count(touched + waiting - { home })",
+                "needs = count(touched - { home })",
+            ),
+            (
+                "for h in touched + waiting - { home }",
+                "for h in touched - { home }",
+            ),
+        ],
+        by: Shape("MP+poll+poaa"),
+        says: HANDED_OVER,
+    },
+    Fault {
+        what: "the count of a release is sent one low",
+        words: &[(
+            "Release (epoch = now, stores = sent[home],",
+            "Release (epoch = now, stores = 0,",
+        )],
+        by: Shape("CoWW+popl"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "the count of another home is sent one low",
+        words: &[(
+            "Ask (epoch = now, stores = sent[h],",
+            "Ask (epoch = now, stores = 0,",
+        )],
+        by: Shape("MP+popl+poap"),
+        says: FOR_EVER,
+    },
+    Fault {
+        what: "a release is acknowledged before the copies are gone",
+        words: &[
+            (
+                "its := epoch, readers := {} | B",
+                "its := epoch, readers := {}, send Ack | B",
+            ),
+            (
+                "served[writer] += 1, send Ack to writer, ",
+                "served[writer] += 1, ",
+            ),
+        ],
+        by: Written("SB+polas+copy"),
+        says: "0:X2=0; 1:X0=0; 1:X4=0",
+    },
+    Fault {
+        what: "a store is counted before the copies are gone",
+        words: &[
+            (
+                "its := epoch, readers := {} | A",
+                "its := epoch, readers := {}, arrived[sender][epoch] += 1 | A",
+            ),
+            ("write aside, arrived[writer][its] += 1, ", "write aside, "),
+        ],
+        by: Written("MP+popl+copy"),
+        says: "1:X0=0; 1:X2=1; 1:X4=0",
+    },
+    Fault {
+        what: "a release leaves copies where they are",
+        words: &[(
+            "== needs and count(readers - { sender }) == 0\n",
+            "== needs\n",
+        )],
+        by: Shape("SB+polas"),
+        says: "a copy that may be read is old",
+    },
+    Fault {
+        what: "an acquire does not wait for earlier releases",
+        words: &[("acquire if count(waiting) == 0", "acquire")],
+        by: Shape("SB+polas"),
+        says: "0:X2=0; 1:X2=0",
+    },
+    Fault {
+        what: "a fence does not wait for acknowledgements",
+        words: &[(
+            "fence if count(touched + waiting) == 0",
+            "fence if count(touched) == 0",
+        )],
+        by: Shape("SB+dmb.sys"),
+        says: "0:X2=0; 1:X2=0",
+    },
+    Fault {
+        what: "a release begins though the table of its core is full",
+        words: &[("release if open < entries", "release")],
+        by: System("one"),
+        says: "which holds 0..1, in 2 steps",
+    },
+];
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("cord", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => panic!("a home written as rows"),
+    }
+}
+
+fn written(name: &str) -> Program {
+    let mut all = PROGRAMS.iter().map(|text| {
+        herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
+    });
+    let found = all.find(|program| program.name == name);
+    found.unwrap_or_else(|| panic!("no program {name}"))
+}
+
+/// What a program finds that a text must not show.
+fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    match run(protocol, home(protocol), program, &options, &mut || true) {
+        Found::Ends { ends, .. } => {
+            let allowed = allowed(program, Model::Rc).unwrap();
+            let other = ends.iter().find(|end| !allowed.contains(end))?;
+            Some(program.words(other))
+        }
+        Found::Stuck { .. } => Some(FOR_EVER.to_string()),
+        Found::Wrong(Wrong::Violated(violation)) => Some(violation.what),
+        other => panic!("{}: {other:?}", program.name),
+    }
+}
+
+/// What a system of the text finds, and in how many steps at least.
+fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
+    let system = protocol.systems.iter().find(|system| system.name == name);
+    let system = system.unwrap_or_else(|| panic!("no system {name}"));
+    let sized = system.sized.as_deref().unwrap_or(protocol);
+    let remotes = system.remotes.total();
+    let model = model(
+        sized,
+        home(sized),
+        remotes,
+        system.lines,
+        &Lowered::default(),
+    )
+    .unwrap();
+    match check(&model, &Search::default()).unwrap().outcome {
+        Outcome::Verified => None,
+        Outcome::Violated { message, trace, .. } => {
+            Some(format!("{message}, in {} steps", trace.steps.len()))
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_fault_is_refuted_by_what_it_names() {
+    let mut wrong = Vec::new();
+    for fault in FAULTS {
+        let mut text = CORD.to_string();
+        for (right, instead) in fault.words {
+            assert!(text.contains(right), "{}: {right}", fault.what);
+            text = text.replace(right, instead);
+        }
+        let protocol = read(&text);
+        let found = match fault.by {
+            Shape(name) => by_program(&protocol, &named(name).expect("a shape")),
+            Written(name) => by_program(&protocol, &written(name)),
+            System(name) => by_system(&protocol, name),
+        };
+        match found {
+            Some(found) if found.contains(fault.says) => {}
+            found => wrong.push(format!("{}: {found:?}", fault.what)),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What refutes faults refutes nothing else: the shapes and systems are run by other tests.
+#[test]
+fn programs_with_copies_and_many_epochs_are_kept() {
+    let protocol = read(CORD);
+    for text in PROGRAMS {
+        let program = herd::read(text).unwrap();
+        assert_eq!(by_program(&protocol, &program), None, "{}", program.name);
+    }
+}
+
+/// Where the numbers of epochs come round, the published form may be read in three ways. Each of the first two is refuted by
+/// one program, and the third by none.
+#[test]
+fn of_three_readings_of_the_published_form_the_one_that_resets_both_ends_holds() {
+    const OLD: &str = "1:X2=2; 1:X4=0";
+    for (text, refuted) in [
+        (
+            include_str!("../../../ordering/readings/modular.coh"),
+            Some("MP+epochs"),
+        ),
+        (
+            include_str!("../../../ordering/readings/drained.coh"),
+            Some("MP+wrap"),
+        ),
+        (include_str!("../../../ordering/readings/reset.coh"), None),
+    ] {
+        let protocol = read(text);
+        for text in PROGRAMS {
+            let program = herd::read(text).unwrap();
+            let found = by_program(&protocol, &program);
+            let what = format!("{}: {}", protocol.name, program.name);
+            match Some(program.name.as_str()) == refuted {
+                true => assert!(found.is_some_and(|end| end.contains(OLD)), "{what}"),
+                false => assert_eq!(found, None, "{what}"),
+            }
+        }
+    }
+}
