@@ -34,7 +34,7 @@ pub struct Message {
     pub fields: [u16; FIELDS],
     /// Whether it still occupies its place in the receiver's buffer for its circuit.
     pub credit: bool,
-    /// Numbers messages in the order of sending; only charts use it.
+    /// Numbers messages in the order of sending.
     pub flight: u32,
 }
 

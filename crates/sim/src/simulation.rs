@@ -1,5 +1,6 @@
 //! One run: all components of a machine around one event queue.
 
+pub(crate) mod earlier;
 pub(crate) mod groups;
 mod kinds;
 mod setup;
@@ -36,6 +37,7 @@ use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 
 pub use cohkit_protocol::construct::home;
+use earlier::Earlier;
 use groups::{Described, Groups};
 use kinds::kinds;
 pub(crate) use kinds::Kind;
@@ -332,6 +334,8 @@ pub struct Simulation {
     pub(crate) in_flight: u64,
     pub(crate) traffic: Traffic,
     pub(crate) flights: u32,
+    /// Messages under way that others stay behind.
+    pub(crate) earlier: Earlier,
     /// Whether memory is asked beforehand for what events are about.
     ahead: bool,
     /// What is above its home, if this is the lower of two levels.
@@ -424,6 +428,7 @@ impl Simulation {
             traffic: Traffic::new(&workloads, mix(setup.seed)),
             groups,
             flights: 0,
+            earlier: Earlier::default(),
             ahead: Simulation::looks_ahead(in_flight),
             above: None,
             below: None,
@@ -791,6 +796,7 @@ impl Simulation {
         kind.sent += 1;
         let circuit = kind.circuit;
         let order = kind.order(&message);
+        self.earlier.sent(kind, &message);
         if self.traced(message.line) {
             self.note_send(&message);
         }

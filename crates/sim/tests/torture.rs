@@ -91,6 +91,31 @@ fn answers_in_an_order_pass_requests_that_stop() {
     assert!(stopped > 0.0);
 }
 
+/// A message stays behind others of its line although its channel is another, whose circuit has room while theirs has none:
+/// of `msi`, the acknowledgement of a put alone is behind the forwards.
+#[test]
+fn a_message_stays_behind_those_of_other_circuits() {
+    let text = source("msi");
+    let (order, put) = ("  ordered forward\n", "(requestor: remote), PutAck\n");
+    assert!(text.contains(order) && text.contains(put));
+    let behind = "  ordered PutAck behind FwdGetS FwdGetM Inv\n";
+    let text = text
+        .replace(order, &format!("  ack       home -> remote\n{behind}"))
+        .replace(put, "(requestor: remote)\n  ack: PutAck\n");
+    let run = |text: &str, seed| {
+        let mut setup = torture(parse(text), 3, seed).unwrap();
+        setup.platform.link.credits.value = 1;
+        cohkit_sim::simulation::run(&setup)
+    };
+    for seed in 0..SEEDS / 4 {
+        let held = run(&text, seed);
+        held.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+    }
+    // Where nothing says so the acknowledgement does overtake.
+    let free = text.replace(behind, "");
+    assert!((0..SEEDS / 4).any(|seed| run(&free, seed).is_err()));
+}
+
 /// The runs are hard enough: together they execute nearly every rule of the remote that takes something.
 #[test]
 fn the_torture_reaches_the_rules() {

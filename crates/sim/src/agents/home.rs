@@ -19,6 +19,7 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::Home;
+use crate::simulation::earlier::is_earlier;
 use crate::simulation::{Event as KernelEvent, Kind, Purpose, Simulation};
 use crate::statistics::Stall;
 
@@ -349,19 +350,23 @@ impl Simulation {
         }
     }
 
-    /// Whether an earlier message of the same order waits.
+    /// Whether an earlier message of the same order waits, or one that this one stays behind has not come yet.
     #[inline(always)]
     fn overtakes(&self, number: usize, message: &Message) -> bool {
-        let group = self.kinds[message.kind.index()].group;
+        let kind = &self.kinds[message.kind.index()];
+        let group = kind.group;
         let mut waiting = self.units[number].set_aside();
         group.is_some()
-            && waiting.any(|&(other, line)| match other {
-                Work::Message(other) if line == message.line => {
-                    let other = &self.messages[other];
-                    other.from == message.from && self.kinds[other.kind.index()].group == group
-                }
-                _ => false,
-            })
+            && (self.earlier.holds_back(kind, message)
+                || waiting.any(|&(other, line)| match other {
+                    Work::Message(other) if line == message.line => {
+                        let other = &self.messages[other];
+                        other.from == message.from
+                            && self.kinds[other.kind.index()].group == group
+                            && is_earlier(other.flight, message.flight)
+                    }
+                    _ => false,
+                }))
     }
 
     /// Work waits until its line has moved on, if there is room for it beside the queue.
@@ -447,6 +452,8 @@ impl Simulation {
         self.takes_registers(HOME, line);
         if let (Work::Message(index), Some(message)) = (work, message) {
             self.taken(message);
+            self.earlier
+                .taken(&self.kinds[message.kind.index()], message);
             self.messages.remove(index);
         }
         if self.traced(line) {

@@ -13,6 +13,7 @@ use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::oracle::compatible;
+use crate::simulation::earlier::is_earlier;
 use crate::simulation::groups::{Described, Groups};
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
@@ -651,17 +652,21 @@ impl Simulation {
         }
     }
 
-    /// Whether an earlier message of the same order waits, among the first `until` that were left.
+    /// Whether an earlier message of the same order waits, among the first `until` that were left, or one that this one
+    /// stays behind has not come yet.
     #[inline(always)]
     fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
         let left = &self.caches[cache].left;
-        let group = self.kinds[message.kind.index()].group;
+        let kind = &self.kinds[message.kind.index()];
+        let group = kind.group;
         group.is_some()
-            && left.iter().take(until).any(|&index| {
-                let other = &self.messages[index];
-                (other.line, other.from) == (message.line, message.from)
-                    && self.kinds[other.kind.index()].group == group
-            })
+            && (self.earlier.holds_back(kind, message)
+                || left.iter().take(until).any(|&index| {
+                    let other = &self.messages[index];
+                    (other.line, other.from) == (message.line, message.from)
+                        && self.kinds[other.kind.index()].group == group
+                        && is_earlier(other.flight, message.flight)
+                }))
     }
 
     /// Lets the controller take a message. False if it leaves it.
@@ -688,6 +693,8 @@ impl Simulation {
             }
         }
         self.taken(message);
+        self.earlier
+            .taken(&self.kinds[message.kind.index()], message);
         self.messages.remove(index);
         if self.traced(line) {
             self.note_receive(message);

@@ -330,11 +330,21 @@ pub(crate) fn ways(
         })?;
     }
     for behind in &protocol.behind {
+        // Between two classes of CXL there is no order: the receiver keeps this one by itself.
+        let first = ways[behind.message.index()].circuits;
+        let apart = |id: &MessageId| ways[id.index()].circuits != first;
+        if of_cxl(framing) && behind.earlier.iter().any(apart) {
+            continue;
+        }
         keep_order(protocol, framing, &mut ways, |id| {
             id == behind.message || behind.earlier.contains(&id)
         })?;
     }
     Ok(ways.into())
+}
+
+fn of_cxl(framing: Framing) -> bool {
+    matches!(framing, Framing::Cxl68 | Framing::Cxl256)
 }
 
 /// Messages that keep an order travel on one circuit, which is one with data if any of them carries some.
@@ -352,8 +362,7 @@ fn keep_order(
     let circuits = ways[leads.index()].circuits;
     for id in &its {
         let way = &mut ways[id.index()];
-        let of_cxl = matches!(framing, Framing::Cxl68 | Framing::Cxl256);
-        if of_cxl && way.circuits != circuits {
+        if of_cxl(framing) && way.circuits != circuits {
             let (one, other) = (&protocol.message(*leads).name, &protocol.message(*id).name);
             return Err(format!(
                 "{one} and {other} keep an order, and are of two classes of {}, between which there is none",

@@ -1,5 +1,7 @@
 //! What the simulator needs to know of messages, by their kind.
 
+use cohkit_protocol::protocol::Behind;
+
 use super::*;
 
 /// What the simulator needs to know of a message kind.
@@ -19,6 +21,10 @@ pub(crate) struct Kind {
     /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
     pub request: bool,
     pub group: Option<u8>,
+    /// Which `ordered M behind N` of the text this is the M of.
+    pub stays: Option<u8>,
+    /// Which one it is an N of.
+    pub leads: Option<u8>,
     /// Number of its virtual circuit.
     pub circuit: u8,
     /// Whether a remote performs an access with its bytes: [`Protocol::used_once`].
@@ -42,6 +48,10 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
         let mut all = protocol.behind.iter();
         let position = all.position(|b| b.message == id || b.earlier.contains(&id));
         position.map(|position| protocol.orders.len() + protocol.channels.len() + position)
+    };
+    let declared = |is_it: &dyn Fn(&Behind) -> bool| {
+        let position = protocol.behind.iter().position(is_it);
+        position.map(|position| position as u8)
     };
     let request = |id| protocol.class(id) == Some(Class::Request);
     let with_requests = |id| {
@@ -71,6 +81,8 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
                 }),
                 request: request(id) || with_requests(id),
                 group: group.or_else(|| behind(id)).map(|group| group as u8),
+                stays: declared(&|behind| behind.message == id),
+                leads: declared(&|behind| behind.earlier.contains(&id)),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: protocol.used_once(id),
             }
