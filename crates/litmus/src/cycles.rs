@@ -435,7 +435,7 @@ fn add(thread: &mut Thread, access: &Access) {
 }
 
 /// A shape of a family with what stands between its accesses, under the name that says so.
-fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
+pub(crate) fn varied(family: &str, cycle: &str, between: &[Between]) -> Result<Program, String> {
     let edges = cycle.split_whitespace().filter_map(Edge::read);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
     let parts = orders.zip(between).map(|(edge, between)| {
@@ -494,7 +494,7 @@ pub fn classic() -> Vec<Program> {
 }
 
 /// What does not change if threads change places and locations names.
-fn alike(program: &Program) -> Vec<Vec<Instruction>> {
+pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
     let count = program.locations.len() as Location;
     let turned = |by: Location| {
         let place = |at: Location| (at + by) % count;

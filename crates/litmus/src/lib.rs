@@ -4,6 +4,7 @@
 //! * [`herd`], [`c`], [`mod@print`]: tests in the format of the herd tools, in AArch64 assembly and in C, read, and printed in
 //!   the former;
 //! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
+//! * [`breadth`]: shapes with mixes of orders, and the files of them that the repository has;
 //! * [`cores`]: threads as they run: in order, or with a buffer of stores;
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
 //!   consistency where cores are in order, total store order where they buffer stores;
@@ -11,12 +12,15 @@
 //! * [`machine`]: the caches that programs run on, of one level or two;
 //! * [`lines`]: single lines of these caches, and what each leads to, worked out once;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
+//! * [`compared`]: many programs on a protocol, and which show what a model forbids;
 //! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
 //! A location is a line of its own. [`numbered`] is how states are kept.
 
 pub mod axioms;
+pub mod breadth;
 pub mod c;
+pub mod compared;
 mod condition;
 pub mod cores;
 pub mod cycles;

@@ -119,6 +119,9 @@ pub struct Move {
     pub puts: Vec<Queue>,
 }
 
+/// Worlds that are kept from one program to the next, at most.
+const KNOWN: usize = 200_000;
+
 /// A line of a world, a thread, and what it begins there.
 type Begin = (Line, u8, u8, Update, Access);
 
@@ -237,6 +240,16 @@ impl<'p> Lines<'p> {
     /// Whether one world has all lines.
     pub fn joined(&self) -> bool {
         self.machine.protocol().joins_lines().is_some()
+    }
+
+    /// Forgets what is known if that is much: beyond it more memory is taken than time is saved. Numbers of lines mean
+    /// nothing afterwards.
+    pub fn forget(&mut self) {
+        if self.worlds.count() > KNOWN {
+            self.worlds = Numbered::default();
+            self.moves.clear();
+            self.begun.clear();
+        }
     }
 
     /// Whether the caches take part in fences.

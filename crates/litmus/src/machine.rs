@@ -1,6 +1,6 @@
 //! What programs run on: caches of one protocol, or of one above those of another.
 
-use cohkit_protocol::controller::Access;
+use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
 use cohkit_system::world::{
@@ -72,7 +72,17 @@ impl<'p> Machine<'p> {
             (Machine::One(system), Moment::One(world)) => {
                 let steps = world.steps(system).into_iter();
                 let own = steps.filter(|step| !begun(step) && !device(step));
-                own.map(LevelStep::Outer).collect()
+                // Most accesses have no row in the state at hand: a world need not be copied to find that out.
+                let rows = |step: &Step| match *step {
+                    Step::Access(line, remote, access) => {
+                        let remote = &world.lines[usize::from(line)].remotes[usize::from(remote)];
+                        let at = (Event::Access(access), remote.configuration.state);
+                        let mut rules = system.protocol.remote.rules.iter();
+                        rules.any(|rule| (rule.event, rule.state.0) == at)
+                    }
+                    _ => true,
+                };
+                own.filter(rows).map(LevelStep::Outer).collect()
             }
             (Machine::Two(levels, _), Moment::Two(clusters)) => {
                 let mut steps = clusters.steps(levels);

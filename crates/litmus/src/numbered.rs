@@ -32,6 +32,11 @@ impl<T: Eq + Hash> Numbered<T> {
         (number, true)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// The thing of a number.
     pub fn thing(&self, number: u32) -> Rc<T> {
         Rc::clone(&self.all[number as usize])

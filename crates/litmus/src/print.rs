@@ -70,6 +70,92 @@ pub fn print(program: &Program) -> Result<String, String> {
     }
 }
 
+/// The test in C, as [`crate::herd::read`] reads it: loads, stores, fences, and numbers to be stored.
+///
+/// # Errors
+/// What C11 has no words for: a fence of stores alone, an atomic access, a branch.
+pub fn print_c(program: &Program) -> Result<String, String> {
+    let program = &in_c(program);
+    let mut text = format!("C {}\n{{ ", program.name);
+    for (name, value) in program.locations.iter().zip(&program.initial) {
+        let _ = write!(text, "{name} = {value}; ");
+    }
+    text.push_str("}\n");
+    for (number, thread) in program.threads.iter().enumerate() {
+        let accessed = thread.code.iter().filter_map(Instruction::location);
+        let accessed: std::collections::BTreeSet<Location> = accessed.collect();
+        let parameters = accessed.iter().map(|&at| {
+            let name = &program.locations[usize::from(at)];
+            format!("atomic_int* {name}")
+        });
+        let parameters: Vec<String> = parameters.collect();
+        let _ = writeln!(text, "\nP{number} ({}) {{", parameters.join(", "));
+        for instruction in &thread.code {
+            let _ = writeln!(text, "  {};", statement(program, thread, instruction)?);
+        }
+        text.push_str("}\n");
+    }
+    let claim = claim(program, &program.claim);
+    let _ = writeln!(text, "\n{} ({claim})", program.quantifier);
+    Ok(text)
+}
+
+/// The same program, whose registers have the names of variables.
+fn in_c(program: &Program) -> Program {
+    let mut program = program.clone();
+    for thread in &mut program.threads {
+        let names = 0..thread.names.len();
+        thread.names = names.map(|number| format!("r{number}")).collect();
+    }
+    program
+}
+
+fn statement(
+    program: &Program,
+    thread: &Thread,
+    instruction: &Instruction,
+) -> Result<String, String> {
+    let operand = |operand: Operand| match operand {
+        Operand::Number(value) => value.to_string(),
+        Operand::Register(register) => thread.names[register].clone(),
+    };
+    let location = |at: Location| &program.locations[usize::from(at)];
+    let no = |what: &str| {
+        Err(format!(
+            "{} has {what}, which is not printed in C",
+            program.name
+        ))
+    };
+    Ok(match *instruction {
+        Instruction::Load { to, from, acquire } => {
+            let order = match acquire {
+                Acquire::No => "relaxed",
+                Acquire::Later => "acquire",
+                Acquire::Full => "seq_cst",
+            };
+            let (to, from) = (&thread.names[to], location(from));
+            format!("int {to} = atomic_load_explicit({from}, memory_order_{order})")
+        }
+        Instruction::Store { to, value, release } => {
+            let order = if release { "release" } else { "relaxed" };
+            let (to, value) = (location(to), operand(value));
+            format!("atomic_store_explicit({to}, {value}, memory_order_{order})")
+        }
+        Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
+        Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
+        Instruction::Fence(Fence::Stores) => return no("a fence of stores alone"),
+        Instruction::Compute {
+            to,
+            operation: Operation::Add,
+            a,
+            b: Operand::Number(0),
+        } => format!("int {} = {}", thread.names[to], operand(a)),
+        Instruction::Compute { .. } => return no("arithmetic"),
+        Instruction::Atomic { .. } => return no("an atomic access"),
+        Instruction::Branch { .. } => return no("a branch"),
+    })
+}
+
 /// The same program, whose registers have the names of registers. Odd ones are left for addresses while there are enough.
 fn with_registers(program: &Program) -> Program {
     let mut program = program.clone();

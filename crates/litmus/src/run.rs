@@ -25,6 +25,17 @@ pub struct Options {
     pub room: u16,
     /// States to visit, at most.
     pub most: usize,
+    /// Where locations lie, if there are several homes.
+    pub placed: Placed,
+}
+
+/// Where the locations of a program lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placed {
+    /// At the homes in every way.
+    InEveryWay,
+    /// One after the other at one home after the other.
+    InTurn,
 }
 
 impl Default for Options {
@@ -34,6 +45,7 @@ impl Default for Options {
             gives_up: 1,
             room: 7,
             most: 10_000_000,
+            placed: Placed::InEveryWay,
         }
     }
 }
@@ -136,6 +148,7 @@ pub fn run_on(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
+    lines.forget();
     let fences = lines.fences();
     let mut runner = Runner {
         lines,
@@ -155,7 +168,12 @@ pub fn run_on(
     };
     // What is shown in one placement of the locations is shown.
     let (mut all, mut visited) = (BTreeSet::new(), 0);
-    for placement in runner.lines.placements(program.locations.len()) {
+    let locations = program.locations.len();
+    let placements = match options.placed {
+        Placed::InEveryWay => runner.lines.placements(locations),
+        Placed::InTurn => vec![(0..locations as u8).collect()],
+    };
+    for placement in placements {
         runner.placement = placement;
         match runner.explore(options, goes_on) {
             Ok(Found::Ends { ends, states }) => {

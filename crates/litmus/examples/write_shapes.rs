@@ -1,0 +1,21 @@
+//! Writes the shapes with mixes of orders as files below `litmus/shapes`, in place of those that are there.
+
+use cohkit_litmus::breadth::files;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/shapes");
+    for folder in ["aarch64", "c11"] {
+        let folder = root.join(folder);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        std::fs::create_dir_all(&folder)?;
+    }
+    let files = files()?;
+    for file in &files {
+        std::fs::write(root.join(&file.path), &file.text)?;
+    }
+    println!("{} files", files.len());
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Many programs on a protocol, and which of them show what a memory model forbids.
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+
+use crate::axioms::{allowed, Model};
+use crate::lines::Lines;
+use crate::program::Program;
+use crate::run::{run_on, Found, Options};
+
+/// What programs have shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Compared {
+    /// How many there were.
+    pub programs: usize,
+    /// States visited.
+    pub states: usize,
+    /// Those that show what the model forbids, by their names.
+    pub forbidden: Vec<String>,
+}
+
+impl Compared {
+    /// Both together.
+    pub fn with(mut self, other: Compared) -> Compared {
+        self.programs += other.programs;
+        self.states += other.states;
+        self.forbidden.extend(other.forbidden);
+        self
+    }
+}
+
+/// Runs programs of as many threads each, and compares their ends with those of a model. The home is one of so many caches.
+///
+/// # Errors
+/// The first program that cannot be run to its ends, and why.
+pub fn compared(
+    protocol: &Protocol,
+    home: &Controller,
+    programs: &[Program],
+    model: Model,
+    options: &Options,
+) -> Result<Compared, String> {
+    let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
+    let locations = programs.iter().map(|program| program.locations.len());
+    let locations = locations.max().unwrap_or(0) as u8;
+    let mut lines = Lines::new(protocol, home, threads, locations, options.room)?;
+    let mut all = Compared::default();
+    for program in programs {
+        match run_on(&mut lines, program, options, &mut || true) {
+            Found::Ends { ends, states } => {
+                all.programs += 1;
+                all.states += states;
+                if !ends.is_subset(&allowed(program, model)?) {
+                    all.forbidden.push(program.name.clone());
+                }
+            }
+            other => return Err(format!("{} on {}: {other:?}", program.name, protocol.name)),
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,96 @@
+//! The files of shapes with mixes of orders, and what they find on the texts of `ordering`.
+
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::breadth::{files, File, ORDERINGS, SHOWN_ON_MP};
+use cohkit_litmus::compared::{compared, Compared};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::Options;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../litmus/shapes")
+}
+
+/// The files in the repository, with their paths from the folder of all.
+fn there() -> BTreeMap<String, String> {
+    let mut there = BTreeMap::new();
+    for folder in ["aarch64", "c11"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            there.insert(format!("{folder}/{name}"), text);
+        }
+    }
+    there
+}
+
+fn programs() -> Vec<Program> {
+    let texts = there().into_iter();
+    let program = |(path, text): (String, String)| {
+        herd::read(&text).unwrap_or_else(|error| panic!("{}", error.render(&path, &text, false)))
+    };
+    texts.map(program).collect()
+}
+
+#[test]
+fn files_are_what_is_written() {
+    let written = files().unwrap().into_iter();
+    let written: BTreeMap<_, _> = written.map(|File { path, text }| (path, text)).collect();
+    let there = there();
+    assert!(there.len() >= 300, "{}", there.len());
+    let again = "cargo run -p cohkit-litmus --example write_shapes";
+    assert!(there == written, "litmus/shapes is out of date: {again}");
+}
+
+#[test]
+fn conditions_say_what_release_consistency_allows() {
+    for program in programs() {
+        let ends = allowed(&program, Model::Rc).unwrap();
+        assert!(program.fulfilled(&ends), "{}", program.name);
+    }
+}
+
+/// Those that show on a text what release consistency forbids, of all programs of up to so many threads.
+fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
+    let (_, text) = ORDERINGS.iter().find(|(its, _)| *its == name).unwrap();
+    let protocol: Protocol = parse(text).unwrap();
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        gives_up: 0,
+        ..Options::default()
+    };
+    let groups = Lines::groups(&protocol, of_up_to(threads)).into_iter();
+    let compared = groups.map(|group| compared(&protocol, home, &group, Model::Rc, &options));
+    let all = compared.fold(Compared::default(), |all, one| all.with(one.unwrap()));
+    assert_eq!(all.programs, of_up_to(threads).len(), "{name}");
+    all.forbidden.into_iter().collect()
+}
+
+fn of_up_to(threads: usize) -> Vec<Program> {
+    let all = programs().into_iter();
+    all.filter(|p| p.threads.len() <= threads).collect()
+}
+
+/// The example `orderings` runs those of more threads, too.
+#[test]
+fn files_of_few_threads_show_on_mp_alone_what_release_consistency_forbids() {
+    let few = of_up_to(2).into_iter().map(|program| program.name);
+    let few: BTreeSet<String> = few.collect();
+    let listed: BTreeSet<String> = SHOWN_ON_MP.lines().map(str::to_string).collect();
+    let on_mp: BTreeSet<String> = few.intersection(&listed).cloned().collect();
+    assert_eq!(on_mp.len(), 79);
+    assert_eq!(forbidden("mp", 2), on_mp);
+    for (name, threads) in [("so", 3), ("seq", 3), ("cord", 2)] {
+        assert_eq!(forbidden(name, threads), BTreeSet::new(), "{name}");
+    }
+}
