@@ -8,14 +8,16 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::sim::levels;
 use crate::{deliver, files};
+use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::{classic, named};
+use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier};
-use cohkit_litmus::run::{run as explore, run_below as explore_below, Found};
+use cohkit_litmus::run::{run as explore, run_below as explore_below, shortest, Found};
 use cohkit_litmus::{herd, run as protocols};
 use cohkit_protocol::construct;
 use cohkit_protocol::controller::Controller;
@@ -43,6 +45,8 @@ struct Result {
     model: Model,
     /// The ends that it allows.
     allowed: BTreeSet<End>,
+    /// The shortest way to what decides, if it is to be drawn and there is one.
+    way: Option<Sequence>,
 }
 
 pub(crate) fn run(
@@ -146,17 +150,26 @@ fn judged(
     if matches!(found, Found::Interrupted) {
         return Err(Failure::new(Outcome::Interrupted, "interrupted"));
     }
+    let way = match source {
+        Some(source) if options.chart => {
+            let on = (source, lower.as_ref());
+            way(on, &program, &found, (cores, &allowed), options, console)?
+        }
+        _ => None,
+    };
     let result = Result {
         file,
         program,
         found,
         model,
         allowed,
+        way,
     };
     let name = source.as_ref().map(|source| source.protocol.name.as_str());
+    let charts = charts(options, console);
     Ok(Report {
         outcome: result.outcome(),
-        text: result.text(name, cores),
+        text: result.text(name, cores) + &result.drawn(&charts),
         json: result.json(name, cores),
     })
 }
@@ -196,12 +209,57 @@ fn home(
     options: &Options,
     console: &Console,
 ) -> std::result::Result<Controller, Failure> {
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
+    let charts = charts(options, console);
     construct::home(&source.protocol, caches)
         .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
+}
+
+fn charts(options: &Options, console: &Console) -> Text {
+    Text {
+        width: console.terminal.width,
+        ascii: options.output.ascii,
+    }
+}
+
+/// The shortest way to what decides: an end that the model forbids, or one that the condition speaks of; or to where nothing
+/// leads on.
+fn way(
+    (source, lower): (&Source, Option<&Source>),
+    program: &Program,
+    found: &Found,
+    (cores, allowed): (Cores, &BTreeSet<End>),
+    options: &Options,
+    console: &Console,
+) -> std::result::Result<Option<Sequence>, Failure> {
+    if lower.is_some() {
+        let said = "error: a chart is of the caches of one level, and the text has two";
+        return Err(Failure::new(Outcome::BadInput, said));
+    }
+    let forbidden = |end: &End| !allowed.contains(end);
+    let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
+    let wanted: &dyn Fn(Option<&End>) -> bool = match found {
+        Found::Ends { ends, .. } if ends.iter().any(forbidden) => &|end| end.is_some_and(forbidden),
+        Found::Ends { ends, .. } if ends.iter().any(decides) => &|end| end.is_some_and(decides),
+        Found::Stuck { .. } => &|end| end.is_none(),
+        _ => return Ok(None),
+    };
+    let threads = program.threads.len();
+    let home = home(source, threads as u16, options, console)?;
+    let how = how(cores, options);
+    let locations = program.locations.len() as u8;
+    let lines = Lines::new(&source.protocol, &home, threads as u8, locations, how.room);
+    let mut lines = lines.map_err(|what| Failure::new(Outcome::BadInput, what))?;
+    let mut goes_on = || !console.is_interrupted();
+    Ok(shortest(&mut lines, program, &how, wanted, &mut goes_on))
+}
+
+fn how(cores: Cores, options: &Options) -> protocols::Options {
+    protocols::Options {
+        cores,
+        gives_up: options.gives_up,
+        most: options.max_states,
+        ..protocols::Options::default()
+    }
 }
 
 fn on_protocol(
@@ -213,12 +271,7 @@ fn on_protocol(
 ) -> std::result::Result<Found, Failure> {
     let home = |source| home(source, program.threads.len() as u16, options, console);
     let own = home(source)?;
-    let how = protocols::Options {
-        cores,
-        gives_up: options.gives_up,
-        most: options.max_states,
-        ..protocols::Options::default()
-    };
+    let how = how(cores, options);
     let mut goes_on = || !console.is_interrupted();
     let found = match lower {
         None => explore(&source.protocol, &own, program, &how, &mut goes_on),
@@ -332,6 +385,12 @@ impl Result {
         }
     }
 
+    /// The way, as a chart.
+    fn drawn(&self, charts: &Text) -> String {
+        let chart = |way| format!("\n{}\n", cohkit_chart::text(way, charts).trim_end());
+        self.way.as_ref().map(chart).unwrap_or_default()
+    }
+
     fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
         let program = &self.program;
         let (name, between) = (&program.name, between(cores));
@@ -424,7 +483,7 @@ impl Result {
             Found::Ends { ends, states } => (ends.iter().map(shown).collect(), *states),
             _ => (Vec::new(), 0),
         };
-        json!({
+        let mut told = json!({
             "test": program.name,
             "protocol": protocol,
             "cores": key(cores),
@@ -436,6 +495,10 @@ impl Result {
             "allowed": self.allowed.len(),
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
-        })
+        });
+        if let Some(way) = &self.way {
+            told["sequence"] = cohkit_chart::json(way);
+        }
+        told
     }
 }

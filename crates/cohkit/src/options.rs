@@ -237,6 +237,11 @@ pub(crate) struct Litmus {
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
     pub seed: u64,
 
+    /// Draw the shortest way to what decides: where nothing leads on, to an end that the model forbids, or else to one that
+    /// the condition speaks of.
+    #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv"])]
+    pub chart: bool,
+
     /// What the ends are compared with, and without a protocol whose they are; the text's `guarantee` or that of the cores,
     /// if not given.
     #[arg(long, value_enum)]

@@ -338,6 +338,11 @@ impl Core {
         self.next >= code.len() && self.window.iter().all(store)
     }
 
+    /// The places of the instructions that have begun and not ended.
+    pub fn open(&self) -> impl Iterator<Item = usize> + '_ {
+        self.window.iter().map(|begun| begun.place)
+    }
+
     /// Whether it has nothing left to do.
     pub fn stopped(&self, code: &[Instruction]) -> bool {
         self.next >= code.len() && self.window.is_empty()

@@ -12,6 +12,7 @@
 //! * [`machine`]: the caches that programs run on, of one level or two;
 //! * [`lines`]: single lines of these caches, and what each leads to, worked out once;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
+//! * [`story`]: what happens on the way to an end, to be drawn;
 //! * [`compared`]: many programs on a protocol, and which show what a model forbids;
 //! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
@@ -35,4 +36,5 @@ pub mod print;
 pub mod program;
 pub mod run;
 pub mod shapes;
+pub mod story;
 pub mod timed;

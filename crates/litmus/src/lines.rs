@@ -32,7 +32,7 @@ pub struct Values {
 
 /// What an access writes; nothing where a cache of an upper level takes the right to write for those below it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Written(Option<Update>);
+pub struct Written(pub(crate) Option<Update>);
 
 impl Data for Values {
     type Copy = Copy;
@@ -240,6 +240,14 @@ impl<'p> Lines<'p> {
     /// Whether one world has all lines.
     pub fn joined(&self) -> bool {
         self.machine.protocol().joins_lines().is_some()
+    }
+
+    /// The system of one level, and the world of a number.
+    pub(crate) fn world(&self, line: Line) -> Option<(&System<'p>, Rc<Moment<Values>>)> {
+        match &self.machine {
+            Machine::One(system) => Some((system, self.worlds.thing(line))),
+            Machine::Two(..) => None,
+        }
     }
 
     /// Forgets what is known if that is much: beyond it more memory is taken than time is saved. Numbers of lines mean

@@ -1,5 +1,6 @@
 //! What a program shows on a protocol.
 
+use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::{Levels, System, Wrong};
@@ -12,7 +13,8 @@ use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
 use crate::models::end;
 use crate::numbered::{Numbered, Rows};
-use crate::program::{End, Program};
+use crate::program::{End, Location, Program};
+use crate::story::{Change, Did, Story};
 
 /// How a program is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,38 +151,17 @@ pub fn run_on(
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
     lines.forget();
-    let fences = lines.fences();
-    let mut runner = Runner {
-        lines,
-        program,
-        threads: Core::all(program)
-            .into_iter()
-            .zip(0..)
-            .map(|(mut core, number)| {
-                core.asks_for_fences = fences;
-                Thread::new(core, number, program, options.cores)
-            })
-            .collect(),
-        placement: Vec::new(),
-        queues: Numbered::default(),
-        next: Vec::new(),
-        unread: false,
-    };
+    let mut runner = Runner::new(lines, program, options);
     // What is shown in one placement of the locations is shown.
     let (mut all, mut visited) = (BTreeSet::new(), 0);
-    let locations = program.locations.len();
-    let placements = match options.placed {
-        Placed::InEveryWay => runner.lines.placements(locations),
-        Placed::InTurn => vec![(0..locations as u8).collect()],
-    };
-    for placement in placements {
+    for placement in runner.placements(options) {
         runner.placement = placement;
-        match runner.explore(options, goes_on) {
-            Ok(Found::Ends { ends, states }) => {
+        match runner.explore(options, &|_| false, goes_on) {
+            Ok((Found::Ends { ends, states }, _)) => {
                 all.extend(ends);
                 visited += states;
             }
-            Ok(found) => return found,
+            Ok((found, _)) => return found,
             Err(wrong) => return Found::Wrong(wrong),
         }
     }
@@ -189,6 +170,37 @@ pub fn run_on(
         states: visited,
     }
 }
+
+/// A shortest way to an end that is wanted, or to where nothing leads on if that is (`None`): what happens on it, among
+/// threads and homes. Nothing if there is none, or if there are two levels of caches.
+pub fn shortest(
+    lines: &mut Lines,
+    program: &Program,
+    options: &Options,
+    wanted: &dyn Fn(Option<&End>) -> bool,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Option<Sequence> {
+    let mut runner = Runner::new(lines, program, options);
+    let mut best: Option<(Vec<u8>, Way)> = None;
+    for placement in runner.placements(options) {
+        runner.placement.clone_from(&placement);
+        let Ok((_, Some(way))) = runner.explore(options, wanted, goes_on) else {
+            continue;
+        };
+        if best
+            .as_ref()
+            .is_none_or(|(_, other)| way.len() < other.len())
+        {
+            best = Some((placement, way));
+        }
+    }
+    let (placement, way) = best?;
+    runner.placement = placement;
+    runner.story(&way)
+}
+
+/// The states of a way.
+type Way = Vec<Vec<u32>>;
 
 /// Of messages that are ordered across lines, which lines they are of, from the first to the last.
 type Queues = BTreeMap<Queue, Vec<u8>>;
@@ -207,12 +219,40 @@ struct Runner<'r, 'p> {
     unread: bool,
 }
 
-impl Runner<'_, '_> {
+impl<'r, 'p> Runner<'r, 'p> {
+    fn new(lines: &'r mut Lines<'p>, program: &'r Program, options: &Options) -> Runner<'r, 'p> {
+        let fences = lines.fences();
+        let cores = Core::all(program).into_iter().zip(0..);
+        let threads = cores.map(|(mut core, number)| {
+            core.asks_for_fences = fences;
+            Thread::new(core, number, program, options.cores)
+        });
+        Runner {
+            threads: threads.collect(),
+            lines,
+            program,
+            placement: Vec::new(),
+            queues: Numbered::default(),
+            next: Vec::new(),
+            unread: false,
+        }
+    }
+
+    fn placements(&self, options: &Options) -> Vec<Vec<u8>> {
+        let locations = self.program.locations.len();
+        match options.placed {
+            Placed::InEveryWay => self.lines.placements(locations),
+            Placed::InTurn => vec![(0..locations as u8).collect()],
+        }
+    }
+
+    /// All ends, or a shortest way to what is wanted.
     fn explore(
         &mut self,
         options: &Options,
+        wanted: &dyn Fn(Option<&End>) -> bool,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Found, Wrong> {
+    ) -> Result<(Found, Option<Way>), Wrong> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
             .placement
@@ -225,40 +265,100 @@ impl Runner<'_, '_> {
         first.push(self.queues.number(Queues::new()).0);
         first.push(u32::from(options.gives_up));
         let mut states = Rows::new(first.len());
-        let mut work: Vec<u32> = states.add(&first).into_iter().collect();
+        states.add(&first);
+        // Of each state the one that it was met from; they are visited in the order in which they are met.
+        let mut from = vec![0];
         let mut ends = BTreeSet::new();
-        let mut count = 0u32;
-        while let Some(number) = work.pop() {
-            count += 1;
-            if count.is_multiple_of(1024) && !goes_on() {
-                return Ok(Found::Interrupted);
+        let mut number = 0;
+        while (number as usize) < states.len() {
+            if number % 1024 == 1023 && !goes_on() {
+                return Ok((Found::Interrupted, None));
             }
             let state = states.row(number).to_vec();
             let worlds = &state[..self.first_thread()];
             if self.stopped(&state) && worlds.iter().all(|&line| self.lines.settled(line)) {
-                ends.insert(self.end(&state));
+                let end = self.end(&state);
+                let way = wanted(Some(&end)).then(|| way(&states, &from, number));
+                ends.insert(end);
+                if way.is_some() {
+                    let states = states.len();
+                    return Ok((Found::Ends { ends, states }, way));
+                }
+                number += 1;
                 continue;
             }
             let mut leads_on = false;
-            self.successors(&state, &mut |next, gives_up| {
+            self.successors(&state, &mut |_, next, gives_up| {
                 leads_on |= !gives_up;
-                work.extend(states.add(next));
+                if states.add(next).is_some() {
+                    from.push(number);
+                }
             })?;
             if self.unread {
                 let name = self.lines.protocol();
                 let what = format!("the home of {name} performs what caches write and gives nothing back, so nothing can be read and written at once");
-                return Ok(Found::Cannot(what));
+                return Ok((Found::Cannot(what), None));
             }
             if !leads_on {
                 let waiting = self.waiting(&state);
-                return Ok(Found::Stuck { waiting });
+                let way = wanted(None).then(|| way(&states, &from, number));
+                return Ok((Found::Stuck { waiting }, way));
             }
             if states.len() > options.most {
-                return Ok(Found::TooMany);
+                return Ok((Found::TooMany, None));
             }
+            number += 1;
         }
         let states = states.len();
-        Ok(Found::Ends { ends, states })
+        Ok((Found::Ends { ends, states }, None))
+    }
+
+    /// What happens on a way.
+    fn story(&mut self, way: &Way) -> Option<Sequence> {
+        let (system, _) = self.lines.world(way[0][0])?;
+        let homes = usize::from(system.protocol.homes);
+        let mut story = Story::new(self.program, &system.home.name, homes);
+        for pair in way.windows(2) {
+            let [before, after] = [&pair[0], &pair[1]];
+            let mut did = None;
+            let told = self.successors(before, &mut |how, next, _| {
+                if did.is_none() && next == after {
+                    did = Some(how);
+                }
+            });
+            told.ok()?;
+            let first_thread = self.first_thread();
+            let changed = (0..first_thread).find(|&world| before[world] != after[world]);
+            let (system, _) = self.lines.world(before[0])?;
+            let locations: Vec<Option<Location>> = match (self.lines.joined(), changed) {
+                (true, _) => {
+                    let at = |line| self.placement.iter().position(|&place| place == line);
+                    let lines = (0..system.lines).map(at);
+                    lines.map(|at| at.map(|at| at as Location)).collect()
+                }
+                (false, world) => vec![world.map(|world| world as Location)],
+            };
+            let moment = |state: &[u32], world: usize| Some(self.lines.world(state[world])?.1);
+            let moments =
+                changed.and_then(|world| Some([moment(before, world)?, moment(after, world)?]));
+            let cores = [before, after].map(|state| {
+                let cores = self.threads.iter().zip(&state[first_thread..]);
+                let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores.thing(core)));
+                cores.collect::<Vec<_>>()
+            });
+            let worlds = moments.as_ref().map(|both| {
+                both.each_ref()
+                    .map(|moment| moment.worlds().next().expect("there is one"))
+            });
+            let change = Change {
+                system,
+                locations: &locations,
+                worlds,
+                cores: cores.each_ref().map(Vec::as_slice),
+            };
+            story.tell(did?, &change);
+        }
+        Some(story.sequence())
     }
 
     /// Where the threads stand in a state.
@@ -306,7 +406,7 @@ impl Runner<'_, '_> {
     fn successors(
         &mut self,
         state: &[u32],
-        each: &mut dyn FnMut(&[u32], bool),
+        each: &mut dyn FnMut(Did, &[u32], bool),
     ) -> Result<(), Wrong> {
         for number in 0..self.threads.len() {
             let place = self.first_thread() + number;
@@ -314,7 +414,7 @@ impl Runner<'_, '_> {
                 self.next.clear();
                 self.next.extend_from_slice(state);
                 self.next[place] = core;
-                each(&self.next, false);
+                each(Did::Forwards(number as u8), &self.next, false);
             }
             // One access of a thread and line at a time.
             let wishes = Rc::clone(&self.threads[number].known(state[place]).wishes);
@@ -323,13 +423,13 @@ impl Runner<'_, '_> {
                 let begun = self.lines.begin(state[world], within, number as u8, wish)?;
                 if let Some(begun) = begun {
                     self.moves(state, world, &begun);
-                    each(&self.next, false);
+                    each(Did::Begins(number as u8, wish), &self.next, false);
                 }
             }
             if self.threads[number].known(state[place]).fences {
                 if let Some(begun) = self.lines.fence(state[0], number as u8)? {
                     self.moves(state, 0, &begun);
-                    each(&self.next, false);
+                    each(Did::Fences(number as u8), &self.next, false);
                 }
             }
         }
@@ -340,7 +440,7 @@ impl Runner<'_, '_> {
                     continue;
                 }
                 if self.moves(state, line, step) {
-                    each(&self.next, step.gives_up);
+                    each(Did::Nothing, &self.next, step.gives_up);
                 }
             }
         }
@@ -401,6 +501,17 @@ impl Runner<'_, '_> {
         }
         true
     }
+}
+
+/// The states on the way to one.
+fn way(states: &Rows, from: &[u32], mut number: u32) -> Way {
+    let mut way = vec![states.row(number).to_vec()];
+    while number != 0 {
+        number = from[number as usize];
+        way.push(states.row(number).to_vec());
+    }
+    way.reverse();
+    way
 }
 
 /// What is known of a thread at some place.

@@ -172,7 +172,7 @@ const FAULTS: &[Fault] = &[
         says: HANDED_OVER,
     },
     Fault {
-        what: "the count of a release is sent one low",
+        what: "the count of a release is sent as 0",
         words: &[(
             "Release (epoch = now, stores = sent[home],",
             "Release (epoch = now, stores = 0,",
@@ -181,7 +181,7 @@ const FAULTS: &[Fault] = &[
         says: FOR_EVER,
     },
     Fault {
-        what: "the count of another home is sent one low",
+        what: "the count of another home is sent as 0",
         words: &[(
             "Ask (epoch = now, stores = sent[h],",
             "Ask (epoch = now, stores = 0,",

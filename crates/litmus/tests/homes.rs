@@ -1,12 +1,15 @@
 //! Programs on texts whose lines are joined by registers and several homes.
 
+use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::run::{run, run_on, Found, Options};
+use cohkit_litmus::program::End;
+use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
+use std::collections::BTreeSet;
 
 const SO: &str = include_str!("../../../ordering/so.coh");
 const MP: &str = include_str!("../../../ordering/mp.coh");
@@ -178,6 +181,55 @@ fn posted_stores_to_two_homes_show_what_release_consistency_forbids_and_to_one_h
         assert_eq!(shown(one, shape), (false, false), "{shape}");
         assert_eq!(shown(CORD, shape), (false, false), "{shape}");
     }
+}
+
+/// The messages on the shortest way to the end that the condition of `ISA2` asks for: in the order in which they are taken,
+/// with those that are never taken left out.
+#[test]
+fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
+    let (protocol, program) = (read(MP), named("ISA2+popl+poal+poap").expect("a shape"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home written as rows")
+    };
+    let options = Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        ..Options::default()
+    };
+    let mut lines = Lines::new(&protocol, home, 3, 3, options.room).unwrap();
+    let wanted = |end: Option<&End>| end.is_some_and(|end| program.holds(end));
+    let way = shortest(&mut lines, &program, &options, &wanted, &mut || true).expect("a way");
+    assert_eq!(
+        way.agents,
+        ["P0", "P1", "P2", "memory (home) 0", "memory (home) 1"]
+    );
+    let (mut sent, mut taken, mut does) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for step in &way.steps {
+        match &step.action {
+            Action::Send { flight, .. } => assert!(sent.insert(*flight)),
+            Action::Receive {
+                message, flight, ..
+            } => {
+                assert!(sent.contains(flight), "{message}");
+                taken.push(message.as_str());
+            }
+            Action::Does { what } if step.agent < 3 => does.push((step.agent, what.as_str())),
+            _ => {}
+        }
+    }
+    let [wx, wy, wz] = ["Write(x=1)", "Write(y=1)", "Write(z=1)"];
+    let z = ["Read(z)", "Data(z=1)", "Read(x)", "Data(x=0)"];
+    assert_eq!(
+        taken,
+        [&[wy, "Read(y)", "Data(y=1)", wz], &z[..], &[wx]].concat()
+    );
+    let of_last = does
+        .iter()
+        .filter(|(agent, _)| *agent == 2)
+        .map(|(_, what)| *what);
+    let told = ["acquires z", "finds z = 1", "loads x", "finds x = 0"];
+    assert_eq!(of_last.collect::<Vec<_>>(), told);
+    let none = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
+    assert_eq!(none, None);
 }
 
 /// An acquire that is sequentially consistent (`a`) waits for earlier releases, the other one (`q`) need not.

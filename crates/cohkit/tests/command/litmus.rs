@@ -272,3 +272,23 @@ fn what_a_home_performs_cannot_be_read_and_written_at_once() {
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("exactly the ends"), "{shown}");
 }
+
+#[test]
+fn the_shortest_way_to_what_decides_is_drawn() {
+    let mp = "../../ordering/mp.coh";
+    let (code, shown, _) = litmus(&["MP+popl+poap", "--protocol", mp, "--chart", "--json"]);
+    assert_eq!(code, Some(0));
+    let all: Value = serde_json::from_str(&shown).expect("JSON");
+    let steps = all[0]["sequence"]["steps"].as_array().expect("steps");
+    let last = steps.iter().rfind(|step| step["agent"] == 1);
+    assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
+    // None decides: no end is forbidden, and none fulfils the condition.
+    let (code, shown, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
+    assert_eq!(code, Some(1));
+    let all: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(all[0].get("sequence"), None);
+    let two = "../../protocols/two-level.coh";
+    let (code, _, said) = litmus(&["SB", "--protocol", two, "--chart"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("the text has two"), "{said}");
+}

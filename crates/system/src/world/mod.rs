@@ -92,6 +92,11 @@ impl<'p> System<'p> {
         &self.machines[1]
     }
 
+    /// The first slot of a variable in a configuration of the home.
+    pub fn slot_of_home(&self, variable: u16) -> usize {
+        self.home_machine().slot(variable)
+    }
+
     /// The number of a line's home.
     fn home_of(&self, line: u8) -> u16 {
         u16::from(line) % self.protocol.homes

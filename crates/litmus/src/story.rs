@@ -1,0 +1,317 @@
+//! What happens on the way to an end, step by step, to be drawn.
+//!
+//! A step is told by what differs after it: messages that are no longer under way have been taken, new ones were sent by who
+//! took them, and memory, registers of homes and threads are not what they were. So nothing that runs programs has to tell.
+
+use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
+use cohkit_protocol::controller::Variable;
+use cohkit_protocol::execute::Configuration;
+use cohkit_protocol::terms::{Over, Type};
+use cohkit_system::world::{Carried, Flight, System, World};
+
+use crate::cores::{Core, Wish};
+use crate::lines::{Values, Written};
+use crate::program::{Location, Program, Update};
+
+/// What a thread does in a step of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Did {
+    /// It begins an access.
+    Begins(u8, Wish),
+    /// It begins a fence.
+    Fences(u8),
+    /// It reads out of its own stores.
+    Forwards(u8),
+    /// Something happens without it.
+    Nothing,
+}
+
+/// What differs before and after a step.
+pub struct Change<'s> {
+    /// The system of the world that changes.
+    pub system: &'s System<'s>,
+    /// The location of each of its lines; nothing where no location is.
+    pub locations: &'s [Option<Location>],
+    /// The world, if one changes.
+    pub worlds: Option<[&'s World<Values>; 2]>,
+    /// The threads.
+    pub cores: [&'s [Core]; 2],
+}
+
+/// A message under way, the number of the step that sent it, and its sender.
+type UnderWay = (Flight<Values>, u32, usize);
+
+/// A sequence as it is told.
+pub struct Story<'s> {
+    program: &'s Program,
+    sequence: Sequence,
+    under_way: Vec<UnderWay>,
+    flights: u32,
+}
+
+impl<'s> Story<'s> {
+    /// Nothing has happened among the threads of a program and so many homes of one name.
+    pub fn new(program: &'s Program, home: &str, homes: usize) -> Story<'s> {
+        let mut agents: Vec<String> = (0..program.threads.len())
+            .map(|n| format!("P{n}"))
+            .collect();
+        let home = lifeline(home, "home");
+        agents.extend((0..homes).map(|number| match homes {
+            1 => home.clone(),
+            _ => format!("{home} {number}"),
+        }));
+        Story {
+            program,
+            sequence: Sequence {
+                agents,
+                steps: Vec::new(),
+            },
+            under_way: Vec::new(),
+            flights: 0,
+        }
+    }
+
+    /// All that was told.
+    pub fn sequence(self) -> Sequence {
+        self.sequence
+    }
+
+    fn step(&mut self, agent: usize, action: Action) {
+        self.sequence.steps.push(Step {
+            agent,
+            action,
+            line: None,
+            visible: true,
+        });
+    }
+
+    fn does(&mut self, agent: usize, what: String) {
+        self.step(agent, Action::Does { what });
+    }
+
+    /// Tells a step.
+    pub fn tell(&mut self, did: Did, change: &Change) {
+        let name = |at: Location| &self.program.locations[usize::from(at)];
+        let mut actor = match did {
+            Did::Begins(thread, _) | Did::Fences(thread) | Did::Forwards(thread) => {
+                Some(usize::from(thread))
+            }
+            Did::Nothing => None,
+        };
+        let begun = match did {
+            Did::Begins(_, Wish::Read(at, acquire)) => Some(format!(
+                "{} {}",
+                if acquire { "acquires" } else { "loads" },
+                name(at)
+            )),
+            Did::Begins(_, Wish::Write(at, value, release)) => {
+                let what = if release { "releases" } else { "stores" };
+                Some(format!("{what} {} = {value}", name(at)))
+            }
+            Did::Begins(_, Wish::Update(at, _)) => Some(format!("changes {}", name(at))),
+            Did::Fences(_) => Some("fences".to_string()),
+            Did::Forwards(_) => Some("reads its own store".to_string()),
+            Did::Nothing => None,
+        };
+        if let (Some(agent), Some(what)) = (actor, begun) {
+            self.does(agent, what);
+        }
+        if let Some([before, after]) = change.worlds {
+            let (taken, sent) = differ(flights(before), flights(after));
+            for flight in &taken {
+                actor = Some(self.takes(flight, change));
+            }
+            self.home_changes(change, [before, after]);
+            for flight in sent {
+                self.sends(actor, flight, change);
+            }
+        }
+        let [before, after] = change.cores;
+        for (number, (before, after)) in before.iter().zip(after).enumerate() {
+            let code = &self.program.threads[number].code;
+            for place in before
+                .open()
+                .filter(|place| !after.open().any(|p| p == *place))
+            {
+                if let (Some(at), Some(to)) = (code[place].location(), code[place].fills()) {
+                    let name = &self.program.locations[usize::from(at)];
+                    let value = after.registers[to];
+                    self.does(number, format!("finds {name} = {value}"));
+                }
+            }
+        }
+    }
+
+    /// The receiver takes a message; gives who that is.
+    fn takes(&mut self, flight: &Flight<Values>, change: &Change) -> usize {
+        let same = self
+            .under_way
+            .iter()
+            .position(|(other, ..)| other == flight);
+        let (_, number, from) = self.under_way.remove(same.expect("it was sent"));
+        let agent = self.receiver(flight, change);
+        let message = self.words(flight, change);
+        self.step(
+            agent,
+            Action::Receive {
+                message,
+                from,
+                flight: number,
+            },
+        );
+        agent
+    }
+
+    fn sends(&mut self, actor: Option<usize>, flight: Flight<Values>, change: &Change) {
+        let from = match flight.from {
+            Some(remote) => usize::from(remote),
+            None => actor.unwrap_or_else(|| self.home(flight.line, change)),
+        };
+        let message = self.words(&flight, change);
+        let to = self.receiver(&flight, change);
+        let number = self.flights;
+        self.flights += 1;
+        self.step(
+            from,
+            Action::Send {
+                message,
+                to,
+                flight: number,
+            },
+        );
+        self.under_way.push((flight, number, from));
+    }
+
+    /// The lifeline of a line's home.
+    fn home(&self, line: u8, change: &Change) -> usize {
+        let homes = usize::from(change.system.protocol.homes);
+        self.program.threads.len() + usize::from(line) % homes
+    }
+
+    fn receiver(&self, flight: &Flight<Values>, change: &Change) -> usize {
+        match flight.to {
+            Some(remote) => remote.into(),
+            None => self.home(flight.line, change),
+        }
+    }
+
+    /// A message with its location, the value that it carries, and its fields: `Release(y=1, epoch=0)`.
+    fn words(&self, flight: &Flight<Values>, change: &Change) -> String {
+        let message = change.system.protocol.message(flight.message);
+        let mut parts = Vec::new();
+        let at = change.locations.get(usize::from(flight.line)).copied();
+        if let (true, Some(at)) = (message.about_line, at.flatten()) {
+            let name = &self.program.locations[usize::from(at)];
+            parts.push(match &flight.carried {
+                Carried::Line((_, value)) | Carried::Write(Written(Some(Update::Set(value)))) => {
+                    format!("{name}={value}")
+                }
+                _ => name.clone(),
+            });
+        }
+        for (field, &value) in message.fields.iter().zip(&flight.fields) {
+            parts.push(format!("{}={}", field.name, self.value(field.ty, value)));
+        }
+        match parts.is_empty() {
+            true => message.name.clone(),
+            false => format!("{}({})", message.name, parts.join(", ")),
+        }
+    }
+
+    fn value(&self, ty: Type, value: u16) -> String {
+        match (ty, value) {
+            (Type::Remote, 0) => "none".to_string(),
+            (Type::Remote, remote) => format!("P{}", remote - 1),
+            (Type::Bool, value) => (value != 0).to_string(),
+            _ => value.to_string(),
+        }
+    }
+
+    /// What homes have written to memory, and what they count.
+    fn home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
+        let system = change.system;
+        for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
+            let home = self.home(line as u8, change);
+            let at = change.locations.get(line).copied().flatten();
+            if let (true, Some(at)) = (old.memory != new.memory, at) {
+                let name = &self.program.locations[usize::from(at)];
+                self.does(home, format!("writes {name} = {}", new.memory.1));
+            }
+            // Registers are one for all lines of a home.
+            if line >= usize::from(system.protocol.homes) {
+                continue;
+            }
+            for variable in system.home.variables.iter().filter(|v| v.register) {
+                let number = system
+                    .home
+                    .variables
+                    .iter()
+                    .position(|v| std::ptr::eq(v, variable));
+                let first = system.slot_of_home(number.expect("it is one") as u16);
+                let changed = changed(variable, first, [&old.home, &new.home], system.remotes);
+                for state in changed {
+                    self.step(home, Action::Becomes { state });
+                }
+            }
+        }
+    }
+}
+
+/// The values of a home's register that differ: `arrived[P0][2]=1`.
+fn changed(
+    variable: &Variable,
+    first: usize,
+    [old, new]: [&Configuration; 2],
+    remotes: u8,
+) -> Vec<String> {
+    let (over, then) = match variable.ty {
+        Type::Array { over, then, .. } => (Some(over), then),
+        _ => (None, None),
+    };
+    let extent = |over: Over| usize::from(over.count(remotes.into()));
+    let inner = then.map_or(1, extent);
+    let count = over.map_or(1, extent) * inner;
+    let index = |over: Option<Over>, number: usize| match over {
+        None => String::new(),
+        Some(Over::Remotes) => format!("[P{number}]"),
+        Some(_) => format!("[{number}]"),
+    };
+    let differs = (0..count).filter(|at| old.slots[first + at] != new.slots[first + at]);
+    let told = differs.map(|at| {
+        let value = new.slots[first + at];
+        let (name, a, b) = (
+            &variable.name,
+            index(over, at / inner),
+            index(then, at % inner),
+        );
+        format!("{name}{a}{b}={value}")
+    });
+    told.collect()
+}
+
+/// The messages under way, sorted; whether another one stays behind them says nothing here.
+fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
+    let flights = world.network.flights().cloned();
+    let mut flights: Vec<_> = flights
+        .map(|flight| Flight {
+            early: false,
+            ..flight
+        })
+        .collect();
+    flights.sort();
+    flights
+}
+
+/// Those that are in the first list alone, and in the second alone.
+fn differ<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
+    let mut gone = Vec::new();
+    for one in before {
+        match after.iter().position(|other| *other == one) {
+            Some(place) => {
+                after.remove(place);
+            }
+            None => gone.push(one),
+        }
+    }
+    (gone, after)
+}
